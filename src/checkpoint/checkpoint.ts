@@ -58,8 +58,10 @@ export interface Quantisation {
   /** The keys of `config.json` that say so, and of those the one that is read. */
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, unknown>>;
-  /** The key of `settings` that lists the modules which are not quantised. */
-  readonly unconvertedKey: string;
+  /** The key of `settings` that lists the modules which are not quantised; undefined where the scheme has no such list. */
+  readonly unconvertedKey: string | undefined;
+  /** The keys of `settings` that say how the model was quantised, and nothing of what is stored. */
+  readonly origins: readonly string[];
   /** By name, as they are stored. */
   readonly stored: ReadonlyMap<string, TensorReference>;
 }
@@ -92,5 +94,7 @@ export interface CheckpointIndex extends Origin {
   readonly sideFiles: readonly string[];
   /** Text of the side files that a container carries within its weights, by name; absent where there are none. */
   readonly carried?: ReadonlyMap<string, string>;
+  /** Bytes of the small tensors that say how others are stored (`descriptions.ts`), by name; absent where there are none. */
+  readonly descriptions?: ReadonlyMap<string, Uint8Array>;
   readonly warnings: readonly string[];
 }

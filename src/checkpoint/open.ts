@@ -8,6 +8,7 @@ import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import type { ContainerReader, FileHeader } from './containers/container-reader.js';
 import { findWeights, isWeightsName, readerOf, readers, whyNoWeights } from './containers/containers.js';
 import { readHeaderOf } from './containers/read-header.js';
+import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
 import { listModuleWeights, modulesName } from './module-folders.js';
@@ -15,27 +16,28 @@ import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
 
-/** Returns the hash that is stated of a file's content, by which it is identified; undefined where none is. */
-export type StatedContent = (path: string) => Promise<string | undefined>;
+/** What is known of files of weights where they come from. */
+export interface KnownOfFiles {
+  /** Returns the hash that is stated of a file's content, by which it is identified; undefined where none is. */
+  readonly statedContent: (path: string) => Promise<string | undefined>;
+  readonly missingBytes: MissingBytes;
+}
 
 /**
  * Opens a checkpoint that was found: a directory in which a container's reader finds weights, or one file of weights.
- * Headers, `config.json` and names of side files are read; weights are not.
+ * Headers, `config.json`, descriptions and names of side files are read; weights are not.
  *
  * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
  *   and the codes of its container
  */
-export const openFound = async (
-  found: FoundModel,
-  statedContent: StatedContent,
-): Promise<CheckpointIndex> => {
+export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
   const isDirectory = (await stat(path)).isDirectory();
   const weights = isDirectory ? await weightsOf(path) : bareFile(path);
   const openEach = (these: readonly string[]) =>
     Promise.all(
       these.map((file) =>
-        withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, statedContent)),
+        withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, known)),
       ),
     );
   const own = await openEach(weights.files);
@@ -54,6 +56,7 @@ export const openFound = async (
     files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),
   );
   const sideFiles = [...beside, ...carried.keys()].sort();
+  const descriptions = new Map(files.flatMap((file) => file.descriptions));
   return {
     name,
     path,
@@ -64,6 +67,7 @@ export const openFound = async (
     config: await sideFileObject({ path, sideFiles, carried }, 'config.json'),
     sideFiles,
     ...(carried.size === 0 ? {} : { carried }),
+    ...(descriptions.size === 0 ? {} : { descriptions }),
     warnings,
   };
 };
@@ -131,13 +135,14 @@ const bareFile = (path: string): WeightFiles => {
 interface OpenedFile {
   readonly identity: FileIdentity;
   readonly header: FileHeader;
+  readonly descriptions: readonly (readonly [string, Uint8Array])[];
 }
 
 const openFile = async (
   reader: ContainerReader,
   path: string,
   neededBy: string,
-  statedContent: StatedContent,
+  { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
   // Without waiting for a pipe's other end: what is no file is refused below.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
@@ -153,13 +158,15 @@ const openFile = async (
     const { size, mtimeNs } = found;
     const bytes = Number(size);
     const known = await statedContent(path);
-    const { header, hash } = await readHeaderOf(reader, handle, path, bytes);
+    const { header: read, hash } = await readHeaderOf(reader, handle, path, bytes);
+    const header = reader.parseHeader(read, path, bytes);
     return {
       identity: {
         ...{ path, bytes, mtimeNs: known === undefined ? String(mtimeNs) : '0', header: hash },
         ...(known === undefined ? {} : { content: known }),
       },
-      header: reader.parseHeader(header, path, bytes),
+      header,
+      descriptions: await readDescriptions(handle, path, header, missingBytes),
     };
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

@@ -29,12 +29,13 @@ export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedIn
     return composed;
   const copied = copiedIn(composed, models);
   if (copied === undefined) return unquantised(composed);
-  const { first, contributing } = copied;
+  const { first, unconverted } = copied;
   const tensors = composed.tensors.flatMap((tensor) => asStored(tensor, models, session));
-  const unconverted = unconvertedIn(composed.tensors, contributing);
   const { keys, settings, unconvertedKey } = first;
   const listed =
-    unconverted.length === 0 && !(unconvertedKey in settings) ? {} : { [unconvertedKey]: unconverted };
+    unconvertedKey === undefined || (unconverted.length === 0 && !(unconvertedKey in settings))
+      ? {}
+      : { [unconvertedKey]: unconverted };
   return {
     ...composed,
     tensors,
@@ -60,12 +61,13 @@ const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
 /**
- * Returns the models whose quantised tensors an output copies, if it can stay quantised like them.
+ * Returns how the models are quantised whose tensors an output copies, and its modules that are not, if it can stay quantised
+ * like them.
  */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
-): { first: Quantisation; contributing: readonly CheckpointIndex[] } | undefined => {
+): { first: Quantisation; unconverted: readonly string[] } | undefined => {
   // A mixture of dense models has other modules than they, by other names.
   if (composed.compiled.mixture !== undefined) return undefined;
   // A dtype is asked for: every tensor is converted to it.
@@ -89,16 +91,23 @@ const copiedIn = (
   const [first, ...others] = contributing.map(({ quantisation }) => quantisation);
   if (first === undefined || !composed.tensors.some(({ expression }) => quantisedCopy(expression)))
     return undefined;
-  return others.every((other) => other !== undefined && wayOf(other) === wayOf(first))
-    ? { first, contributing }
-    : undefined;
+  if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
+  const unconverted = unconvertedIn(composed.tensors, contributing);
+  // Nothing would say which modules are not quantised.
+  return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
 /** What must be the same of quantised models for their layers to stand in one, as text. */
-const wayOf = ({ settings, unconvertedKey }: Quantisation): string =>
-  JSON.stringify({ ...settings, [unconvertedKey]: undefined, version: undefined }, (_key, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
+  const without = new Set([...origins, 'version', unconvertedKey]);
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(settings).filter(([key]) => !without.has(key))),
+    (_key, value: unknown) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
   );
+};
 
 /** Returns the tensors that are stored for one of the output. */
 const asStored = (
@@ -168,7 +177,7 @@ const unconvertedIn = (
       [...own].flatMap(([name, { quantised: form }]) => (form === undefined ? [moduleOf(name)] : [])),
     );
     const wrong = [...quantised].filter((module) => plainHere.has(module));
-    const listed = quantisation?.settings[quantisation.unconvertedKey];
+    const listed = quantisation?.settings[quantisation.unconvertedKey ?? ''];
     const kept = (Array.isArray(listed) ? (listed as unknown[]) : []).filter(
       (entry): entry is string =>
         typeof entry === 'string' && (wrong.length === 0 || !wrong.some((module) => mayName(entry, module))),

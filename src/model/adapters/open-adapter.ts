@@ -7,8 +7,8 @@ import { findWeights } from '../../checkpoint/containers/containers.js';
 import { openFound } from '../../checkpoint/open.js';
 import { listSideFiles } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
-import { statedContent } from '../../sources/bring-ranges.js';
 import { locate } from '../../sources/locate.js';
+import { knownOfFiles } from '../../sources/open-checkpoint.js';
 import type { Adapter } from './adapter.js';
 import {
   adapterConfigName,
@@ -64,7 +64,7 @@ export const openAdapter = async (model: ModelAddress): Promise<Adapter> => {
         });
   const { files, metadata, tensors } = await openFound(
     { name, path: join(path, adapterWeightsName) },
-    statedContent,
+    knownOfFiles,
   );
   const checkpoint = {
     name,

@@ -2,12 +2,23 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { FoundTensor, QuantisationScheme } from './scheme.js';
+import { awq } from './schemes/awq.js';
+import { bitsandbytes } from './schemes/bitsandbytes.js';
 import { compressedTensors } from './schemes/compressed-tensors.js';
 import { fp8 } from './schemes/fp8.js';
+import { gptq } from './schemes/gptq.js';
 import { modelopt } from './schemes/modelopt.js';
 import { mxfp4 } from './schemes/mxfp4.js';
 
-const schemes: readonly QuantisationScheme[] = [fp8, mxfp4, compressedTensors, modelopt];
+const schemes: readonly QuantisationScheme[] = [
+  fp8,
+  mxfp4,
+  compressedTensors,
+  modelopt,
+  gptq,
+  awq,
+  bitsandbytes,
+];
 
 /** The keys of `config.json` that say how a model is quantised; the first that is there is read. */
 const configKeys = ['quantization_config', 'compression_config'];
@@ -33,11 +44,12 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   if (scheme === undefined) return checkpoint;
   const found = scheme.find({ checkpoint, settings });
   if (found.length === 0) return checkpoint;
-  const unconvertedKey = scheme.unconverted.find((one) => one in settings) ?? scheme.unconverted[0] ?? '';
+  const { unconverted, origins = [] } = scheme;
+  const unconvertedKey = unconverted.find((one) => one in settings) ?? unconverted[0];
   return {
     ...checkpoint,
     tensors: logicalTensors(tensors, found),
-    quantisation: { keys, settings, unconvertedKey, stored: tensors },
+    quantisation: { keys, settings, unconvertedKey, origins, stored: tensors },
   };
 };
 
@@ -65,10 +77,12 @@ const logicalTensors = (
       continue;
     }
     const { file, begin, end } = reference;
+    // A part may have a name of several parts: `weight.absmax`.
+    const before = tensor.name.length - lastOf(tensor.name).length;
     const parts = new Map(
       [...tensor.of, ...(extra.get(tensor) ?? [])].flatMap((part): [string, TensorReference][] => {
         const found = stored.get(part);
-        return found === undefined ? [] : [[lastOf(part), found]];
+        return found === undefined ? [] : [[part.slice(before), found]];
       }),
     );
     tensors.set(tensor.name, {

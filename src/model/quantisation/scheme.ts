@@ -2,7 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import { bitsOfCode, gridOf, type QuantisedForm } from '../../tensor/quantised-form.js';
+import { bytesOfCodes, gridOf, inputFeatures, type QuantisedForm } from '../../tensor/quantised-form.js';
 import { elementCount, type Shape, type TensorReference } from '../../tensor/reference.js';
 
 /** `quantization_config` of `config.json`. */
@@ -18,7 +18,7 @@ export interface QuantisedCheckpoint {
 export interface FoundTensor {
   readonly name: string;
   readonly shape: Shape;
-  /** Names of the stored tensors that its values are made of: codes first. */
+  /** Names of the tensors that are stored for it: codes first. */
   readonly of: readonly string[];
   readonly form: Omit<QuantisedForm<TensorReference>, 'parts'>;
 }
@@ -27,8 +27,10 @@ export interface FoundTensor {
 export interface QuantisationScheme {
   /** The values of `quant_method` in `config.json` that name it. */
   readonly methods: readonly string[];
-  /** The keys of its settings that may list the modules which are not quantised. */
+  /** The keys of its settings that may list the modules which are not quantised; empty where it has no such list. */
   readonly unconverted: readonly string[];
+  /** The keys of its settings that say how numbers were found, and nothing of what is stored. */
+  readonly origins?: readonly string[];
   /**
    * Finds the quantised tensors that it can read; modules that it leaves out are copied only.
    *
@@ -76,43 +78,67 @@ const isGrid = (
   matrices: number,
 ): boolean =>
   (rows === 1 && columns === 1) ||
+  (rows === 1 && matrices === 1 && shape.length === 1 && shape[0] === columns) ||
   (shape.at(-1) === columns && shape.at(-2) === rows) ||
   // One row of scales beside a matrix may be meant for its columns.
   (columns === 1 && shape.at(-1) === rows && (shape.length === 1 || matrices > 1));
 
 /**
- * Checks that scales are of a dtype that is read, and as many as there are blocks.
+ * Checks that codes, scales and what else a value is made of are of dtypes that are read, and as many as there must be.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
-export const checkForm = (
-  { checkpoint }: QuantisedCheckpoint,
-  { name, of, shape, form }: FoundTensor,
-): FoundTensor => {
-  const { scales, factor, rows, width, stride } = form;
-  const [codesName = name, scalesName = name, factorName = name] = of;
-  const codes = tensorBeside(checkpoint, name, codesName);
+export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTensor): FoundTensor => {
+  const { name, of, shape, form } = found;
+  const { scales, factor, zeros, groups, nested, rows, width, block } = form;
+  const codes = tensorBeside(checkpoint, name, of[0] ?? name);
   const matrices = (elementCount(shape) ?? 0) / (rows * width);
-  const wanted = gridOf(form);
-  const blocks = matrices * wanted[0] * wanted[1];
-  const refuse = (reference: TensorReference, tensor: string, reason: string): never => {
+  const grid = gridOf(form);
+  const blocks = matrices * grid[0] * grid[1];
+  const refuse = (reference: TensorReference, reason: string): never => {
+    const tensor = of.find((one) => checkpoint.tensors.get(one) === reference) ?? name;
     throw invalidQuantisation(checkpoint, reference, tensor, reason);
   };
-  if (codes.end - codes.begin !== (matrices * rows * stride * bitsOfCode(form.codes)) / 8)
-    refuse(codes, codesName, `has another length than its shape [${shape.join(', ')}] needs`);
-  if (!scaleDtypes.has(scales.dtype))
-    refuse(scales, scalesName, `is of ${scales.dtype}, which scales are not read in`);
-  if (elementCount(scales.shape) !== blocks || !isGrid(scales.shape, wanted, matrices))
+  /** Refuses a tensor that is not so many elements of one of some dtypes. */
+  const expect = (reference: TensorReference, dtypes: readonly Dtype[], count: number): void => {
+    if (!dtypes.includes(reference.dtype) || elementCount(reference.shape) !== count)
+      refuse(
+        reference,
+        `is ${reference.dtype} [${reference.shape.join(', ')}], and must be ${count === 1 ? 'one number' : `${count} numbers`} of ${dtypes.join(' or ')}`,
+      );
+  };
+  if (codes.end - codes.begin !== bytesOfCodes(form, matrices))
+    refuse(codes, `has another length than its shape [${shape.join(', ')}] needs`);
+  if (nested === undefined ? !scaleDtypes.has(scales.dtype) : scales.dtype !== 'U8')
     refuse(
       scales,
-      scalesName,
-      `has the shape [${scales.shape.join(', ')}], and the ${[...shape].join(' × ')} elements of ${name} in blocks of ${form.block.join(' × ')} need [${[...(matrices === 1 ? [] : [matrices]), ...wanted].join(', ')}]`,
+      `is of ${scales.dtype}, which ${nested === undefined ? '' : 'nested '}scales are not read in`,
     );
-  if (factor !== undefined && (factor.of.dtype !== 'F32' || elementCount(factor.of.shape) !== 1))
+  if (elementCount(scales.shape) !== blocks || !isGrid(scales.shape, grid, matrices))
     refuse(
-      factor.of,
-      factorName,
-      `is ${factor.of.dtype} [${factor.of.shape.join(', ')}], and must be one number of F32`,
+      scales,
+      `has the shape [${scales.shape.join(', ')}], and the ${[...shape].join(' × ')} elements of ${name} in blocks of ${block.join(' × ')} need [${[...(matrices === 1 ? [] : [matrices]), ...grid].join(', ')}]`,
     );
-  return { name, of, shape, form };
+  if (factor !== undefined) expect(factor.of, ['F32'], 1);
+  if (
+    zeros !== undefined &&
+    zeros.of.end - zeros.of.begin !== bytesOfCodes({ ...zeros, rows: grid[0] }, matrices)
+  )
+    refuse(
+      zeros.of,
+      `is ${zeros.of.dtype} [${zeros.of.shape.join(', ')}], and ${grid.join(' × ')} zero points of ${name} need another length`,
+    );
+  if (groups !== undefined) expect(groups, ['I32'], inputFeatures(form));
+  if (nested !== undefined) {
+    expect(nested.numbers, ['F32'], 256);
+    expect(nested.scales, ['F32'], Math.ceil(blocks / nested.block));
+  }
+  return found;
 };
+
+/** Models whose matrices are transformers' `Conv1D`, [in, out]; those that are quantised are [out, in]. */
+const ofConv1D: readonly unknown[] = ['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer', 'clvp'];
+
+/** True for a model that had other matrices before it was quantised than linear modules have. */
+export const hasConv1D = ({ checkpoint: { config } }: QuantisedCheckpoint): boolean =>
+  ofConv1D.includes(config?.['model_type']);

@@ -3,9 +3,10 @@ import { type HubModel, parseHubId } from '../../address/remote.js';
 import { LayerloomError } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import type { Extent } from '../../tensor/extent.js';
 import type { CheckpointFiles } from '../ranges/choose-files.js';
 import { eachOf } from '../ranges/each.js';
-import { fetchHeader } from '../ranges/fetch-into.js';
+import { fetchHeader, fetchInto } from '../ranges/fetch-into.js';
 import { isUsable, type RangeCacheModel, writeRangeModel } from '../ranges/folder.js';
 import { holdRangeFolder } from '../ranges/hold.js';
 import { RangeFile } from '../ranges/range-file.js';
@@ -23,11 +24,11 @@ import { rangeFolder } from './cache/range-folders.js';
 import type { BroughtModel, HubOptions } from './hub.js';
 import { findOffline } from './offline.js';
 import { askCommit, listFiles } from './requests/api.js';
-import { RemoteFile } from './requests/remote-file.js';
+import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests, openHub } from './requests/session.js';
 
 /**
- * Brings the side files and headers of a model of the hub here, and no weights beyond the first 64 KiB of each
+ * Brings the side files, headers and descriptions of a model of the hub here, and no weights beyond the first 64 KiB of each
  * file: side files into the hub's cache, headers into the cache of ranges. A model that the hub's cache has
  * whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code, pickles and weights that
  * the index does not name are never fetched.
@@ -99,7 +100,7 @@ const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Pro
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Brings the header of a weight file; where the hub's cache has the file, a link to it. */
+/** Brings the header and the descriptions of a weight file; where the hub's cache has the file, a link to it. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -110,5 +111,29 @@ const bringHeader = async (
   await using ranges = await RangeFile.open(folder, file, hub.signal);
   if (ranges === undefined) return;
   const remote = new RemoteFile(hub, at, file, ranges.served);
-  await fetchHeader(ranges, remote, { name: `${at.id}/${file.name}`, bytes: file.bytes });
+  const descriptions = await fetchHeader(ranges, remote, {
+    name: `${at.id}/${file.name}`,
+    bytes: file.bytes,
+  });
+  await bringDescriptions(hub, ranges, remote, descriptions);
+};
+
+/** @param extents ascending */
+const bringDescriptions = async (
+  hub: HubSession,
+  ranges: RangeFile,
+  remote: RemoteFile,
+  extents: readonly Extent[],
+): Promise<void> => {
+  const [first, ...others] = extents;
+  if (first === undefined) return;
+  try {
+    await fetchInto(ranges, remote, [first]);
+  } catch (error) {
+    if (!(error instanceof RangesIgnored)) throw error;
+    // Such a server sends the whole file for each range.
+    const all = { begin: first.begin, end: others.at(-1)?.end ?? first.end };
+    return await fetchInto(ranges, remote, [all], { mayDiscard: true });
+  }
+  await eachOf(hub, others, mostRequests, (extent) => fetchInto(ranges, remote, [extent]));
 };

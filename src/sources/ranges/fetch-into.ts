@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { readerOf } from '../../checkpoint/containers/containers.js';
 import { readHeader } from '../../checkpoint/containers/read-header.js';
+import { descriptionsIn } from '../../checkpoint/descriptions.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
 import type { RangeFile } from './range-file.js';
 
@@ -65,18 +66,23 @@ const anyServer = { mayDiscard: true };
  * Fetches the header of a weight file.
  *
  * @param name of the file, for messages
+ * @returns the ranges of its descriptions, ascending: they are read with the header
  * @throws LayerloomError the codes of the container's headers, and of `fetchInto`
  */
 export const fetchHeader = async (
   ranges: RangeFile,
   remote: RemoteBytes,
   { name, bytes }: { readonly name: string; readonly bytes: number },
-): Promise<void> => {
+): Promise<readonly Extent[]> => {
   const fetch = (begin: number, end: number) => fetchInto(ranges, remote, [{ begin, end }], anyServer);
   await fetch(0, Math.min(firstBytes, bytes));
   const read = async (begin: number, end: number): Promise<Uint8Array> => {
     await fetch(begin, end);
     return await ranges.read(begin, end);
   };
-  await readHeader(readerOf(name), read, name, bytes);
+  const reader = readerOf(name);
+  const header = reader.parseHeader(await readHeader(reader, read, name, bytes), name, bytes);
+  return descriptionsIn(header)
+    .map(([, { begin, end }]) => ({ begin, end }))
+    .sort((a, b) => a.begin - b.begin);
 };

@@ -1,0 +1,91 @@
+import { itemAt } from '../../base/lookup.js';
+import type { CodeOrder } from '../../tensor/quantised-form.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import {
+  checkForm,
+  type FoundTensor,
+  invalidQuantisation,
+  type QuantisedCheckpoint,
+  tensorBeside,
+} from './scheme.js';
+
+/** How a scheme packs the codes of a matrix [in, out] into words of 32 bits. */
+export interface Packing {
+  readonly bits: 4 | 8;
+  /** Where the codes of weights stand, and those of zero points. */
+  readonly order: CodeOrder;
+  readonly ofZeros: CodeOrder;
+  /** Zero points are one more than is written. */
+  readonly oneMore: boolean;
+  /** Input features that share a scale; undefined for all. */
+  readonly group: number | undefined;
+}
+
+/**
+ * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out], and `g_idx` [in] where
+ * input features are not in the order of their groups.
+ *
+ * @throws LayerloomError QUANTISATION_INVALID
+ */
+export const inWords = (
+  model: QuantisedCheckpoint,
+  module: string,
+  { bits, order, ofZeros, oneMore, group }: Packing,
+): FoundTensor => {
+  const { checkpoint } = model;
+  const each = 32 / bits;
+  const [qweight, qzeros, scalesName, groupsName] = ['qweight', 'qzeros', 'scales', 'g_idx'].map(
+    (part) => `${module}.${part}`,
+  ) as [string, string, string, string];
+  const words = (name: string): TensorReference => {
+    const found = tensorBeside(checkpoint, qweight, name);
+    const { dtype, shape } = found;
+    if (dtype !== 'I32' || shape.length !== 2 || shape.includes(0))
+      throw invalidQuantisation(
+        checkpoint,
+        found,
+        name,
+        `is ${dtype} [${shape.join(', ')}], and must be a matrix of I32`,
+      );
+    return found;
+  };
+  const [codes, zeros] = [words(qweight), words(qzeros)];
+  const scales = tensorBeside(checkpoint, qweight, scalesName);
+  const groups = checkpoint.tensors.get(groupsName);
+  const [rowsOfWords, columnsOfWords] = [itemAt(codes.shape, 0), itemAt(codes.shape, 1)];
+  const isDown = order === 'down';
+  // Words may be filled up.
+  const rows = isDown ? (groups?.shape[0] ?? rowsOfWords * each) : rowsOfWords;
+  const width = isDown ? columnsOfWords : columnsOfWords * each;
+  const kind = bits === 4 ? 'U4' : 'U8';
+  return checkForm(model, {
+    name: `${module}.weight`,
+    shape: [width, rows],
+    of: [qweight, scalesName, qzeros, ...(groups === undefined ? [] : [groupsName])],
+    form: {
+      codes: kind,
+      order,
+      rows,
+      width,
+      stride: width,
+      block: [group ?? rows, 1],
+      transposed: true,
+      scales,
+      zeros: { codes: kind, order: ofZeros, stride: itemAt(zeros.shape, 1) * each, oneMore, of: zeros },
+      groups,
+    },
+  });
+};
+
+/** Returns the modules of tensors that have such parts. @throws LayerloomError QUANTISATION_INVALID for parts without codes */
+export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
+  [...checkpoint.tensors.keys()].flatMap((stored) => {
+    const [, module, part] = /^(.+)\.(qweight|qzeros|g_idx)$/.exec(stored) ?? [];
+    if (module === undefined) return [];
+    tensorBeside(checkpoint, stored, `${module}.qweight`);
+    return part === 'qweight' ? [module] : [];
+  });
+
+/** Returns a positive integer of settings, or undefined for all (-1, or nothing). */
+export const groupSize = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;

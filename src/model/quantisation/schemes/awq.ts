@@ -1,0 +1,28 @@
+import { groupSize, inWords, modulesInWords } from '../int32-words.js';
+import type { QuantisationScheme } from '../scheme.js';
+
+/**
+ * AWQ as AutoAWQ's version `gemm` stores it, of 4 bits: `qweight` [in, out / 8] of I32, eight codes of a row in the order 0, 2, 4,
+ * 6, 1, 3, 5, 7; `qzeros` [groups, out / 8] alike, and `scales` [groups, out].
+ */
+export const awq: QuantisationScheme = {
+  methods: ['awq'],
+  unconverted: ['modules_to_not_convert'],
+  origins: ['meta'],
+  find: (model) => {
+    const { settings } = model;
+    const version = settings['version'] ?? settings['format'] ?? settings['checkpoint_format'] ?? 'gemm';
+    const bits = settings['bits'] ?? settings['w_bit'];
+    if (String(version).toLowerCase() !== 'gemm' || bits !== 4) return [];
+    const group = groupSize(settings['group_size'] ?? settings['q_group_size']);
+    return modulesInWords(model).map((module) =>
+      inWords(model, module, {
+        bits,
+        order: 'interleaved',
+        ofZeros: 'interleaved',
+        oneMore: false,
+        group,
+      }),
+    );
+  },
+};
