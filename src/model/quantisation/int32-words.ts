@@ -54,8 +54,7 @@ export const inWords = (
   const groups = checkpoint.tensors.get(groupsName);
   const [rowsOfWords, columnsOfWords] = [itemAt(codes.shape, 0), itemAt(codes.shape, 1)];
   const isDown = order === 'down';
-  // Words may be filled up.
-  const rows = isDown ? (groups?.shape[0] ?? rowsOfWords * each) : rowsOfWords;
+  const rows = isDown ? rowsOfWords * each : rowsOfWords;
   const width = isDown ? columnsOfWords : columnsOfWords * each;
   const kind = bits === 4 ? 'U4' : 'U8';
   return checkForm(model, {

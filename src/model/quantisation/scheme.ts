@@ -120,14 +120,17 @@ export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTenso
       `has the shape [${scales.shape.join(', ')}], and the ${[...shape].join(' × ')} elements of ${name} in blocks of ${block.join(' × ')} need [${[...(matrices === 1 ? [] : [matrices]), ...grid].join(', ')}]`,
     );
   if (factor !== undefined) expect(factor.of, ['F32'], 1);
-  if (
-    zeros !== undefined &&
-    zeros.of.end - zeros.of.begin !== bytesOfCodes({ ...zeros, rows: grid[0] }, matrices)
-  )
-    refuse(
-      zeros.of,
-      `is ${zeros.of.dtype} [${zeros.of.shape.join(', ')}], and ${grid.join(' × ')} zero points of ${name} need another length`,
-    );
+  if (zeros !== undefined) {
+    const dtype = zeros.codes === 'U4' || zeros.codes === 'U8' ? 'I32' : zeros.codes;
+    const isWhole =
+      zeros.of.end - zeros.of.begin === bytesOfCodes({ ...zeros, rows: grid[0] }, matrices) &&
+      zeros.stride >= grid[1];
+    if (zeros.of.dtype !== dtype || !isWhole)
+      refuse(
+        zeros.of,
+        `is ${zeros.of.dtype} [${zeros.of.shape.join(', ')}], and must be ${grid.join(' × ')} zero points of ${dtype}`,
+      );
+  }
   if (groups !== undefined) expect(groups, ['I32'], inputFeatures(form));
   if (nested !== undefined) {
     expect(nested.numbers, ['F32'], 256);

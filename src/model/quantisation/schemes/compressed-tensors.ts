@@ -1,6 +1,6 @@
 import { itemAt } from '../../../base/lookup.js';
 import { isObject } from '../../../checkpoint/json.js';
-import type { CodeKind } from '../../../tensor/quantised-form.js';
+import { type CodeKind, type CodeOrder, gridOf } from '../../../tensor/quantised-form.js';
 import { elementCount, type TensorReference } from '../../../tensor/reference.js';
 import { asBlockSize, type BlockSize, inEightBits } from '../float8.js';
 import {
@@ -36,13 +36,11 @@ export const weightSettings = (settings: Settings): readonly WeightSettings[] =>
   });
 };
 
-/** Modules with one of these are copied only: zero points, and columns in another order. */
-const unread = ['weight_zero_point', 'weight_g_idx'];
-
 /**
  * The formats of compressed-tensors for weights alone or with activations: `int-quantized` and `float-quantized` (`weight` of
  * eight bits), `pack-quantized` (`weight_packed` of 4 or 8 bits in I32), `nvfp4-pack-quantized` and `mxfp4-pack-quantized`
- * (`weight_packed` of E2M1 codes), each with `weight_scale`. Which one a module has is told by its tensors.
+ * (`weight_packed` of E2M1 codes), each with `weight_scale`, and `weight_zero_point` where it is asymmetric. Which one a module
+ * has is told by its tensors. Columns are in the groups that `weight_g_idx` says.
  */
 export const compressedTensors: QuantisationScheme = {
   methods: ['compressed-tensors'],
@@ -52,9 +50,10 @@ export const compressedTensors: QuantisationScheme = {
     const { tensors } = checkpoint;
     const groups = weightSettings(settings);
     return [...tensors].flatMap(([stored, codes]): FoundTensor[] => {
-      const [, module, part] = /^(.+)\.(weight|weight_packed|weight_scale)$/.exec(stored) ?? [];
-      if (module === undefined || unread.some((one) => tensors.has(`${module}.${one}`))) return [];
-      if (part === 'weight_scale') {
+      const [, module, part = ''] =
+        /^(.+)\.(weight|weight_packed|weight_scale|weight_zero_point)$/.exec(stored) ?? [];
+      if (module === undefined) return [];
+      if (part !== 'weight' && part !== 'weight_packed') {
         if (!tensors.has(`${module}.weight_packed`)) tensorBeside(checkpoint, stored, `${module}.weight`);
         return [];
       }
@@ -63,7 +62,7 @@ export const compressedTensors: QuantisationScheme = {
       const scales = tensorBeside(checkpoint, stored, `${module}.weight_scale`);
       const read = part === 'weight' ? inBytes : packed;
       const found = read(model, { module, stored, codes, scales, groups });
-      return found === undefined ? [] : [found];
+      return found === undefined ? [] : [checkForm(model, withZerosAndGroups(model, module, found))];
     });
   },
 };
@@ -129,7 +128,7 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
   const width = widthOf(block);
   const globalName = `${module}.weight_global_scale`;
   const global = model.checkpoint.tensors.get(globalName);
-  return checkForm(model, {
+  return {
     name: `${module}.weight`,
     shape: [rows, width],
     of: [stored, `${module}.weight_scale`, ...(global === undefined ? [] : [globalName])],
@@ -143,5 +142,41 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
       scales,
       ...(global === undefined ? {} : { factor: { kind: 'divisor' as const, of: global } }),
     },
-  });
+  };
+};
+
+/** Adds the zero points of a module, and the groups of its columns, where it has such. */
+const withZerosAndGroups = (
+  { checkpoint }: QuantisedCheckpoint,
+  module: string,
+  found: FoundTensor,
+): FoundTensor => {
+  const { of, form } = found;
+  const [zerosName, groupsName] = [`${module}.weight_zero_point`, `${module}.weight_g_idx`];
+  const [zeros, groups] = [zerosName, groupsName].map((name) => checkpoint.tensors.get(name));
+  const columns = gridOf(form)[1];
+  return {
+    ...found,
+    of: [...of, ...[zerosName, groupsName].filter((name) => checkpoint.tensors.has(name))],
+    form: {
+      ...form,
+      zeros: zeros && {
+        ...zerosOf(form.codes, zeros),
+        stride: columns,
+        oneMore: false,
+        of: zeros,
+      },
+      // All columns of a row share its one scale, in whatever order.
+      groups: columns > 1 ? groups : undefined,
+    },
+  };
+};
+
+/** Zero points are packed like the codes, below each other, or bytes of their own. */
+const zerosOf = (
+  codes: CodeKind,
+  { dtype }: TensorReference,
+): { readonly codes: CodeKind; readonly order?: CodeOrder } => {
+  if ((codes === 'U4' || codes === 'U8') && dtype !== 'I8') return { codes, order: 'down' };
+  return { codes: codes === 'F8_E4M3' || codes === 'F8_E5M2' ? codes : 'I8' };
 };
