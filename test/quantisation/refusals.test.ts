@@ -145,17 +145,6 @@ describe('modules of compressed-tensors', () => {
       details: { tensor: `${module}.weight_packed` },
     });
   });
-
-  it('with zero points are copied, and refused once they are computed with', async () => {
-    const root = temporaryDirectory();
-    const { tensors, config } = quantisedLlama('int4 of compressed-tensors by groups');
-    const asymmetric = { tensors: { ...tensors, [`${module}.weight_zero_point`]: floats([1]) }, config };
-    await expect(planned(asymmetric)).resolves.toBeDefined();
-    const [a, b] = ['a', 'b'].map((name) => writeCheckpoint(join(root, name), asymmetric));
-    await expect(planMerge({ method: 'soup', models: [a ?? '', b ?? ''] })).rejects.toMatchObject({
-      code: 'QUANTISED_WEIGHTS',
-    });
-  });
 });
 
 describe('a quantised model is refused', () => {

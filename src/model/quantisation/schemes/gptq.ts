@@ -42,10 +42,12 @@ const sizesOf = (
   const { bits, group_size, dynamic } = settings;
   if (!isObject(dynamic)) return { bits, group: groupSize(group_size) };
   const shapeOf = (part: string) => tensors.get(`${module}.${part}`)?.shape ?? [];
-  const [[groups = 1, out = 1], [, words = 0], [features = 1]] = [
+  const [[rowsOfWords = 0], [groups = 1, out = 1], [, words = 0]] = [
+    shapeOf('qweight'),
     shapeOf('scales'),
     shapeOf('qzeros'),
-    shapeOf('g_idx'),
   ];
-  return { bits: (32 * words) / out, group: Math.ceil(features / groups) };
+  const ownBits = (32 * words) / out;
+  const features = (rowsOfWords * 32) / ownBits;
+  return { bits: ownBits, group: groupSize(Math.ceil(features / groups)) };
 };
