@@ -5,6 +5,8 @@ from transformers import GptOssConfig
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
+import words
+
 LARGEST = 448.0
 
 
@@ -140,7 +142,7 @@ class CompressedTensors:
         from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
         from compressed_tensors.quantization.lifecycle.forward import dequantize
         from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
-        args = QuantizationArgs(symmetric=True, **self.ways[seed % len(self.ways)])
+        args = QuantizationArgs(**{'symmetric': True, **self.ways[seed % len(self.ways)]})
         scheme = QuantizationScheme(targets=['Linear'], weights=args)
         compressor = BaseCompressor.get_value_from_registry(self.format)
         dtype = [torch.bfloat16, torch.float32, torch.float16][seed % 3]
@@ -164,14 +166,19 @@ class CompressedTensors:
             given = {'weight': weight}
             if 'nvfp4' in self.format:
                 given['weight_global_scale'] = generate_gparam(weight.min(), weight.max()).reshape(1)
-            scale, _ = calculate_qparams(*extremes(weight), args, given.get('weight_global_scale'))
+            scale, zero = calculate_qparams(*extremes(weight), args, given.get('weight_global_scale'))
             given['weight_scale'] = scale if 'fp4' in self.format else scale.to(dtype)
+            if not args.symmetric:
+                given['weight_zero_point'] = zero
             return compressor.compress({**given, 'weight': weight.to(dtype)}, scheme)
 
         def dequantise(parts, shape):
             if 'weight_packed' in parts and parts['weight_packed'].dtype == torch.uint8:
                 from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
                 codes = unpack_fp4_from_uint8(parts['weight_packed'], *shape, dtype=torch.float32)
+                if 'weight_global_scale' not in parts:
+                    scales = compressor._decompress_scale(parts['weight_scale'], torch.float32)
+                    return dequantize(codes, scales, args=args, dtype=torch.float32)
                 return dequantize(codes, parts['weight_scale'].float(), args=args, dtype=torch.float32,
                                   global_scale=parts['weight_global_scale'])
             wide = {**parts, 'weight_scale': parts['weight_scale'].float()}
@@ -221,5 +228,12 @@ schemes = {
         dict(**float8, strategy='channel'), dict(**float8, strategy='tensor'), dict(**float8, strategy='block', block_structure=[16, 24])]),
     'ct-nvfp4': CompressedTensors('nvfp4-pack-quantized', 16, [
         dict(num_bits=4, type='float', strategy='tensor_group', group_size=16)]),
+    'ct-mxfp4': CompressedTensors('mxfp4-pack-quantized', 32, [dict(num_bits=4, type='float', strategy='group', group_size=32)]),
+    'ct-int4-zeros': CompressedTensors('pack-quantized', 32, [
+        dict(**four, symmetric=False, strategy='group', group_size=32), dict(**four, symmetric=False, strategy='channel'),
+        dict(**eight, symmetric=False, strategy='group', group_size=16)]),
+    'ct-int8-zeros': CompressedTensors('int-quantized', 1, [
+        dict(**eight, symmetric=False, strategy='channel'), dict(**eight, symmetric=False, strategy='tensor')]),
     'modelopt-nvfp4': ModelOptNvfp4(),
+    **words.schemes,
 }
