@@ -3,7 +3,7 @@ import { type HubModel, parseHubId } from '../../address/remote.js';
 import { LayerloomError } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
-import type { Extent } from '../../tensor/extent.js';
+import { type Extent, subtractExtents } from '../../tensor/extent.js';
 import type { CheckpointFiles } from '../ranges/choose-files.js';
 import { eachOf } from '../ranges/each.js';
 import { fetchHeader, fetchInto } from '../ranges/fetch-into.js';
@@ -125,7 +125,7 @@ const bringDescriptions = async (
   remote: RemoteFile,
   extents: readonly Extent[],
 ): Promise<void> => {
-  const [first, ...others] = extents;
+  const [first, ...others] = subtractExtents(extents, ranges.present);
   if (first === undefined) return;
   try {
     await fetchInto(ranges, remote, [first]);
