@@ -177,8 +177,8 @@ const openFile = async (
 };
 
 /** The file of a module: its tensors are named by the folder too. */
-const inFolder = (folder: string, { identity, header }: OpenedFile): OpenedFile => ({
-  identity,
+const inFolder = (folder: string, { header, ...file }: OpenedFile): OpenedFile => ({
+  ...file,
   header: {
     ...header,
     tensors: new Map([...header.tensors].map(([name, tensor]) => [`${folder}/${name}`, tensor])),

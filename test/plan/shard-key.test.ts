@@ -54,6 +54,27 @@ const quantised = quantisedTensor(
   },
 );
 
+const inWords = quantisedTensor(
+  0,
+  { file: 0, begin: 128, end: 144, dtype: 'BF16', shape: [4, 8] },
+  {
+    ...{ codes: 'U4', order: 'down', rows: 8, width: 4, stride: 4, block: [4, 1], transposed: true },
+    scales: { file: 0, begin: 160, end: 168, dtype: 'U8', shape: [2, 4] },
+    zeros: {
+      ...{ codes: 'U4', order: 'interleaved', stride: 8, oneMore: true },
+      of: { file: 0, begin: 144, end: 152, dtype: 'I32', shape: [2, 1] },
+    },
+    groups: { file: 0, begin: 200, end: 232, dtype: 'I32', shape: [8] },
+    nested: {
+      ...{ block: 4, offset: 0.5 },
+      numbers: { file: 0, begin: 1000, end: 2024, dtype: 'F32', shape: [256] },
+      scales: { file: 0, begin: 232, end: 240, dtype: 'F32', shape: [2] },
+    },
+    after: 0.25,
+    parts: new Map(),
+  },
+);
+
 const golden: readonly (readonly [name: string, expression: PlannedExpression, key: string])[] = [
   ['copy', { kind: 'copy', source: a }, 'b958caf5a63221307aa68980ff63bf40c74b382458709d763751cb132345d274'],
   [
@@ -269,6 +290,11 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     },
     'ba3df36f071fb1b626949e70e37a9a75568e00cdd7c3675d940c4d34a5f73b34',
   ],
+  [
+    'a quantised tensor in words',
+    { kind: 'linear', terms: [{ source: inWords, weight: 1 }] },
+    '16cf7140f17a4e9d2199f25e67212f7a5deb78c11303d9dacc321c74117cf17b',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
@@ -297,6 +323,7 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'random numbers',
     'random numbers added to a tensor',
     'codes',
+    'a quantised tensor in words',
   ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))

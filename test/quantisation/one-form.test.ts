@@ -86,8 +86,71 @@ describe('a swap by copies', () => {
     expect(list).toEqual(['model.embed_tokens', 'model.layers.1.mlp.down_proj']);
   });
 
+  it('has the modules of either model of bitsandbytes that are not quantised', async () => {
+    const root = temporaryDirectory();
+    const [a, b] = [/layers\.2\.mlp\.down_proj/, /layers\.4\.self_attn\.q_proj/].map((plain, index) => {
+      const made = quantisedLlama('NF4 of bitsandbytes with nested scales', {
+        seed: index,
+        isPlain: (name) => plain.test(name),
+      });
+      return writeCheckpoint(join(root, String(index)), made);
+    });
+    await layerSwap(
+      { task: a ?? '', language: b ?? '', bottom: 1, top: 1, others: 'task' },
+      { out: join(root, 'out') },
+    );
+    expect(configOf(join(root, 'out')).quantization_config).toMatchObject({
+      llm_int8_skip_modules: ['lm_head', 'model.layers.2.mlp.down_proj', 'model.layers.4.self_attn.q_proj'],
+    });
+  });
+
   it('has no list where no model has one', async () => {
     expect(await swappedList({ plain: none }, { plain: none })).toBeUndefined();
+  });
+});
+
+describe('a swap of models of GPTQ, which has no list', () => {
+  /** Two experts whose settings differ in what is not stored, the second with modules that are not quantised. */
+  const swapped = async (plain: RegExp, settings: object) => {
+    const root = temporaryDirectory();
+    const made = [quantisedLlama('GPTQ of 4 bits in any order', { seed: 1 })];
+    made.push(
+      quantisedLlama('GPTQ of 4 bits in any order', { seed: 2, isPlain: (name) => plain.test(name) }),
+    );
+    const [task, language] = made.map(({ tensors, config }, index) =>
+      writeCheckpoint(join(root, String(index)), {
+        tensors,
+        config: {
+          ...config,
+          quantization_config: {
+            ...(config?.['quantization_config'] as object),
+            ...(index === 1 ? settings : {}),
+          },
+        },
+      }),
+    );
+    const out = join(root, 'out');
+    await layerSwap(
+      { task: task ?? '', language: language ?? '', bottom: 1, top: 1, others: 'task' },
+      { out },
+    );
+    return { out: configOf(out).quantization_config, task: configOf(task ?? '').quantization_config };
+  };
+
+  it('stays quantised, whatever their numbers were found by', async () => {
+    const { out, task } = await swapped(none, {
+      damp_percent: 0.05,
+      dataset: 'c4',
+      meta: { quantizer: 'x' },
+    });
+    expect(out).toEqual(task);
+  });
+
+  it.each([
+    ['where a module of one is not quantised', /layers\.4\.mlp\.down_proj/, {}],
+    ['where features of one are in order, and of the other are not', none, { desc_act: false }],
+  ])('is dequantised %s', async (_, plain, settings) => {
+    expect((await swapped(plain, settings)).out).toBeUndefined();
   });
 });
 

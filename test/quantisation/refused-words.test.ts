@@ -253,6 +253,11 @@ describe('a model of bitsandbytes', () => {
     await isNonFinite(changed(scheme, { 'weight.nested_absmax': nested_absmax }), scheme, [0, 0]);
   });
 
+  it('is copied only where its modules have their matrices the other way round', async () => {
+    const { tensors, config } = quantisedLlama(scheme);
+    await isCopiedOnly({ tensors, config: { ...config, model_type: 'gpt2' } });
+  });
+
   const eight = 'int8 of bitsandbytes';
   it.each<[string, Change, string, RegExp]>([
     ['without scales', { SCB: undefined }, 'weight', /SCB is missing/],
