@@ -76,14 +76,17 @@ std::uint32_t wordAt(const std::byte* data, std::uint64_t index) {
     return word;
 }
 
+/// The row of words that codes of a row are in.
+std::uint64_t rowOfWords(const Codes& codes, std::uint64_t row) {
+    const std::uint64_t each = codes.inWord();
+    return row / codes.rows * ((codes.rows + each - 1) / each) + row % codes.rows / each;
+}
+
 /// Codes below each other in words.
 void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, std::uint64_t column,
                 std::size_t count, float* out) {
-    const std::uint64_t each = codes.inWord();
-    const std::uint64_t inMatrix = row % codes.rows;
-    const std::uint64_t rowOfWords = row / codes.rows * ((codes.rows + each - 1) / each) + inMatrix / each;
-    data += 4 * (rowOfWords * codes.stride + column);
-    const auto shift = static_cast<int>(inMatrix % each * codes.bits());
+    data += 4 * (rowOfWords(codes, row) * codes.stride + column);
+    const auto shift = static_cast<int>(row % codes.rows % codes.inWord() * codes.bits());
     if (codes.bits() == 8) {
         const int offset = codes.kind == Codes::Kind::U8 ? 128 : 0;
         for (std::size_t i = 0; i < count; ++i) {
@@ -140,6 +143,14 @@ void decode(const Kernels& kernels, const Codes& codes, const std::byte* data, s
             return decodePairs(kPairs[tableOf(codes.kind)][codes.order == Codes::Order::Swapped ? 1 : 0],
                                bytes, first, count, out);
     }
+}
+
+std::span<const std::byte> bytesOf(const Codes& codes, const std::byte* data, std::uint64_t row,
+                                   std::uint64_t column, std::size_t count) {
+    if (codes.order == Codes::Order::Down)
+        return {data + 4 * (rowOfWords(codes, row) * codes.stride + column), 4 * count};
+    const std::uint64_t first = row * codes.stride + column, each = 8 / codes.bits();
+    return {data + first / each, (count + each - 1) / each};
 }
 
 }  // namespace layerloom

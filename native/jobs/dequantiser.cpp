@@ -15,6 +15,9 @@ constexpr double kOne[] = {1};
 constexpr std::size_t kDequantisedElements = 256 * 1024;
 /// Rows of a block begin at multiples of a line of the cache of four-bit codes.
 constexpr std::uint64_t kRowsTogether = 32;
+/// Stored rows that are transposed together: each line of the cache of the block is written once, as a whole.
+/// Line by line the rows of a block are often a multiple of 4 KiB apart, for which a cache has few places.
+constexpr std::uint64_t kStrip = 16;
 
 std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (elements + each - 1) / each; }
 
@@ -24,6 +27,22 @@ float powerOf(std::uint8_t e) {
                                : e == 0 ? 0x0040'0000u
                                         : static_cast<std::uint32_t>(e) << 23;
     return __builtin_bit_cast(float, bits);
+}
+
+/// Rows of codes are too far apart for a processor to foresee them.
+void prefetch(std::span<const std::byte> bytes) {
+    constexpr std::size_t line = 64;
+    for (std::size_t at = 0; at < bytes.size(); at += line) __builtin_prefetch(bytes.data() + at);
+}
+
+/// Writes the columns of rows [count][columns] as rows that are `stride` apart.
+void transpose(const float* rows, std::size_t count, std::size_t columns, float* out, std::size_t stride) {
+    if (count == kStrip)
+        for (std::size_t i = 0; i < columns; ++i)
+            for (std::size_t r = 0; r < kStrip; ++r) out[i * stride + r] = rows[r * columns + i];
+    else
+        for (std::size_t i = 0; i < columns; ++i)
+            for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
 }
 
 }  // namespace
@@ -89,8 +108,8 @@ void Dequantiser::scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column,
     prepare(rowOfBlocks, 0, static_cast<std::size_t>(gridColumns_));
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t group = groupOf(column + i);
-        const float number = group < gridColumns_ && what_.zeros ? out[i] - zerosOfBlocks_[group] : out[i];
-        out[i] = number * (group < gridColumns_ ? ofBlocks_[group] : std::numeric_limits<float>::quiet_NaN());
+        const float number = group < gridColumns_ && what_.zeros ? out[i] - zerosNow_[group] : out[i];
+        out[i] = number * (group < gridColumns_ ? scalesNow_[group] : std::numeric_limits<float>::quiet_NaN());
     }
 }
 
@@ -101,64 +120,74 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
     prepare(rowOfBlocks, block, blocks);
     const auto width = static_cast<std::size_t>(what_.blockColumns);
     const auto lead = static_cast<std::size_t>(column % what_.blockColumns);
-    const float* const zeros = zerosOfBlocks_.data();
     if (width == 1) {
         if (what_.zeros)
-            for (std::size_t i = 0; i < count; ++i) out[i] -= zeros[i];
-        for (std::size_t i = 0; i < count; ++i) out[i] *= ofBlocks_[i];
+            for (std::size_t i = 0; i < count; ++i) out[i] -= zerosNow_[i];
+        for (std::size_t i = 0; i < count; ++i) out[i] *= scalesNow_[i];
         return;
     }
     if (what_.zeros)
         for (std::size_t at = 0, run = 0; at < count; ++run) {
             const std::size_t n = std::min(count - at, width - (run == 0 ? lead : 0));
-            for (std::size_t i = 0; i < n; ++i) out[at + i] -= zeros[run];
+            for (std::size_t i = 0; i < n; ++i) out[at + i] -= zerosNow_[run];
             at += n;
         }
-    kernels_.scaleRuns(ofBlocks_.data(), width, lead, out, count);
+    kernels_.scaleRuns(scalesNow_, width, lead, out, count);
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    if (prepared_ == count && preparedRow_ == rowOfBlocks && preparedFirst_ == first) return;
-    if (ofBlocks_.size() < count) ofBlocks_.resize(count);
-    findScales(rowOfBlocks * gridColumns_ + first, count);
-    if (what_.zeros) findZeros(rowOfBlocks, first, count);
-    preparedRow_ = rowOfBlocks;
-    preparedFirst_ = first;
-    prepared_ = count;
+    // Rows of codes may be in any group: those of a matrix are all made at once.
+    const bool all = what_.transposed && what_.hasGroups;
+    const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
+    const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);
+    if (prepared_ != count || preparedRow_ != begin || preparedFirst_ != first) {
+        if (ofBlocks_.size() < rows * count) ofBlocks_.resize(rows * count);
+        if (what_.zeros && zerosOfBlocks_.size() < rows * count) zerosOfBlocks_.resize(rows * count);
+        for (std::size_t r = 0; r < rows; ++r) {
+            findScales((begin + r) * gridColumns_ + first, count, ofBlocks_.data() + r * count);
+            if (what_.zeros) findZeros(begin + r, first, count, zerosOfBlocks_.data() + r * count);
+        }
+        preparedRow_ = begin;
+        preparedFirst_ = first;
+        prepared_ = count;
+    }
+    const std::size_t at = static_cast<std::size_t>(rowOfBlocks - begin) * count;
+    scalesNow_ = ofBlocks_.data() + at;
+    zerosNow_ = zerosOfBlocks_.data() + (what_.zeros ? at : 0);
 }
 
-void Dequantiser::findScales(std::uint64_t first, std::size_t count) {
+void Dequantiser::findScales(std::uint64_t first, std::size_t count, float* out) const {
     const auto byteAt = [&](std::size_t i) { return static_cast<std::uint8_t>(scales_.data[first + i]); };
     switch (what_.scales) {
         case Dequantise::Scales::Floats:
-            widen(scales_, first, count, ofBlocks_.data());
+            widen(scales_, first, count, out);
             break;
         case Dequantise::Scales::Exponents:
-            for (std::size_t i = 0; i < count; ++i) ofBlocks_[i] = powerOf(byteAt(i));
+            for (std::size_t i = 0; i < count; ++i) out[i] = powerOf(byteAt(i));
             break;
         case Dequantise::Scales::Nested:
+            float scale;
             for (std::size_t i = 0; i < count; ++i) {
-                float scale;
-                widen(ofNested_, (first + i) / what_.nested->block, 1, &scale);
-                ofBlocks_[i] = numbers_[byteAt(i)] * scale + what_.nested->offset;
+                if (i == 0 || (first + i) % what_.nested->block == 0)
+                    widen(ofNested_, (first + i) / what_.nested->block, 1, &scale);
+                out[i] = numbers_[byteAt(i)] * scale + what_.nested->offset;
             }
             break;
     }
     for (std::size_t i = 0; i < count; ++i)
         if (what_.factor == Dequantise::Factor::Times)
-            ofBlocks_[i] = ofBlocks_[i] * factor_;
+            out[i] = out[i] * factor_;
         else if (what_.factor == Dequantise::Factor::Divisor)
-            ofBlocks_[i] = ofBlocks_[i] / factor_;
+            out[i] = out[i] / factor_;
 }
 
-void Dequantiser::findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
+void Dequantiser::findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count,
+                            float* out) const {
     const auto& [codes, oneMore] = *what_.zeros;
-    if (zerosOfBlocks_.size() < count) zerosOfBlocks_.resize(count);
-    decode(kernels_, codes, zeros_.data, rowOfBlocks, first, count, zerosOfBlocks_.data());
+    decode(kernels_, codes, zeros_.data, rowOfBlocks, first, count, out);
     if (!oneMore) return;
     const float most = codes.kind == Codes::Kind::U8 ? 127 : 7;
-    for (std::size_t i = 0; i < count; ++i)
-        zerosOfBlocks_[i] = zerosOfBlocks_[i] == most ? -most - 1 : zerosOfBlocks_[i] + 1;
+    for (std::size_t i = 0; i < count; ++i) out[i] = out[i] == most ? -most - 1 : out[i] + 1;
 }
 
 void Dequantiser::fillTransposed(std::uint64_t first, std::size_t count, float* out) {
@@ -182,10 +211,21 @@ void Dequantiser::computeBlock(std::uint64_t outputRow) {
     if (block_ == nullptr)
         block_ =
             std::make_unique_for_overwrite<float[]>(std::min(most, what_.codes.columns) * what_.codes.rows);
-    line_.resize(rows);
-    for (std::uint64_t stored = 0; stored < what_.codes.rows; ++stored) {
-        fillRow(matrix * what_.codes.rows + stored, begin, static_cast<std::size_t>(rows), line_.data());
-        for (std::uint64_t i = 0; i < rows; ++i) block_[i * what_.codes.rows + stored] = line_[i];
+    strip_.resize(kStrip * rows);
+    const auto fetch = [&](std::uint64_t stored) {
+        for (std::uint64_t r = stored; r < std::min(stored + kStrip, what_.codes.rows); ++r)
+            prefetch(bytesOf(what_.codes, codes_.data, matrix * what_.codes.rows + r, begin,
+                             static_cast<std::size_t>(rows)));
+    };
+    fetch(0);
+    for (std::uint64_t stored = 0; stored < what_.codes.rows; stored += kStrip) {
+        fetch(stored + kStrip);
+        const auto count = static_cast<std::size_t>(std::min(kStrip, what_.codes.rows - stored));
+        for (std::size_t r = 0; r < count; ++r)
+            fillRow(matrix * what_.codes.rows + stored + r, begin, static_cast<std::size_t>(rows),
+                    strip_.data() + r * rows);
+        transpose(strip_.data(), count, static_cast<std::size_t>(rows), block_.get() + stored,
+                  static_cast<std::size_t>(what_.codes.rows));
     }
     blockFirst_ = matrix * what_.codes.columns + begin;
     blockRows_ = rows;

@@ -30,10 +30,10 @@ class Dequantiser {
     /// Codes as numbers → values, in blocks side by side.
     void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
     /// Makes scales and zero points of columns [first, first + count) of a row of blocks, of all matrices
-    /// counted on: `ofBlocks_` and `zerosOfBlocks_`. Those of the last call stay, since rows share them.
+    /// counted on: `scalesNow_` and `zerosNow_`. Those of the last call stay, since rows share them.
     void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
-    void findScales(std::uint64_t first, std::size_t count);
-    void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
+    void findScales(std::uint64_t first, std::size_t count, float* out) const;
+    void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count, float* out) const;
     std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
@@ -47,7 +47,8 @@ class Dequantiser {
     std::vector<float> numbers_;                  ///< that the bytes of nested scales stand for
     const std::uint64_t gridRows_, gridColumns_;  ///< blocks of a matrix
     const std::uint64_t outputColumns_;
-    std::vector<float> ofBlocks_, zerosOfBlocks_, line_;
+    std::vector<float> ofBlocks_, zerosOfBlocks_, strip_;
+    const float *scalesNow_ = nullptr, *zerosNow_ = nullptr;
     std::uint64_t preparedRow_ = 0, preparedFirst_ = 0;
     std::size_t prepared_ = 0;
     std::unique_ptr<float[]> block_;                ///< transposed: [row of the output][column]
