@@ -109,7 +109,8 @@ void Dequantiser::scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column,
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t group = groupOf(column + i);
         const float number = group < gridColumns_ && what_.zeros ? out[i] - zerosNow_[group] : out[i];
-        out[i] = number * (group < gridColumns_ ? scalesNow_[group] : std::numeric_limits<float>::quiet_NaN());
+        out[i] =
+            number * (group < gridColumns_ ? scalesNow_[group] : std::numeric_limits<float>::quiet_NaN());
     }
 }
 
