@@ -19,6 +19,9 @@ constexpr std::uint64_t kRowsTogether = 32;
 /// Line by line the rows of a block are often a multiple of 4 KiB apart, for which a cache has few places.
 constexpr std::uint64_t kStrip = 16;
 
+/// Bytes of a line of the cache.
+constexpr std::size_t kLine = 64;
+
 std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (elements + each - 1) / each; }
 
 /// 2^(e − 127); 255 is NaN.
@@ -31,8 +34,7 @@ float powerOf(std::uint8_t e) {
 
 /// Rows of codes are too far apart for a processor to foresee them.
 void prefetch(std::span<const std::byte> bytes) {
-    constexpr std::size_t line = 64;
-    for (std::size_t at = 0; at < bytes.size(); at += line) __builtin_prefetch(bytes.data() + at);
+    for (std::size_t at = 0; at < bytes.size(); at += kLine) __builtin_prefetch(bytes.data() + at);
 }
 
 /// Writes the columns of rows [count][columns] as rows that are `stride` apart.
@@ -43,6 +45,33 @@ void transpose(const float* rows, std::size_t count, std::size_t columns, float*
     else
         for (std::size_t i = 0; i < columns; ++i)
             for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
+}
+
+/// Transposes eight rows of eight bytes, a row in each word: exchanges halves of the words, quarters, bytes.
+void transposeWords(std::uint64_t (&x)[8]) {
+    constexpr std::uint64_t masks[] = {0x0000'0000'FFFF'FFFF, 0x0000'FFFF'0000'FFFF, 0x00FF'00FF'00FF'00FF};
+    for (int stage = 0, apart = 4; stage < 3; ++stage, apart /= 2)
+        for (int i = 0; i < 8; ++i) {
+            if ((i & apart) != 0) continue;
+            const std::uint64_t other = (x[i] >> (8 * apart) ^ x[i + apart]) & masks[stage];
+            x[i + apart] ^= other;
+            x[i] ^= other << (8 * apart);
+        }
+}
+
+/// out[i][r] = lines[r][i], rows of `out` a line apart.
+void transposeBytes(const std::uint8_t* const* lines, std::size_t count, std::size_t bytes,
+                    std::uint8_t* out) {
+    const std::size_t rows = count / 8 * 8, columns = bytes / 8 * 8;
+    for (std::size_t r = 0; r < rows; r += 8)
+        for (std::size_t i = 0; i < columns; i += 8) {
+            std::uint64_t words[8];
+            for (std::size_t k = 0; k < 8; ++k) std::memcpy(&words[k], lines[r + k] + i, 8);
+            transposeWords(words);
+            for (std::size_t k = 0; k < 8; ++k) std::memcpy(out + (i + k) * kLine + r, &words[k], 8);
+        }
+    for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t i = r < rows ? columns : 0; i < bytes; ++i) out[i * kLine + r] = lines[r][i];
 }
 
 }  // namespace
@@ -72,6 +101,10 @@ void Dequantiser::widen(const Source& source, std::uint64_t element, std::size_t
 }
 
 void Dequantiser::fill(std::uint64_t first, std::size_t count, float* out) {
+    const Codes& codes = what_.codes;
+    const bool areHalves = codes.kind == Codes::Kind::E2M1 && codes.order != Codes::Order::Down &&
+                           codes.order != Codes::Order::Interleaved && !what_.zeros && !what_.hasGroups;
+    if (what_.transposed && areHalves) return fillHalves(first, count, out);
     if (what_.transposed) return fillTransposed(first, count, out);
     const std::uint64_t columns = what_.codes.columns;
     for (std::size_t at = 0; at < count;) {
@@ -230,6 +263,61 @@ void Dequantiser::computeBlock(std::uint64_t outputRow) {
     }
     blockFirst_ = matrix * what_.codes.columns + begin;
     blockRows_ = rows;
+}
+
+void Dequantiser::fillHalves(std::uint64_t first, std::size_t count, float* out) {
+    const bool swapped = what_.codes.order == Codes::Order::Swapped;
+    for (std::size_t at = 0; at < count;) {
+        const std::uint64_t row = (first + at) / outputColumns_, column = (first + at) % outputColumns_;
+        if (row < blockFirst_ || row >= blockFirst_ + blockRows_) computeHalves(row);
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count - at, outputColumns_ - column));
+        // Blocks begin with the first of two codes.
+        const std::uint64_t inBlock = row - blockFirst_, stored = row % what_.codes.columns;
+        const std::uint64_t begin = stored - inBlock;
+        const std::uint64_t scales = stored / what_.blockColumns - begin / what_.blockColumns;
+        kernels_.scaleHalves(halves_.data() + inBlock / 2 * outputColumns_ + column,
+                             (inBlock % 2 == 1) != swapped,
+                             ofHalves_.data() + scales * outputColumns_ + column, out + at, n);
+        if (what_.after != 1) kernels_.scaleRuns(&what_.after, n, 0, out + at, n);
+        at += n;
+    }
+}
+
+void Dequantiser::computeHalves(std::uint64_t outputRow) {
+    const Codes& codes = what_.codes;
+    const std::uint64_t matrix = outputRow / codes.columns;
+    const std::uint64_t begin = outputRow % codes.columns / (2 * kLine) * (2 * kLine);
+    const std::uint64_t columns = std::min<std::uint64_t>(2 * kLine, codes.columns - begin);
+    const auto pairs = static_cast<std::size_t>((columns + 1) / 2);
+    const std::uint64_t firstScale = begin / what_.blockColumns;
+    const auto scales = static_cast<std::size_t>((begin + columns - 1) / what_.blockColumns - firstScale + 1);
+    const auto rows = static_cast<std::size_t>(codes.rows);
+    halves_.resize(pairs * rows);
+    ofHalves_.resize(scales * rows);
+    const auto lineOf = [&](std::uint64_t stored) {
+        return bytesOf(codes, codes_.data, matrix * codes.rows + stored, begin,
+                       static_cast<std::size_t>(columns));
+    };
+    std::uint8_t strip[kLine * kLine];
+    for (std::size_t stored = 0; stored < rows; stored += kLine) {
+        const std::size_t count = std::min(kLine, rows - stored);
+        const std::uint8_t* lines[kLine];
+        for (std::size_t r = 0; r < count; ++r) {
+            if (stored + r + kLine < rows) prefetch(lineOf(stored + r + kLine));
+            lines[r] = reinterpret_cast<const std::uint8_t*>(lineOf(stored + r).data());
+        }
+        transposeBytes(lines, count, pairs, strip);
+        for (std::size_t i = 0; i < pairs; ++i)
+            std::memcpy(halves_.data() + i * rows + stored, strip + i * kLine, count);
+    }
+    strip_.resize(scales);
+    for (std::size_t stored = 0; stored < rows; ++stored) {
+        findScales((matrix * gridRows_ + stored / what_.blockRows) * gridColumns_ + firstScale, scales,
+                   strip_.data());
+        for (std::size_t b = 0; b < scales; ++b) ofHalves_[b * rows + stored] = strip_[b];
+    }
+    blockFirst_ = matrix * codes.columns + begin;
+    blockRows_ = columns;
 }
 
 }  // namespace layerloom

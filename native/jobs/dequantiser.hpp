@@ -37,6 +37,9 @@ class Dequantiser {
     std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
+    /// The same of codes of which two are in a byte, side by side: their bytes are transposed.
+    void fillHalves(std::uint64_t first, std::size_t count, float* out);
+    void computeHalves(std::uint64_t outputRow);
     void widen(const Source& source, std::uint64_t element, std::size_t count, float* out) const;
 
     const Kernels& kernels_;
@@ -52,6 +55,8 @@ class Dequantiser {
     std::uint64_t preparedRow_ = 0, preparedFirst_ = 0;
     std::size_t prepared_ = 0;
     std::unique_ptr<float[]> block_;                ///< transposed: [row of the output][column]
+    std::vector<std::uint8_t> halves_;              ///< transposed: [two rows of the output][column]
+    std::vector<float> ofHalves_;                   ///< scales: [blocks side by side][column of the output]
     std::uint64_t blockFirst_ = 0, blockRows_ = 0;  ///< rows of the output in it
 };
 

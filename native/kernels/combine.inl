@@ -65,6 +65,23 @@ void scaleRuns(const float* scales, std::size_t width, std::size_t first, float*
     }
 }
 
+/// A sign, two bits of exponent and one of mantissa: those of a float32 but for ½ and 0, which have no 1 before
+/// the point.
+inline float ofE2M1(std::uint32_t code) {
+    const std::uint32_t magnitude = code & 7;
+    const std::uint32_t bits =
+        magnitude < 2 ? (0 - magnitude) & 0x3F00'0000u : (magnitude << 22) + (126u << 23);
+    return __builtin_bit_cast(float, bits | (code & 8) << 28);
+}
+
+void scaleHalves(const std::uint8_t* bytes, bool upper, const float* scales, float* out, std::size_t count) {
+    if (upper)
+        for (std::size_t i = 0; i < count; ++i)
+            out[i] = ofE2M1(static_cast<std::uint32_t>(bytes[i]) >> 4) * scales[i];
+    else
+        for (std::size_t i = 0; i < count; ++i) out[i] = ofE2M1(bytes[i]) * scales[i];
+}
+
 /// SplitMix64: a bijection that scatters counters.
 std::uint64_t scatter(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9ull;

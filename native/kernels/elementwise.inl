@@ -39,6 +39,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .countMagnitude = countMagnitude,
         .product = product<V>,
         .scaleRuns = scaleRuns,
+        .scaleHalves = scaleHalves,
         .sumSigns = sumSigns,
         .addProduct = addProduct<V>,
         .addWideProduct = addWideProduct<V>,

@@ -192,6 +192,11 @@ struct Kernels {
     void (*scaleRuns)(const float* scales, std::size_t width, std::size_t first, float* out,
                       std::size_t count);
 
+    /// out[i] = the number of a code times scales[i], of codes of E2M1 in the upper or the lower half of
+    /// bytes[i].
+    void (*scaleHalves)(const std::uint8_t* bytes, bool upper, const float* scales, float* out,
+                        std::size_t count);
+
     /// Elements above 0 less those below: the sum of signs. Zeros and NaN have none.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
 

@@ -970,6 +970,26 @@ void scaledRuns() {
             }
 }
 
+/// Every byte, upper and lower half; infinities, NaN and subnormals among the scales.
+void scaledHalves() {
+    const float magnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    for (const std::size_t count : {0, 1, 7, 31, 64, 129, 700})
+        for (const bool upper : {false, true}) {
+            const std::vector<float> scales = anyFloats(count);
+            std::vector<std::uint8_t> bytes(count);
+            std::vector<float> want(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                bytes[i] = static_cast<std::uint8_t>(i * 37 + 11);
+                const int code = upper ? bytes[i] >> 4 : bytes[i] & 15;
+                const float number = code > 7 ? -magnitudes[code - 8] : magnitudes[code];
+                want[i] = timesFloat(number, scales[i]);
+            }
+            checkFloats("scaleHalves", want, 0, [&](const Kernels& k, float* out) {
+                k.scaleHalves(bytes.data(), upper, scales.data(), out, count);
+            });
+        }
+}
+
 }  // namespace
 
 int main() {
@@ -992,6 +1012,7 @@ int main() {
     consensuses();
     products();
     scaledRuns();
+    scaledHalves();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;
