@@ -12,9 +12,9 @@ import {
   revert,
   soup,
 } from '../../src/index.js';
-import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
-import { encode, type Floating } from '../fixtures/numbers.js';
-import { quantisedLlama, type SchemeName, schemeNames } from '../fixtures/quantised.js';
+import { type CheckpointFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { encode, type Floating, generator } from '../fixtures/numbers.js';
+import { mxfp4, quantisedLlama, type SchemeName, schemeNames } from '../fixtures/quantised.js';
 
 // Merges of quantised checkpoints, against test/fixtures/quantised.ts.
 
@@ -155,4 +155,18 @@ describe.each(schemeNames)('models of %s', (scheme) => {
     expect(hexOf(quantised, name).length).toBeGreaterThan(0);
     expect(hexOf(quantised, name)).toBe(hexOf(plain, name));
   });
+});
+
+it('experts in MXFP4 of many rows and columns are those of their formula, transposed', async () => {
+  const root = temporaryDirectory();
+  const { tensors, config } = quantisedLlama('MXFP4 of experts');
+  const name = 'model.layers.2.mlp.experts.gate_up_proj';
+  // More than is transposed at once, of both.
+  const made = mxfp4([2, 288, 141], generator(9));
+  const model = writeCheckpoint(join(root, 'm'), {
+    tensors: { ...tensors, [`${name}_blocks`]: made.parts.blocks, [`${name}_scales`]: made.parts.scales },
+    config,
+  } as CheckpointFixture);
+  await relayout({ model, dtype: 'float32' }, { out: join(root, 'out') });
+  expect(hexOf(await read(join(root, 'out')), name)).toBe(bytesOf('F32', made.values));
 });
