@@ -125,7 +125,8 @@ class Awq:
 
 class Bitsandbytes:
     """The library's own functions, as Linear4bit and Linear8bitLt store what they return. Its kernel for AVX-512 takes other scales
-    where rows have no whole blocks (0.50.2): there its function in torch dequantises, which has 0 for the code of -0 of FP4."""
+    where rows have no whole blocks (0.50.2): there its function in torch dequantises. The code of -0 of FP4 is -0, as in its other
+    kernel for processors; that for AVX-512 and the function have 0."""
     step = 1
 
     def __init__(self, kind):
@@ -153,12 +154,13 @@ class Bitsandbytes:
             parts = {'weight': codes, **{'weight.' + part: value for part, value in made.as_dict(packed=True).items()}}
             made.dtype = torch.float32
             if tensor.shape[1] % size == 0:
-                return parts, F.dequantize_4bit(codes, made)
-            scales = F.dequantize_blockwise(made.absmax, made.state2) + made.offset if nested else made.absmax
-            numbers = made.code.clone()
-            if self.kind == 'fp4':
-                numbers[8] = -0.0
-            return parts, dequantize(codes.view(torch.uint8).reshape(-1), scales, numbers, size, tensor.shape, torch.float32)
+                values = F.dequantize_4bit(codes, made)
+            else:
+                scales = F.dequantize_blockwise(made.absmax, made.state2) + made.offset if nested else made.absmax
+                values = dequantize(codes.view(torch.uint8).reshape(-1), scales, made.code, size, tensor.shape, torch.float32)
+            bytes = codes.view(torch.uint8).reshape(-1)
+            written = torch.stack([bytes >> 4, bytes & 15], dim=1).reshape(-1)[: tensor.numel()].reshape(tensor.shape)
+            return parts, torch.where((values == 0) & (written == 8), -torch.zeros(()), values)
 
         stored, values = split(state, quantise)
         said = {'load_in_8bit': True} if self.kind == 'int8' else {
