@@ -172,10 +172,11 @@ const unconvertedIn = (
   for (const { name, shape, expression } of tensors)
     if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
     else if (shape.length >= 2) plain.add(moduleOf(name));
+  // Of biases beside their weights.
+  for (const module of quantised) plain.delete(module);
   const entries = models.flatMap(({ tensors: own, quantisation }) => {
-    const plainHere = new Set(
-      [...own].flatMap(([name, { quantised: form }]) => (form === undefined ? [moduleOf(name)] : [])),
-    );
+    const plainHere = new Set([...own.keys()].map(moduleOf));
+    for (const [name, { quantised: form }] of own) if (form !== undefined) plainHere.delete(moduleOf(name));
     const wrong = [...quantised].filter((module) => plainHere.has(module));
     const listed = quantisation?.settings[quantisation.unconvertedKey ?? ''];
     const kept = (Array.isArray(listed) ? (listed as unknown[]) : []).filter(

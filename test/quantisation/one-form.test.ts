@@ -86,6 +86,27 @@ describe('a swap by copies', () => {
     expect(list).toEqual(['model.embed_tokens', 'model.layers.1.mlp.down_proj']);
   });
 
+  it('names no module for biases beside its quantised weights', async () => {
+    const root = temporaryDirectory();
+    const [task, language] = [1, 2].map((seed) => {
+      const { tensors, config } = quantisedLlama('MXFP4 of experts', { seed });
+      const biases = [0, 1, 2, 3, 4].map((layer) => [
+        `model.layers.${layer}.mlp.experts.gate_up_proj_bias`,
+        { dtype: 'F32', shape: [2, 6], data: new Uint8Array(48) } as const,
+      ]);
+      return writeCheckpoint(join(root, String(seed)), {
+        tensors: { ...tensors, ...Object.fromEntries(biases) },
+        config,
+      });
+    });
+    const out = join(root, 'out');
+    await layerSwap(
+      { task: task ?? '', language: language ?? '', bottom: 1, top: 1, others: 'task' },
+      { out },
+    );
+    expect(configOf(out).quantization_config).toEqual(configOf(task ?? '').quantization_config);
+  });
+
   it('has the modules of either model of bitsandbytes that are not quantised', async () => {
     const root = temporaryDirectory();
     const [a, b] = [/layers\.2\.mlp\.down_proj/, /layers\.4\.self_attn\.q_proj/].map((plain, index) => {
