@@ -43,6 +43,8 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
     );
   if (rest['stack'] !== undefined)
     cannotSay('one stack of several', 'its slices are of models with one; merge with layerloom');
+  if (rest['quantize'] !== undefined)
+    cannotSay('a quantised output', 'mergekit writes none: leave it out, and quantise its output');
   if (unitesVocabularies(plan) && (rest['tokenizer_source'] ?? rest['tokenizer']) === undefined)
     cannotSay(
       'that vocabularies are united where ids agree',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { diff, layerSwap, merge, planMerge, relayout, runPlan, soup } from '../../src/index.js';
+import { diff, exportRecipe, layerSwap, merge, planMerge, relayout, runPlan, soup } from '../../src/index.js';
 import {
   fill,
   llama,
@@ -280,6 +280,15 @@ describe('a quantised output is refused', () => {
     await expect(
       relayout({ model, quantize: 'fp8-block', ...more }, { out: join(root, 'out') }),
     ).rejects.toThrow(words);
+  });
+
+  it('where its recipe is exported for mergekit, which writes none', async () => {
+    const { a, b } = models();
+    const recipe = { method: 'soup', models: [a, b], quantize: 'int8' } as const;
+    await expect(exportRecipe(recipe)).rejects.toMatchObject({
+      code: 'EXPORT_UNSUPPORTED',
+      message: expect.stringContaining('a quantised output') as string,
+    });
   });
 
   it('in a scheme that is only reported of, and reports of no scheme', async () => {
