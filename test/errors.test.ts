@@ -70,6 +70,7 @@ import {
 } from './fixtures/scored.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 import { tablesOf } from './fixtures/tables.js';
+import { pickle, torchFile } from './fixtures/torch-files.js';
 import { writeTrained } from './fixtures/trained.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
@@ -91,8 +92,8 @@ const soupOfAdapter = (adapter: AdapterFixture): Promise<unknown> => {
 
 // Every code is reached here once, through the public API: a new one does not compile without its scenario.
 
-const bareFile = (content: Uint8Array): Promise<unknown> => {
-  const file = join(temporaryDirectory(), 'a.safetensors');
+const bareFile = (content: Uint8Array, name = 'a.safetensors'): Promise<unknown> => {
+  const file = join(temporaryDirectory(), name);
   writeFileSync(file, content);
   return openCheckpoint(file);
 };
@@ -236,6 +237,8 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   HEADER_TOO_LARGE: () => bareFile(new Uint8Array(8).fill(255)),
   HEADER_TRUNCATED: () => bareFile(Uint8Array.from([9, 0, 0, 0, 0, 0, 0, 0, 123])),
   HEADER_INVALID: () => header('{"a": '),
+  PICKLE_RUNS_CODE: () => bareFile(torchFile(pickle.of(pickle.global('os', 'system'))), 'model.bin'),
+  WEIGHTS_UNSUPPORTED: () => bareFile(torchFile(pickle.of(pickle.op('2'))), 'model.bin'),
   DUPLICATE_TENSOR: () => header('{"a": {"dtype": "I8", "shape": [0], "data_offsets": [0, 0]}, "a": {}}'),
   UNKNOWN_DTYPE: () => header({ a: tensor('F7', [1], 0, 1) }, 1),
   SHAPE_OVERFLOW: () => header({ a: tensor('I8', [2 ** 52, 2 ** 52], 0, 1) }, 1),

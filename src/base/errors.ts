@@ -254,6 +254,14 @@ const catalogue = {
     (d: { file: string; tensor?: string; reason: string }) =>
       `${d.file}: ${d.tensor === undefined ? 'header' : `tensor ${d.tensor}`}: ${d.reason}; write the file anew`,
   ),
+  PICKLE_RUNS_CODE: input(
+    (d: { file: string; calls: string }) =>
+      `${d.file}: its pickle names ${d.calls}, which would run as code when the file is loaded, and has not run here; take the model as safetensors, or, if you trust who wrote it, save its tensors alone with safetensors.torch.save_file`,
+  ),
+  WEIGHTS_UNSUPPORTED: input(
+    (d: { file: string; tensor?: string; reason: string; remedy: string }) =>
+      `${d.file}: ${d.tensor === undefined ? '' : `tensor ${d.tensor} `}${d.reason}; ${d.remedy}`,
+  ),
   DUPLICATE_TENSOR: input((d: TensorInFile & { alsoIn?: string }) =>
     d.alsoIn === undefined
       ? `${d.file}: the header names ${d.tensor} twice; write the file anew`

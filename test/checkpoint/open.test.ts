@@ -162,8 +162,13 @@ describe('openCheckpoint', () => {
       'NOT_A_CHECKPOINT',
     ],
     [
-      'PyTorch files alone',
+      'an empty file of PyTorch',
       (directory) => writeFileSync(join(directory, 'pytorch_model.bin'), ''),
+      'FILE_TOO_SHORT',
+    ],
+    [
+      'training state of PyTorch alone',
+      (directory) => writeFileSync(join(directory, 'optimizer.pt'), ''),
       'NOT_A_CHECKPOINT',
     ],
     [
@@ -276,8 +281,8 @@ describe('openCheckpoint', () => {
     });
   });
 
-  it('refuses what is neither directory nor safetensors, and what is not there', async () => {
-    const file = join(temporaryDirectory(), 'model.bin');
+  it('refuses what is neither directory nor weights, and what is not there', async () => {
+    const file = join(temporaryDirectory(), 'model.ckpt');
     writeFileSync(file, '');
     await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'NOT_A_CHECKPOINT' });
     rmSync(file);

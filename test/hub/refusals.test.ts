@@ -7,6 +7,7 @@ import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type Fault, fileOf, type HubServer, startHub } from '../fixtures/hub-server.js';
+import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
 
 const [token, granted] = ['hf_member', 'hf_granted'];
 
@@ -18,6 +19,10 @@ const prepare = async (): Promise<HubServer> => {
   hub.addDirectory('org/private', source, { access: 'private' });
   const file = (name: string) => fileOf(name, Buffer.from('x'));
   hub.addModel('org/pickles', [file('config.json'), file('pytorch_model.bin')]);
+  hub.addDirectory(
+    'org/torch',
+    writeTorchCheckpoint(join(temporaryDirectory(), 't'), llama({ hidden: 256 })),
+  );
   hub.addModel('org/adapter', [file('adapter_model.safetensors')]);
   hub.addModel('org/short', [file('model.safetensors')]);
   const index = JSON.stringify({ weight_map: { a: 'model-00001-of-00002.safetensors' } });
@@ -82,9 +87,18 @@ const refusals: Record<string, Refusal> = {
     ...{ model: 'org/model@../../../x', code: 'INVALID_PARAMETER' },
     message: /expected org\/name or org\/name@revision/,
   },
-  pickles: {
-    ...{ model: 'org/pickles', code: 'NOT_A_CHECKPOINT' },
-    message: /^org\/pickles: has neither model\.safetensors nor [^:]*: its weights are pickles/,
+  'a file that PyTorch did not write': {
+    ...{ model: 'org/pickles', code: 'FILE_TOO_SHORT' },
+    message: /^org\/pickles\/pytorch_model\.bin has 1 bytes/,
+  },
+  'a file of PyTorch on a server that ignores ranges': {
+    ...{
+      model: 'org/torch',
+      faults: [{ kind: 'ignore range', on: /./, ...always }],
+      code: 'HUB_UNAVAILABLE',
+    },
+    message:
+      /ignores byte ranges, by which alone pytorch_model\.bin is read; fetch all of it by `hf download org\/torch`/,
   },
   'an adapter': { model: 'org/adapter', code: 'NOT_A_CHECKPOINT', message: /it is an adapter/ },
   'a file that is no safetensors': {

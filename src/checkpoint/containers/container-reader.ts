@@ -45,6 +45,18 @@ export interface ContainerReader {
   /** Returns which of a directory's files are its model's, where no index says so. Empty where they are of no model, or of several. */
   weightsIn(names: readonly string[]): readonly string[];
   /**
+   * Present where what describes the tensors does not stand before them: collects it from where it is in the file, as the
+   * bytes that `parseHeader` takes and by whose hash the file is known; `headerEnd` is then not called.
+   *
+   * @param read called with ranges within the file, in any order
+   * @throws LayerloomError as `headerEnd`; what `read` throws
+   */
+  readonly collectHeader?: (
+    read: (begin: number, end: number) => Promise<Uint8Array>,
+    file: string,
+    fileBytes: number,
+  ) => Promise<Uint8Array>;
+  /**
    * Returns where the header of a file ends that begins with `start`. If `start` is too short to tell, returns how many
    * bytes to ask with again.
    *
@@ -52,7 +64,8 @@ export interface ContainerReader {
    */
   headerEnd(start: Uint8Array, file: string, fileBytes: number): number;
   /**
-   * Parses all bytes before the end that `headerEnd` gave. Tensors lie in one piece each, and within the file.
+   * Parses all bytes before the end that `headerEnd` gave, or those of `collectHeader`. Tensors lie in one piece each,
+   * and within the file; several may lie in the same.
    *
    * @throws LayerloomError naming file and tensor
    */

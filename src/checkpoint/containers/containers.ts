@@ -3,19 +3,20 @@ import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
 import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
 import { safetensorsWriter } from './safetensors/writer.js';
+import { torchReaders } from './torch/reader.js';
 
 /** The containers that checkpoints are read in, in the order in which a directory is searched for them. */
-export const readers: readonly [ContainerReader, ...ContainerReader[]] = [safetensorsReader, diffusersReader];
+export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
+  safetensorsReader,
+  diffusersReader,
+  ...torchReaders,
+];
 
 /** The container of outputs and of shards in stores. */
 export const writer: ContainerWriter = safetensorsWriter;
 
 /** Files of weights that are known and not read, and what to do instead. */
 const unreadWeights: readonly { readonly ending: RegExp; readonly remedy: string }[] = [
-  {
-    ending: /\.(bin|pth?)$/,
-    remedy: 'its weights are pickles, which are never read; convert them, or find a model of safetensors',
-  },
   { ending: /\.gguf$/, remedy: 'its weights are GGUF; give the model that they were made of' },
 ];
 
@@ -64,10 +65,10 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
  * @param remedy where the caller knows one
  */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {
-  const wanted = readers.flatMap(({ looksFor, index }) => [looksFor, index?.name ?? []].flat());
+  const wanted = new Set(readers.flatMap(({ looksFor, index }) => [looksFor, index?.name ?? []].flat()));
   const known = names.includes(adapterWeightsName)
     ? `it is an adapter without its ${adapterConfigName}; download or copy that too`
     : (remedy ?? unreadWeights.find(({ ending }) => names.some((name) => ending.test(name)))?.remedy);
   const otherwise = `give a model with weights in ${[...new Set(readers.map(({ name }) => name))].join(' or ')}`;
-  return `has neither ${wanted.join(' nor ')}: ${known ?? otherwise}`;
+  return `has neither ${[...wanted].join(' nor ')}: ${known ?? otherwise}`;
 };

@@ -3,10 +3,9 @@ import type { FileHandle } from 'node:fs/promises';
 import type { ContainerReader } from './container-reader.js';
 
 /**
- * Reads all bytes of a file before its data.
+ * Reads all bytes of a file before its data, or what its reader collects in their place.
  *
- * @param read called with ranges that follow one another
- * @throws LayerloomError the codes of the reader's `headerEnd`; what `read` throws
+ * @throws LayerloomError the codes of the reader's `headerEnd` or `collectHeader`; what `read` throws
  */
 export const readHeader = async (
   reader: ContainerReader,
@@ -14,6 +13,7 @@ export const readHeader = async (
   file: string,
   fileBytes: number,
 ): Promise<Uint8Array> => {
+  if (reader.collectHeader !== undefined) return await reader.collectHeader(read, file, fileBytes);
   let header: Uint8Array = new Uint8Array();
   for (;;) {
     const end = reader.headerEnd(header, file, fileBytes);

@@ -26,12 +26,13 @@ import { findOffline } from './offline.js';
 import { askCommit, listFiles } from './requests/api.js';
 import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests, openHub } from './requests/session.js';
+import { unavailable } from './requests/unavailable.js';
 
 /**
  * Brings the side files, headers and descriptions of a model of the hub here, and no weights beyond the first 64 KiB of each
- * file: side files into the hub's cache, headers into the cache of ranges. A model that the hub's cache has
- * whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code, pickles and weights that
- * the index does not name are never fetched.
+ * file and what stands around its header: side files into the hub's cache, headers into the cache of ranges. A model that the
+ * hub's cache has whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code and weights that the
+ * index does not name are never fetched, nor pickles where there are safetensors.
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
@@ -111,11 +112,25 @@ const bringHeader = async (
   await using ranges = await RangeFile.open(folder, file, hub.signal);
   if (ranges === undefined) return;
   const remote = new RemoteFile(hub, at, file, ranges.served);
-  const descriptions = await fetchHeader(ranges, remote, {
-    name: `${at.id}/${file.name}`,
-    bytes: file.bytes,
-  });
+  const descriptions = await headerOf(hub, at, file, ranges, remote);
   await bringDescriptions(hub, ranges, remote, descriptions);
+};
+
+/** Fetches a file's header. @returns the ranges of its descriptions, ascending */
+const headerOf = async (
+  hub: HubSession,
+  at: HubCacheCommit,
+  file: ListedFile,
+  ranges: RangeFile,
+  remote: RemoteFile,
+): Promise<readonly Extent[]> => {
+  try {
+    return await fetchHeader(ranges, remote, { name: `${at.id}/${file.name}`, bytes: file.bytes });
+  } catch (error) {
+    if (!(error instanceof RangesIgnored)) throw error;
+    const reason = `ignores byte ranges, by which alone ${file.name} is read`;
+    throw unavailable(hub, reason, `fetch all of it by \`hf download ${at.id}\``);
+  }
 };
 
 /** @param extents ascending */

@@ -15,7 +15,7 @@ export interface CheckpointFiles<File> {
 }
 
 /**
- * Chooses the files of a model that are fetched: never code, pickles, or weights that the index does not name.
+ * Chooses the files of a model that are fetched: never code, or weights that the index does not name.
  *
  * @param id of the model, for messages
  * @param readIndex returns the text of the index, which says which files are weights

@@ -59,22 +59,22 @@ export const fetchInto = async (
 /** Bytes of a weight file that are read first: most headers of a shard are shorter. */
 const firstBytes = 64 * 1024;
 
-/** A header is at the start: where the server ignores ranges, the rest is not waited for. */
-const anyServer = { mayDiscard: true };
-
 /**
  * Fetches the header of a weight file.
  *
  * @param name of the file, for messages
  * @returns the ranges of its descriptions, ascending: they are read with the header
- * @throws LayerloomError the codes of the container's headers, and of `fetchInto`
+ * @throws LayerloomError the codes of the container's headers, and of `fetchInto`; what `remote.read` throws where the
+ *   header is not at the start, and the server ignores ranges
  */
 export const fetchHeader = async (
   ranges: RangeFile,
   remote: RemoteBytes,
   { name, bytes }: { readonly name: string; readonly bytes: number },
 ): Promise<readonly Extent[]> => {
-  const fetch = (begin: number, end: number) => fetchInto(ranges, remote, [{ begin, end }], anyServer);
+  // At the start, where the server ignores ranges, the rest is not waited for.
+  const fetch = (begin: number, end: number) =>
+    fetchInto(ranges, remote, [{ begin, end }], { mayDiscard: begin <= firstBytes });
   await fetch(0, Math.min(firstBytes, bytes));
   const read = async (begin: number, end: number): Promise<Uint8Array> => {
     await fetch(begin, end);

@@ -1,0 +1,142 @@
+import { build, takeGlobal, takeStorage } from './globals.js';
+import { Machine } from './machine.js';
+import { invalid, unsupported } from './refusals.js';
+import { isDict, type Value } from './values.js';
+
+/** Limit on what a pickle makes, far above what 60,000 tensors need: memory is some 64 bytes an operation. */
+const mostOperations = 4_000_000;
+
+/** What opcodes do that torch.save writes, by their names in Python's pickletools. */
+const operations: Readonly<Record<number, (machine: Machine) => void>> = {
+  // PROTO
+  128: (machine) => {
+    const protocol = machine.byte();
+    if (protocol !== 2) throw unsupported(machine.file, `its pickle is of protocol ${protocol}, and not 2`);
+  },
+  // MARK
+  40: (machine) => machine.mark(),
+  // NONE, NEWTRUE, NEWFALSE
+  78: (machine) => machine.push(null),
+  136: (machine) => machine.push(true),
+  137: (machine) => machine.push(false),
+  // BININT, BININT1, BININT2, LONG1
+  74: (machine) => machine.push(machine.take(4).readInt32LE()),
+  75: (machine) => machine.push(machine.byte()),
+  77: (machine) => machine.push(machine.take(2).readUInt16LE()),
+  138: (machine) => machine.push(machine.long(machine.byte())),
+  // BINFLOAT
+  71: (machine) => machine.push(machine.take(8).readDoubleBE()),
+  // BINUNICODE
+  88: (machine) => machine.push(machine.text(machine.take(machine.take(4).readUInt32LE()))),
+  // EMPTY_LIST, EMPTY_DICT
+  93: (machine) => machine.push({ kind: 'list', items: [] }),
+  125: (machine) => machine.push({ kind: 'dict', items: [] }),
+  // EMPTY_TUPLE, TUPLE1, TUPLE2, TUPLE3, TUPLE
+  41: (machine) => machine.tuple(0),
+  133: (machine) => machine.tuple(1),
+  134: (machine) => machine.tuple(2),
+  135: (machine) => machine.tuple(3),
+  116: (machine) => machine.push({ kind: 'tuple', items: machine.popToMark() }),
+  // APPEND, APPENDS
+  97: (machine) => machine.append([machine.pop()]),
+  101: (machine) => machine.append(machine.popToMark()),
+  // SETITEM, SETITEMS
+  115: (machine) => {
+    const value = machine.pop();
+    machine.setItems([machine.pop(), value]);
+  },
+  117: (machine) => machine.setItems(machine.popToMark()),
+  // BINPUT, LONG_BINPUT, BINGET, LONG_BINGET
+  113: (machine) => machine.put(machine.byte()),
+  114: (machine) => machine.put(machine.take(4).readUInt32LE()),
+  104: (machine) => machine.get(machine.byte()),
+  106: (machine) => machine.get(machine.take(4).readUInt32LE()),
+  // GLOBAL
+  99: (machine) => machine.push(takeGlobal(`${machine.line()}.${machine.line()}`, machine.file)),
+  // INST imports as GLOBAL does, and calls at once.
+  105: (machine) => {
+    takeGlobal(`${machine.line()}.${machine.line()}`, machine.file);
+    throw unwritten('INST', machine.file);
+  },
+  // BINPERSID
+  81: (machine) => machine.push(takeStorage(machine.pop(), machine.file)),
+  // REDUCE
+  82: (machine) => {
+    const args = machine.pop();
+    machine.push(build(machine.pop(), args, machine.file));
+  },
+  // BUILD: the attributes of an OrderedDict, as `_metadata` of a module's state dict
+  98: (machine) => {
+    const state = machine.pop();
+    if (!isDict(state) || !isDict(machine.top()))
+      throw unsupported(machine.file, 'its pickle sets the state of an object (BUILD)');
+  },
+};
+
+/** The names of the other opcodes. */
+const otherNames: Readonly<Record<number, string>> = {
+  48: 'POP',
+  49: 'POP_MARK',
+  50: 'DUP',
+  66: 'BINBYTES',
+  67: 'SHORT_BINBYTES',
+  70: 'FLOAT',
+  73: 'INT',
+  76: 'LONG',
+  80: 'PERSID',
+  83: 'STRING',
+  84: 'BINSTRING',
+  85: 'SHORT_BINSTRING',
+  86: 'UNICODE',
+  100: 'DICT',
+  103: 'GET',
+  108: 'LIST',
+  111: 'OBJ',
+  112: 'PUT',
+  129: 'NEWOBJ',
+  130: 'EXT1',
+  131: 'EXT2',
+  132: 'EXT4',
+  139: 'LONG4',
+  140: 'SHORT_BINUNICODE',
+  141: 'BINUNICODE8',
+  142: 'BINBYTES8',
+  143: 'EMPTY_SET',
+  144: 'ADDITEMS',
+  145: 'FROZENSET',
+  146: 'NEWOBJ_EX',
+  147: 'STACK_GLOBAL',
+  148: 'MEMOIZE',
+  149: 'FRAME',
+  150: 'BYTEARRAY8',
+  151: 'NEXT_BUFFER',
+  152: 'READONLY_BUFFER',
+};
+
+const stop = 0x2e;
+
+const unwritten = (opcode: string, file: string) =>
+  unsupported(file, `its pickle has the opcode ${opcode}, which torch.save does not write`);
+
+/**
+ * Reads a pickle of torch.save (protocol 2) as data. Nothing is imported, called or executed: of globals only those that
+ * describe tensors are known, and of a call the value is built that it stands for.
+ *
+ * @throws LayerloomError HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other opcodes
+ */
+export const readPickle = (bytes: Uint8Array, file: string): Value => {
+  const machine = new Machine(bytes, file);
+  for (let done = 0; done < mostOperations; done += 1) {
+    const opcode = machine.byte();
+    if (opcode === stop) return machine.stop();
+    const operation = operations[opcode];
+    if (operation === undefined) {
+      const name = otherNames[opcode];
+      throw name === undefined
+        ? invalid(file, `its pickle has the byte ${opcode} in place of an opcode`)
+        : unwritten(name, file);
+    }
+    operation(machine);
+  }
+  throw invalid(file, `its pickle has more than ${mostOperations} operations`);
+};

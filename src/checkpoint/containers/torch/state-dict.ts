@@ -1,0 +1,99 @@
+import { LayerloomError } from '../../../base/errors.js';
+import { byteLength, elementCount } from '../../../tensor/reference.js';
+import type { TensorInFile } from '../container-reader.js';
+import { short, unsupported } from './refusals.js';
+import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
+import type { Range } from './zip.js';
+
+/** Keys under which training programs put a state dict beside other things. */
+const usualKeys = ['state_dict', 'model', 'module'];
+
+/** The tensors of a pickle by name, each within its storage. */
+export const tensorsOf = (
+  root: Value,
+  storages: ReadonlyMap<string, Range>,
+  file: string,
+): ReadonlyMap<string, TensorInFile> => {
+  const tensors = new Map<string, TensorInFile>();
+  for (const [name, value] of entriesOf(stateDictOf(root, file), file)) {
+    if (!isTensor(value))
+      throw unsupported(
+        file,
+        `${short(name)} is no tensor, beside others that are; its tensors alone can be read`,
+      );
+    if (tensors.has(name)) throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor: name });
+    tensors.set(name, place(name, value, storages, file));
+  }
+  return tensors;
+};
+
+/** The dictionary of tensors: the root, or what it has under the one usual key where nothing else in it is a tensor. */
+const stateDictOf = (root: Value, file: string): DictValue => {
+  if (!isDict(root)) throw unsupported(file, 'it holds no dictionary of tensors');
+  const entries = entriesOf(root, file);
+  if (entries.some(([, value]) => isTensor(value))) return root;
+  const found = usualKeys.filter((key) =>
+    entries.some(([name, value]) => name === key && isDict(value) && value.items.some(isTensor)),
+  );
+  const [key, ...more] = found;
+  if (more.length > 0)
+    throw unsupported(file, `it has tensors under ${found.join(' and ')}; which is meant is not clear`);
+  const inner = entries.find(([name]) => name === key)?.[1];
+  if (key === undefined || !isDict(inner))
+    throw unsupported(
+      file,
+      `it holds no tensors at its top, nor under ${usualKeys.join(', ')} alone (a file of an optimizer, or of arguments, is no model)`,
+    );
+  return inner;
+};
+
+/** Entries of a dictionary whose keys are text; others, as optimizers have, are of no state dict. */
+const entriesOf = ({ items }: DictValue, file: string): readonly (readonly [string, Value])[] =>
+  Array.from({ length: items.length / 2 }, (_, index) => {
+    const [key, value] = [items[2 * index], items[2 * index + 1]];
+    if (typeof key !== 'string' || value === undefined)
+      throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
+    return [key, value] as const;
+  });
+
+const place = (
+  name: string,
+  { storage, dtype, offset, shape, strides }: TensorValue,
+  storages: ReadonlyMap<string, Range>,
+  file: string,
+): TensorInFile => {
+  const tensor = name;
+  const wrong = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });
+  if (!name.isWellFormed()) throw wrong('the name is not valid Unicode');
+  const range = storages.get(storage.key);
+  if (range === undefined) throw wrong(`its storage data/${short(storage.key)} is not in the zip`);
+  const size = range.end - range.begin;
+  const announced =
+    storage.dtype === undefined ? storage.elements : byteLength(storage.dtype, storage.elements);
+  if (announced !== size)
+    throw wrong(`its storage data/${short(storage.key)} has ${size} bytes, and the pickle says ${announced}`);
+  const elements = elementCount(shape);
+  const bytes = elements === undefined ? undefined : byteLength(dtype, elements);
+  const before = byteLength(dtype, offset);
+  if (elements === undefined || bytes === undefined || before === undefined)
+    throw new LayerloomError('SHAPE_OVERFLOW', { file, tensor, shape });
+  if (elements > 0 && !isContiguous(shape, strides))
+    throw unsupported(
+      file,
+      `is a view with strides [${strides.join(', ')}] for the shape [${shape.join(', ')}], whose elements do not lie one behind the other`,
+      tensor,
+    );
+  if (before + bytes > size) throw wrong(`it goes beyond its storage of ${size} bytes`);
+  return { dtype, shape, begin: range.begin + before, end: range.begin + before + bytes };
+};
+
+/** True if elements lie in rows one behind the other; what a dimension of one steps by is of no account. */
+const isContiguous = (shape: readonly number[], strides: readonly number[]): boolean => {
+  let expected = 1;
+  for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
+    const extent = shape[dimension] ?? 1;
+    if (extent !== 1 && strides[dimension] !== expected) return false;
+    expected *= extent;
+  }
+  return true;
+};
