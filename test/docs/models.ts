@@ -5,6 +5,7 @@ import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/check
 import { familyFixture } from '../fixtures/families.js';
 import { fineTune } from '../fixtures/family.js';
 import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
+import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
 
 const base = 'llama-3.1-8b';
 const experts = ['math', 'swh', 'jpn'].flatMap((stem) => [1, 2, 3].map((index) => `${stem}-${index}`));
@@ -91,6 +92,11 @@ export const writeSmallModels = (directory: string): void => {
   const tensors = fill(shapes, 'BF16', 1);
   write(base, tensors);
   for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
+  writeTorchCheckpoint(join(directory, 'math-1-bin'), {
+    tensors: fineTune(tensors, 2),
+    config: configOf(sizes.small),
+    files: sideFiles,
+  });
   const mixture = separateMixture({ dtype: 'BF16' });
   const mixtures = {
     moe: mixture,
