@@ -114,7 +114,10 @@ const whyNot = (names: readonly string[]): string => {
       names,
       'its weights are in 0_Transformer; load and save it by a newer sentence-transformers',
     );
-  const loose = names.filter((name) => isWeightsName(name));
+  const loose =
+    readers
+      .map(({ extension }) => names.filter((name) => name.endsWith(extension)))
+      .find(({ length }) => length > 0) ?? [];
   if (loose.length === 0) return whyNoWeights(names);
   if (loose.length === 1) return whyNoWeights(names, `give ${loose[0]} itself if that is the checkpoint`);
   return whyNoWeights(

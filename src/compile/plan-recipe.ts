@@ -7,7 +7,7 @@ import { version } from '../base/version.js';
 import { pictureOf } from '../card/layer-picture.js';
 import { writeModelCard } from '../card/model-card.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { indexNames, isWeightsName, readerOf, writer } from '../checkpoint/containers/containers.js';
+import { indexNames, readerOf, writer } from '../checkpoint/containers/containers.js';
 import { adapterConfigName, cardName } from '../checkpoint/file-names.js';
 import { type Layout, layouts } from '../checkpoint/layouts.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
@@ -241,7 +241,7 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const weights = checkpoint.files.map((file) => relative(path, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
   const others = (await listOtherFiles(path, own)).filter(
-    (file) => file.includes('/') || !isWeightsName(file),
+    (file) => file.includes('/') || !file.endsWith(writer.extension),
   );
   if (others.length === 0) return [];
   const [shown, more] = [others.slice(0, mostShown).join(', '), others.length - mostShown];
