@@ -2,7 +2,9 @@ import { itemAt } from '../../../base/lookup.js';
 import { invalid, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
+/** Limits on what a pickle makes, far above what 100,000 tensors need. */
 const mostDepth = 1_000_000;
+const mostObjects = 1_000_000;
 
 /** Python's stack machine for pickles without what it executes: bytes that are read in turn, a stack with marks, and a memo. */
 export class Machine {
@@ -11,8 +13,9 @@ export class Machine {
   readonly #stack: Value[] = [];
   /** Lengths that the stack had at each mark. */
   readonly #marks: number[] = [];
-  readonly #memo = new Map<number, Value>();
+  readonly #memo: Value[] = [];
   #at = 0;
+  #objects = 0;
 
   constructor(bytes: Uint8Array, file: string) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -72,7 +75,15 @@ export class Machine {
     this.#checkDepth();
   }
 
+  /** Puts a value on the stack that was made for it: some 120 bytes where it is an object. */
   push(value: Value): void {
+    if (typeof value === 'object' && value !== null) this.#objects += 1;
+    if (this.#objects > mostObjects)
+      throw invalid(this.file, `its pickle makes more than ${mostObjects} objects`);
+    this.#place(value);
+  }
+
+  #place(value: Value): void {
     this.#stack.push(value);
     this.#checkDepth();
   }
@@ -102,7 +113,7 @@ export class Machine {
 
   top(): Value {
     const value = this.pop();
-    this.push(value);
+    this.#stack.push(value);
     return value;
   }
 
@@ -120,13 +131,16 @@ export class Machine {
     for (const item of items) dict.items.push(item);
   }
 
+  /** Remembers the value on top; as Python writes pickles, each is numbered by how many there are. */
   put(index: number): void {
-    this.#memo.set(index, this.top());
+    if (index > this.#memo.length)
+      throw invalid(this.file, 'its pickle numbers what it remembers out of order');
+    this.#memo[index] = this.top();
   }
 
   get(index: number): void {
-    const value = this.#memo.get(index);
+    const value = this.#memo[index];
     if (value === undefined) throw invalid(this.file, 'its pickle refers to a value that is not there');
-    this.push(value);
+    this.#place(value);
   }
 }
