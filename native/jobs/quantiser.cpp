@@ -96,7 +96,7 @@ void Quantiser::findScales() {
         switch (what_.scheme) {
             case Scheme::Float8:
                 // An infinite scale, of a block of the smallest numbers, would make NaN of its zeros.
-                if (largest > 0) by = std::min(overLargest(kLargestE4M3, largest), std::numeric_limits<float>::max());
+                if (largest != 0) by = std::min(overLargest(kLargestE4M3, largest), std::numeric_limits<float>::max());
                 back = 1 / by;
                 break;
             case Scheme::Int8:
@@ -130,7 +130,7 @@ void Quantiser::quantise(const float* x, std::size_t block, std::size_t count, s
     if (magnitudes_[block] >= kInfinity) {
         if (what_.codes) std::memset(out, 0, count);
         for (std::size_t i = 0; i < count && !what_.codes; ++i)
-            reinterpret_cast<float*>(out)[i] = std::numeric_limits<float>::quiet_NaN();
+            reinterpret_cast<float*>(out)[i] = std::isfinite(x[i]) ? 0 : std::numeric_limits<float>::quiet_NaN();
         return;
     }
     const Source numbers{reinterpret_cast<const std::byte*>(x), DType::F32};

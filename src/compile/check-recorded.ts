@@ -1,8 +1,9 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import type { CheckpointIndex, FileIdentity } from '../checkpoint/checkpoint.js';
 import { adapterConfigName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
+import { recordedName } from '../checkpoint/recorded-name.js';
 import type { RecordedFile, RecordedInput, RecordedInputs } from '../recipe/recorded-inputs.js';
 import type { OpenedInputs } from './opened-inputs.js';
 
@@ -35,7 +36,7 @@ const checkInput = async (
   const recorded = new Map(input.files.map((file) => [file.file, file]));
   const isCommit = hub !== undefined && hub.revision === input.hub?.revision;
   for (const file of files) {
-    const former = recorded.get(basename(file.path));
+    const former = recorded.get(recordedName({ path }, file));
     if (former === undefined) throw differs(file.path, 'was added');
     const reason = await changeOf(file, former, isCommit);
     if (reason !== undefined) throw differs(file.path, reason);

@@ -9,6 +9,7 @@ import {
   quantisings,
   type WrittenName,
 } from '../model/quantisation/quantising.js';
+import { hasConv1D } from '../model/quantisation/scheme.js';
 import { codeDtypeOf, gridOf, type Quantise } from '../operations/quantise.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import { computedTensor } from '../plan/operands/computed.js';
@@ -66,6 +67,8 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
   if (composed.adapter !== undefined) throw refuse('nothing where the output is an adapter');
   if (composed.models[0]?.architecture.naming === 'meta')
     throw refuse("models with Hugging Face's names: no loader reads quantised ones with Meta's");
+  if (composed.models[0] !== undefined && hasConv1D(composed.models[0]))
+    throw refuse('a model of linear modules: those of GPT-2 and its like are stored transposed');
   const isMatrix = (tensor: UnplacedTensor): tensor is Matrix =>
     isQuantisable(tensor.name, tensor, tensor.place) && tensor.expression.kind !== 'same';
   const shapes = composed.tensors.filter(isMatrix).map(({ shape }) => shape);
@@ -73,7 +76,7 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
   if (!shapes.some((shape) => fits(block, shape)))
     throw refuse(
       shapes.length === 0
-        ? 'a model whose layers have matrices, each of its experts by itself'
+        ? 'a model with one stack of layers (or one that is chosen), whose matrices are not quantised in a scheme that is not read, and of whose experts each has its own'
         : `a model with matrices whose rows and columns are multiples of 32; [${shapes[0]?.join(', ')}] is none`,
     );
   const { frame: _frame, ...plain } = unquantised(composed);

@@ -1,7 +1,15 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { layerSwap, openCheckpoint, planMerge, relayout, runExperiment, soup } from '../../src/index.js';
+import {
+  layerSwap,
+  merge,
+  openCheckpoint,
+  planMerge,
+  relayout,
+  runExperiment,
+  soup,
+} from '../../src/index.js';
 import { checkPlan } from '../../src/plan/check-plan.js';
 import {
   fill,
@@ -105,6 +113,16 @@ describe('a model of sentence-transformers', () => {
       expect(Object.keys(header).sort()).toEqual(['__metadata__', 'linear.bias', 'linear.weight']);
     },
   );
+
+  it('is made again by its record and by its card, which know files of modules by their folders', async () => {
+    const { at, a, b } = pair();
+    await soup({ models: [a, b] }, { out: at('out') });
+    for (const record of ['layerloom.json', 'README.md']) {
+      await merge(at(`out/${record}`), { out: at('again'), force: true });
+      for (const file of ['2_Dense/model.safetensors', '3_Dense/model.safetensors'])
+        expect(readFileSync(join(at('again'), file))).toEqual(readFileSync(join(at('out'), file)));
+    }
+  });
 
   it('keeps its modules where others are the task expert’s, to the byte', async () => {
     const { at, a, b, ofA } = pair();

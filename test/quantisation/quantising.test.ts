@@ -12,7 +12,7 @@ import {
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
-import { encode } from '../fixtures/numbers.js';
+import { decode, encode } from '../fixtures/numbers.js';
 import { bytesOfCodes, keptOf, numbersOf, quantise, type SchemeName } from '../fixtures/quantising.js';
 
 // Outputs that are quantised, and what is left of changes, against test/fixtures/quantising.ts.
@@ -173,6 +173,34 @@ describe.each([
     expect(configOf(at('again'))).toEqual(configOf(at('direct')));
   });
 
+  it('is compared by values with models that are not quantised', async () => {
+    const { a, b, out } = models();
+    await soup({ models: [a, b], quantize: scheme }, { out });
+    const { tensors, equal } = await diff(a, out);
+    expect(equal).toBe(false);
+    const name = 'model.layers.2.self_attn.q_proj.weight';
+    const found = tensors.find((one) => one.name === name);
+    expect(found).toMatchObject({ state: 'differs', difference: { differingBits: null } });
+    expect(found?.difference?.differing).toBeGreaterThan(3000);
+    expect(found?.difference?.relative).toBeGreaterThan(0.001);
+  });
+
+  it('keeps what is no finite number where that is allowed', async () => {
+    const { root, made, out } = models();
+    const name = 'model.layers.2.self_attn.q_proj.weight';
+    const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
+    numbers[77] = Number.NaN;
+    const tensor = { dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) };
+    const model = writeCheckpoint(join(root, 'nan'), {
+      tensors: { ...made.a, [name]: tensor },
+      config: llamaConfig(shape),
+    });
+    await relayout({ model, quantize: scheme, allowNonFinite: true }, { out });
+    await relayout({ model: out, dtype: 'float32', allowNonFinite: true }, { out: join(root, 'values') });
+    const { data = new Uint8Array() } = (await readTensors(join(root, 'values')))[name] ?? {};
+    expect(decode('F32', data)[77]).toBeNaN();
+  });
+
   it('refuses values that are no finite numbers, those of copies too', async () => {
     const { root, made, out } = models();
     const name = 'model.layers.2.self_attn.q_proj.weight';
@@ -289,6 +317,37 @@ describe('a quantised output is refused', () => {
       code: 'EXPORT_UNSUPPORTED',
       message: expect.stringContaining('a quantised output') as string,
     });
+  });
+
+  it('of a model whose modules are not linear', async () => {
+    const root = temporaryDirectory();
+    const config = { ...llamaConfig(shape), model_type: 'gpt2' };
+    const model = writeCheckpoint(join(root, 'm'), { ...llama(shape), config });
+    await expect(relayout({ model, quantize: 'int8' }, { out: join(root, 'out') })).rejects.toThrow(
+      'linear modules',
+    );
+  });
+
+  it('in a report of values that are no finite numbers, with their place and file', async () => {
+    const { root, base, made } = models();
+    const name = 'model.layers.2.self_attn.q_proj.weight';
+    const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
+    numbers[77] = Number.NaN;
+    const tensor = { dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) };
+    const model = writeCheckpoint(join(root, 'nan'), {
+      tensors: { ...made.a, [name]: tensor },
+      config: llamaConfig(shape),
+    });
+    await expect(diff(base, model, { quantizeReport: 'int8' })).rejects.toMatchObject({
+      code: 'NON_FINITE',
+      details: { tensors: [{ tensor: name, index: [1, 13], file: join(model, 'model.safetensors') }] },
+    });
+  });
+
+  it('in a report of matrices that no blocks divide', async () => {
+    const root = temporaryDirectory();
+    const [a, b] = [1, 2].map((seed) => writeCheckpoint(join(root, `m${seed}`), llama({ hidden: 24, seed })));
+    await expect(diff(a ?? '', b ?? '', { quantizeReport: 'fp8-block' })).rejects.toThrow('multiples of 32');
   });
 
   it('in a scheme that is only reported of, and reports of no scheme', async () => {

@@ -199,6 +199,8 @@ describe('a merge done again', () => {
       ...Object.values(everyMethod(family)),
       ...Object.values(ourForms(family)),
     ] as RecipeInput[];
-    expect([...new Set(forms.map(({ method }) => method))].sort()).toEqual([...methods.keys()].sort());
+    // Mixtures are of dense models of known architectures: test/methods/mixture.test.ts makes one again.
+    const all = [...methods.keys()].filter((name) => name !== 'mixture');
+    expect([...new Set(forms.map(({ method }) => method))].sort()).toEqual(all.sort());
   });
 });

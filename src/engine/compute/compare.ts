@@ -13,7 +13,13 @@ import { type Block, blocksOf, measureBlock, type TensorMeasures } from './block
 import { BlockMeasurer } from './measure.js';
 
 /** The differences of one tensor, over all its elements. */
-export type ComparedTensor = Readonly<Record<DifferenceNumber, number>>;
+export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
+  /**
+   * True if elements of both are of one dtype, so that their bits were compared. A quantised tensor's are float32, whatever an
+   * output of it would be.
+   */
+  readonly isOneDtype: boolean;
+}
 
 export interface Compared extends RunCost {
   /** As in the plan. */
@@ -26,6 +32,7 @@ interface Comparing {
   readonly blocks: readonly Block[];
   /** The numbers of each block, in block order. */
   readonly found: Float64Array[];
+  isOneDtype: boolean;
 }
 
 /**
@@ -43,6 +50,7 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
     planned,
     blocks: blocksOf(programFor(planned)),
     found: [],
+    isOneDtype: planned.sources[0].dtype === planned.sources[1].dtype,
   }));
   const isShared = await sharing(inputs);
   const different: Comparing[] = [];
@@ -59,7 +67,8 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
       for (const { tensor, block } of waiting) {
         if (pool.stopped) return;
         const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name, leaveAlone);
-        const measures = await measuresOf(tensor.planned, equalBlocks, measurer);
+        const { measures, isOneDtype } = await measuresOf(tensor.planned, equalBlocks, measurer);
+        tensor.isOneDtype = isOneDtype;
         const {
           found: [numbers],
         } = await measureBlock(pool, inputs, measures, block);
@@ -85,7 +94,10 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   } catch (error) {
     throw run.reasonOf(error, {});
   }
-  return { tensors: tensors.map(({ found }) => together(found)), ...run.cost };
+  return {
+    tensors: tensors.map(({ found, isOneDtype }) => ({ ...together(found), isOneDtype })),
+    ...run.cost,
+  };
 };
 
 /** What is not finite is counted, and refused nowhere. */
@@ -103,7 +115,7 @@ const measuresOf = async (
   planned: PlannedComparison,
   equalBlocks: boolean,
   measurer: Measurer,
-): Promise<TensorMeasures> => {
+): Promise<{ readonly measures: TensorMeasures; readonly isOneDtype: boolean }> => {
   const { name, sources, numbers } = planned;
   const program = programFor(planned);
   const values: Value[] = [];
@@ -115,7 +127,11 @@ const measuresOf = async (
     );
   const emitted = program.emit(values);
   const [a, b] = [itemAt(emitted.values, 0), itemAt(emitted.values, 1)];
-  return { tensor: name, emitted, measures: [{ kind: 'difference', a, b, numbers, equalBlocks }] };
+  const [dtype, other] = values.map((value) => program.dtypeOf(value));
+  return {
+    measures: { tensor: name, emitted, measures: [{ kind: 'difference', a, b, numbers, equalBlocks }] },
+    isOneDtype: dtype === other,
+  };
 };
 
 /** Returns a function that says if two byte ranges are one range of one file, under whatever names. */
@@ -142,9 +158,8 @@ const inodeOf = async (fd: number): Promise<string> => {
 };
 
 /** Returns the equal blocks of a tensor of numbers that differs elsewhere. */
-const blocksWithoutNorm = ({ planned, blocks, found }: Comparing): Block[] => {
-  const [a, b] = planned.sources;
-  if (!planned.numbers || a.dtype !== b.dtype) return [];
+const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): Block[] => {
+  if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
   return blocks.every(isEqual) ? [] : blocks.filter(isEqual);
 };
@@ -156,7 +171,7 @@ const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
 /** Puts the numbers of blocks together, in block order. */
-const together = (blocks: readonly Float64Array[]): ComparedTensor => {
+const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));
     if (number === 'largest') return values.reduce((a, b) => Math.max(a, b), 0);

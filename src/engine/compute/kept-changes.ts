@@ -7,7 +7,8 @@ import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
 import type { PlannedInput } from '../../plan/plan.js';
 import { bytesOfSources } from '../../tensor/stored-tensor.js';
 import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
-import { BlockMeasurer } from './measure.js';
+import { BlockMeasurer, type OnNonFinite } from './measure.js';
+import { refusedNonFinite } from './non-finite.js';
 
 /** Matrices of two models, the base first, that are quantised in blocks of one size. */
 export interface KeptChangesPlan {
@@ -21,6 +22,11 @@ export interface KeptChanges extends RunCost {
   /** As in the plan. */
   readonly tensors: readonly KeptSums[];
 }
+
+/** No scheme has codes for what is not finite. */
+const refuse: OnNonFinite = (value) => {
+  throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
+};
 
 /**
  * Measures how much of the changes between two models is left once both are quantised. Numbers do not depend on the number
@@ -52,7 +58,7 @@ export const runKeptChanges = async (
           const { name, shape, sources } = tensor;
           const [rows = 1, columns = 1] = shape;
           const program = new Program(shape, inputs.idOf);
-          const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name) };
+          const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name, refuse) };
           const base = await lowerOperand(sources[0], to);
           const value = await lowerOperand(sources[1], to);
           found[index] = await measureKept(value, base, { scheme, shape: [rows, columns], block }, to);

@@ -1,8 +1,9 @@
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { originOf } from '../../address/found-model.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { describeOrigins } from '../../card/origins.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
+import { recordedName } from '../../checkpoint/recorded-name.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
 import { reportOf } from '../../plan/method-report.js';
 import type { MergePlan, PlannedFile } from '../../plan/plan.js';
@@ -86,7 +87,7 @@ const provenanceOf = (
       ...originOf(input),
       ...(input.adapted === undefined ? {} : { adapted: input.adapted }),
       files: input.files.map((file) => ({
-        file: basename(file.path),
+        file: recordedName(input, file),
         bytes: file.bytes,
         mtimeNs: file.mtimeNs,
         header: file.header,

@@ -59,7 +59,7 @@ const comparisonOf = (
   const { a, b, elements } = tensor;
   if (a === null || b === null) throw new RangeError(`${tensor.name} is not in both models`);
   const numbers = itemAt(compared, comparison);
-  const isOneDtype = a.dtype === b.dtype;
+  const { isOneDtype } = numbers;
   if (isOneDtype && numbers.otherBits === 0) return { ...tensor, state: 'equal', difference: null };
   const isNumeric = isFloating(a.dtype);
   const state = isNumeric && numbers.unequal === 0 ? 'sameValues' : 'differs';

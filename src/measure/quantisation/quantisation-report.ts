@@ -47,7 +47,9 @@ export const reportQuantisation = async (
     throw invalidParameter(
       'quantize-report',
       name,
-      `models that have matrices of layers in common; ${a.checkpoint.path} and ${b.checkpoint.path} have none`,
+      found.length > 0
+        ? `models with matrices whose rows and columns are multiples of 32; [${found[0]?.shape.join(', ')}] is none`
+        : `models that have matrices of layers in common; ${a.checkpoint.path} and ${b.checkpoint.path} have none`,
     );
   const { tensors: sums, ...cost } = await runKeptChanges(
     {

@@ -143,5 +143,5 @@ export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTenso
 const ofConv1D: readonly unknown[] = ['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer', 'clvp'];
 
 /** True for a model that had other matrices before it was quantised than linear modules have. */
-export const hasConv1D = ({ checkpoint: { config } }: QuantisedCheckpoint): boolean =>
-  ofConv1D.includes(config?.['model_type']);
+export const hasConv1D = ({ checkpoint }: Pick<QuantisedCheckpoint, 'checkpoint'>): boolean =>
+  ofConv1D.includes(checkpoint.config?.['model_type']);
