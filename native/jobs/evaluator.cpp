@@ -222,14 +222,16 @@ Evaluator::Sum Evaluator::sum(ValueId id, std::size_t from) {
     terms_.clear();
     if (id >= program_.sources.size() && !isComputed_[id - program_.sources.size()]) {
         const Node& node = program_.nodes[id - program_.sources.size()];
-        const auto* const linear = std::get_if<Linear>(&node.operation);
-        const DType dtype = program_.dtypeOf(node.inputs.front());
-        const auto isTaken = [&](ValueId input) { return program_.dtypeOf(input) == dtype; };
-        if (linear != nullptr && node.dtype == DType::F32 && dtype != DType::F64 &&
-            std::ranges::all_of(node.inputs, isTaken)) {
-            for (const ValueId input : node.inputs) take(value(input));
-            weights_.assign(linear->weights.begin(), linear->weights.end());
-            return {{terms_.data(), weights_.data(), terms_.size()}, dtype};
+        // A sum has inputs; other nodes may have none.
+        if (const auto* const linear = std::get_if<Linear>(&node.operation)) {
+            const DType dtype = program_.dtypeOf(node.inputs.front());
+            const auto isTaken = [&](ValueId input) { return program_.dtypeOf(input) == dtype; };
+            if (node.dtype == DType::F32 && dtype != DType::F64 &&
+                std::ranges::all_of(node.inputs, isTaken)) {
+                for (const ValueId input : node.inputs) take(value(input));
+                weights_.assign(linear->weights.begin(), linear->weights.end());
+                return {{terms_.data(), weights_.data(), terms_.size()}, dtype};
+            }
         }
     }
     const Source source = value(id);

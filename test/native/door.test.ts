@@ -389,6 +389,29 @@ describe('the native door takes every operation', () => {
   });
 });
 
+describe('the native door measures what every operation makes', () => {
+  it.each([sum, node(drop, [0]), node(random, []), node(vote, [0, 1]), node({ kind: 'variance' }, [0, 1])])(
+    '$kind',
+    (operation) => {
+      const files = openFiles();
+      const measured = {
+        program: programOf(files, [operation]),
+        measures: [{ kind: 'magnitudes', value: 2 }],
+      };
+      const out = [new Float64Array(1)];
+      expect(door.measure(measured, out, words())).toMatchObject({ outcome: 'done' });
+      // The sum of the same values, written and added up here; the native one adds them in float32.
+      door.run(computeJob(files, [operation]), words());
+      const data = new Float32Array(count);
+      readSync(files.out, new Uint8Array(data.buffer), 0, 4 * count, 0);
+      expect(out[0]?.[0]).toBeCloseTo(
+        data.reduce((total, x) => total + Math.abs(x), 0),
+        4,
+      );
+    },
+  );
+});
+
 describe('random numbers of the native door', () => {
   const written = (distribution: 'normal' | 'uniform', scale: number) => {
     const files = openFiles();
