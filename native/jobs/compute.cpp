@@ -30,8 +30,8 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
 /// The scales of blocks from that of element `first` on, with which a row of blocks begins.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
-    const std::uint64_t across = (program.columns + what.blockColumns - 1) / what.blockColumns;
-    return rangeOf(output.to, sizeof(float), first / (what.blockRows * program.columns) * across, count);
+    const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);
+    return rangeOf(output.to, sizeof(float), rowOfBlocks * what.across(program.columns), count);
 }
 
 /// Writes tiles of the outputs of a program: what the evaluator has put in their buffers, or sources as they

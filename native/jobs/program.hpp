@@ -193,6 +193,9 @@ struct Quantise {
     std::uint64_t rows;  ///< of the matrix
     std::uint64_t blockRows, blockColumns;
     float largest;  ///< magnitude of the matrix; Nvfp4 alone needs it
+
+    /// Blocks side by side in a matrix of so many columns.
+    std::uint64_t across(std::uint64_t columns) const { return (columns + blockColumns - 1) / blockColumns; }
 };
 
 using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap,

@@ -53,7 +53,7 @@ Quantiser::Quantiser(const Kernels& kernels, const Quantise& what, std::uint64_t
     : kernels_(kernels),
       what_(what),
       columns_(static_cast<std::size_t>(columns)),
-      across_(static_cast<std::size_t>((columns + what.blockColumns - 1) / what.blockColumns)),
+      across_(static_cast<std::size_t>(what.across(columns))),
       magnitudes_(across_),
       by_(across_),
       back_(across_) {

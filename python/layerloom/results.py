@@ -733,8 +733,6 @@ class KeyDifference(_KeyDifference, total=False):
 
 
 class QuantisationReport(TypedDict):
-    all: KeptChange
-    """The same of all together."""
     scheme: Literal["fp8-block", "int4", "int8", "mxfp4", "nvfp4"]
     """As recipes name it."""
     block: list[float] | None
@@ -748,6 +746,8 @@ class QuantisationReport(TypedDict):
     """In the order of the plan."""
     layers: list[QuantisedOutputLayers]
     """The same of each layer, in order."""
+    all: KeptChange
+    """The same of all together."""
 
 
 class AdapterSummary(TypedDict):

@@ -2,6 +2,7 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import type { RunControls } from '../engine/run.js';
 import { compareModels } from '../measure/comparison/compare-models.js';
 import type { Comparison } from '../measure/comparison/comparison.js';
+import { openPair } from '../measure/comparison/open-pair.js';
 import { reportQuantisation } from '../measure/quantisation/quantisation-report.js';
 import { matches } from '../methods/framework/match-names.js';
 import { checkQuantising, type QuantisingName } from '../model/quantisation/quantising.js';
@@ -39,9 +40,11 @@ export const diff = async (
   // Loaded on demand: comparisons that are not drawn need no pages.
   const report = out === undefined ? undefined : await import('../documents/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);
+  const scheme = quantizeReport === undefined ? undefined : checkQuantising(quantizeReport);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
   const fetched = await bringModels([a, b], controls);
-  const compared = await compareModels(a, b, wanted, controls);
+  const pair = await openPair(a, b);
+  const compared = await compareModels(pair, wanted, controls);
   const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)
     throw invalidParameter(
@@ -50,7 +53,6 @@ export const diff = async (
       `a pattern of tensor names such as "*.mlp.*", with a match in ${comparison.a.path} or ${comparison.b.path}`,
     );
   if (out !== undefined) await report?.writeComparison(comparison, out, force);
-  if (quantizeReport === undefined) return comparison;
-  const quantised = await reportQuantisation(a, b, checkQuantising(quantizeReport), wanted, controls);
-  return { ...comparison, quantised };
+  if (scheme === undefined) return comparison;
+  return { ...comparison, quantised: await reportQuantisation(pair, scheme, wanted, controls) };
 };

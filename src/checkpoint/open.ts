@@ -50,7 +50,10 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
       path,
       reason: 'holds no tensors; download or write it again',
     });
-  const warnings = weights.index === undefined ? [] : checkAgainstIndex(collect(own), own, weights.index);
+  const warnings =
+    weights.index === undefined
+      ? []
+      : checkAgainstIndex(modules.length === 0 ? tensors : collect(own), own, weights.index);
   const beside = isDirectory ? await listSideFiles(path) : [];
   const carried = new Map(
     files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),

@@ -10,11 +10,11 @@ import {
   type WrittenName,
 } from '../model/quantisation/quantising.js';
 import { hasConv1D } from '../model/quantisation/scheme.js';
-import { codeDtypeOf, gridOf, type Quantise } from '../operations/quantise.js';
+import { codeDtypeOf, gridOfMatrix, type Quantise } from '../operations/quantise.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import { computedTensor } from '../plan/operands/computed.js';
 import type { Operand } from '../plan/plan.js';
-import { byteLength, elementsOf, type Shape } from '../tensor/reference.js';
+import { bytesOfTensor, type Shape } from '../tensor/reference.js';
 import type { Composed } from './composed.js';
 import type { OpenedModel } from './models.js';
 import { unquantised } from './quantised-output.js';
@@ -136,7 +136,7 @@ const partsOf = (
     sized({
       name: `${moduleOf(tensor.name)}.${written[name].scales}`,
       dtype: 'F32',
-      shape: gridOf(formula),
+      shape: gridOfMatrix(formula),
       place: scales,
       expression: { ...formula, part: 'scales' },
     }),
@@ -152,5 +152,5 @@ const baseOf = (base: OpenedModel | undefined, { name, shape }: Matrix): { reado
 
 const sized = (tensor: Omit<UnplacedTensor, 'bytes'>): UnplacedTensor => ({
   ...tensor,
-  bytes: byteLength(tensor.dtype, elementsOf(tensor.shape)) ?? 0,
+  bytes: bytesOfTensor(tensor.dtype, tensor.shape),
 });

@@ -45,13 +45,6 @@ export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   return { norm, share: kept / norm, cosine: kept === 0 ? 0 : total('products') / norm / kept };
 };
 
-/** Returns the sums that a tensor's numbers were made of. */
-export const sumsOf = ({ norm, share, cosine }: KeptChange): KeptSums => ({
-  squares: norm ** 2,
-  products: norm ** 2 * (share ?? 0) * (cosine ?? 0),
-  keptSquares: (norm * (share ?? 0)) ** 2,
-});
-
 /** True where less than half of a change is left, or what is left points elsewhere. */
 export const isLost = ({ share, cosine }: KeptChange): boolean =>
   share !== null && cosine !== null && (share < 0.5 || cosine < 0.5);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { itemAt } from '../base/lookup.js';
 import type { QuantisingScheme } from '../native/job.js';
 import type { Dtype } from '../tensor/dtype.js';
+import { gridOf } from '../tensor/quantised-form.js';
 import { measureKept } from './kept-change.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
@@ -41,13 +42,11 @@ const extent = z.int().positive();
 const pair = z.tuple([extent, extent]);
 
 /** Returns how many rows and columns of blocks a matrix has. */
-export const gridOf = ({
-  shape,
+export const gridOfMatrix = ({
+  shape: [rows, width],
   block,
-}: Pick<Quantise<unknown>, 'shape' | 'block'>): readonly [rows: number, columns: number] => [
-  Math.ceil(shape[0] / block[0]),
-  Math.ceil(shape[1] / block[1]),
-];
+}: Pick<Quantise<unknown>, 'shape' | 'block'>): readonly [rows: number, columns: number] =>
+  gridOf({ rows, width, block });
 
 export const quantise = {
   schema: z.strictObject({
@@ -72,7 +71,7 @@ export const quantise = {
   rowsTogether: ({ block, shape }) => Math.min(block[0], shape[0]),
   refusal: (formula, { shape, dtype }) => {
     const [wanted, of] =
-      formula.part === 'codes' ? [formula.shape, codeDtypes[formula.scheme]] : [gridOf(formula), 'F32'];
+      formula.part === 'codes' ? [formula.shape, codeDtypes[formula.scheme]] : [gridOfMatrix(formula), 'F32'];
     if (dtype !== of) return `${formula.part} of ${formula.scheme} are not written in ${dtype}`;
     return shape.length === 2 && shape.every((extent, index) => extent === itemAt(wanted, index))
       ? undefined

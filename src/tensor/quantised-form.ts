@@ -90,7 +90,11 @@ export interface QuantisedForm<Reference> extends QuantisedBlocks, QuantisedPart
 }
 
 /** Number of blocks of a matrix, by rows and by columns. */
-export const gridOf = ({ rows, width, block }: QuantisedBlocks): readonly [number, number] => [
+export const gridOf = ({
+  rows,
+  width,
+  block,
+}: Pick<QuantisedBlocks, 'rows' | 'width' | 'block'>): readonly [number, number] => [
   Math.ceil(rows / block[0]),
   Math.ceil(width / block[1]),
 ];

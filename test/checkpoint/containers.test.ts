@@ -19,6 +19,7 @@ import {
   temporaryDirectory,
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
+import { weightsIn } from '../fixtures/contents.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 
@@ -67,14 +68,6 @@ const writeLines = (directory: string, tensors: Tensors, sideFiles: Record<strin
   writeFileSync(join(directory, 'weights.lines'), Buffer.concat([Buffer.from(header), ...data]));
   return directory;
 };
-
-const weightsIn = (directory: string): Buffer =>
-  Buffer.concat(
-    readdirSync(directory)
-      .filter((name) => name.endsWith('.safetensors'))
-      .sort()
-      .map((name) => readFileSync(join(directory, name))),
-  );
 
 const template = '{{ messages }}';
 

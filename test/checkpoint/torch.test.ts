@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { missingRanges } from '../../src/sources/ranges/folder.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
+import { weightsIn } from '../fixtures/contents.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 import {
@@ -29,14 +30,6 @@ const write = (bytes: Uint8Array, name = 'weights.bin'): string => {
   writeFileSync(file, bytes);
   return file;
 };
-
-const weightsIn = (directory: string): Buffer =>
-  Buffer.concat(
-    readdirSync(directory)
-      .filter((name) => name.endsWith('.safetensors'))
-      .sort()
-      .map((name) => readFileSync(join(directory, name))),
-  );
 
 describe('a file of torch.save', () => {
   it('gives names, dtypes, shapes and places of the tensors that torch wrote', async () => {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cli, finished, startCli } from '../fixtures/cli.js';
+import { weightsIn } from '../fixtures/contents.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
@@ -28,14 +29,6 @@ const small = () => hubOf(writeFamily());
 const large = () => hubOf(writeFamily({ layers: 8, hidden: 128 }));
 
 const swap = ['swap', '--task', 'org/a', '--lang', 'org/b', '--bottom', '2', '--top', '1'];
-
-const weightsIn = (directory: string): Buffer =>
-  Buffer.concat(
-    readdirSync(directory)
-      .filter((name) => name.endsWith('.safetensors'))
-      .sort()
-      .map((name) => readFileSync(join(directory, name))),
-  );
 
 /** The same merge of copies on this machine. */
 const local = async ({ family }: HubOf, out: string, ...more: string[]): Promise<Buffer> => {

@@ -1,18 +1,11 @@
-import {
-  appendFileSync,
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type LayerloomError, layerSwap } from '../../src/index.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { filesToPush } from '../../src/sources/hub/push/files-to-push.js';
 import { rangeRecordPath } from '../../src/sources/ranges/folder.js';
+import { weightsIn } from '../fixtures/contents.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
@@ -42,14 +35,6 @@ const prepare = async () => {
   const claimAll = () => appendFileSync(record, `[0,${lstatSync(file).size}]\n`);
   return { hub, path, file, source, record, out, swap, expected, claimAll };
 };
-
-const weightsIn = (directory: string): Buffer =>
-  Buffer.concat(
-    readdirSync(directory)
-      .filter((name) => name.endsWith('.safetensors'))
-      .sort()
-      .map((name) => readFileSync(join(directory, name))),
-  );
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(

@@ -49,6 +49,18 @@ const models = () => {
   return { root, base: at('base'), a: at('a'), b: at('b'), out: at('out'), numbers, made };
 };
 
+/** The same, and an expert of which element [1, 13] of a matrix is NaN. */
+const withNaN = () => {
+  const { made, ...others } = models();
+  const name = 'model.layers.2.self_attn.q_proj.weight';
+  const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
+  numbers[77] = Number.NaN;
+  const tensor = { dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) };
+  const tensors = { ...made.a, [name]: tensor };
+  const model = writeCheckpoint(join(others.root, 'nan'), { tensors, config: llamaConfig(shape) });
+  return { ...others, name, model };
+};
+
 const hex = (bytes: Uint8Array | undefined): string =>
   createHash('sha256')
     .update(bytes ?? new Uint8Array())
@@ -186,15 +198,7 @@ describe.each([
   });
 
   it('keeps what is no finite number where that is allowed', async () => {
-    const { root, made, out } = models();
-    const name = 'model.layers.2.self_attn.q_proj.weight';
-    const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
-    numbers[77] = Number.NaN;
-    const tensor = { dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) };
-    const model = writeCheckpoint(join(root, 'nan'), {
-      tensors: { ...made.a, [name]: tensor },
-      config: llamaConfig(shape),
-    });
+    const { root, name, model, out } = withNaN();
     await relayout({ model, quantize: scheme, allowNonFinite: true }, { out });
     await relayout({ model: out, dtype: 'float32', allowNonFinite: true }, { out: join(root, 'values') });
     const { data = new Uint8Array() } = (await readTensors(join(root, 'values')))[name] ?? {};
@@ -202,15 +206,7 @@ describe.each([
   });
 
   it('refuses values that are no finite numbers, those of copies too', async () => {
-    const { root, made, out } = models();
-    const name = 'model.layers.2.self_attn.q_proj.weight';
-    const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
-    numbers[77] = Number.NaN;
-    const tensors = {
-      ...made.a,
-      [name]: { ...made.a[name], dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) },
-    };
-    const model = writeCheckpoint(join(root, 'nan'), { tensors, config: llamaConfig(shape) });
+    const { name, model, out } = withNaN();
     await expect(relayout({ model, quantize: scheme }, { out })).rejects.toMatchObject({
       code: 'NON_FINITE',
       details: { tensors: [{ tensor: name, index: [1, 13] }] },
@@ -329,15 +325,7 @@ describe('a quantised output is refused', () => {
   });
 
   it('in a report of values that are no finite numbers, with their place and file', async () => {
-    const { root, base, made } = models();
-    const name = 'model.layers.2.self_attn.q_proj.weight';
-    const numbers = [...numbersOf(made.a[name]?.data ?? new Uint8Array())];
-    numbers[77] = Number.NaN;
-    const tensor = { dtype: 'BF16', shape: [64, 64], data: encode('BF16', numbers) };
-    const model = writeCheckpoint(join(root, 'nan'), {
-      tensors: { ...made.a, [name]: tensor },
-      config: llamaConfig(shape),
-    });
+    const { base, name, model } = withNaN();
     await expect(diff(base, model, { quantizeReport: 'int8' })).rejects.toMatchObject({
       code: 'NON_FINITE',
       details: { tensors: [{ tensor: name, index: [1, 13], file: join(model, 'model.safetensors') }] },

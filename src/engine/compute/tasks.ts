@@ -1,5 +1,5 @@
 import { isMove, isPart } from '../../operations/index.js';
-import { gridOf } from '../../operations/quantise.js';
+import { gridOfMatrix } from '../../operations/quantise.js';
 import { rowsTogether } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';
@@ -94,7 +94,7 @@ const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): 
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
   const { shape, block } = expression;
   const rows = unit / shape[1];
-  return (Math.ceil(rows / Math.min(block[0], shape[0])) * gridOf(expression)[1] * bitsOf(dtype)) / 8;
+  return (Math.ceil(rows / Math.min(block[0], shape[0])) * gridOfMatrix(expression)[1] * bitsOf(dtype)) / 8;
 };
 
 function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & { readonly bytes: number }> {

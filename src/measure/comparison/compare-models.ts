@@ -5,6 +5,7 @@ import type { RunControls } from '../../engine/run.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { ComparedModel, Comparison, ElementDifferences, TensorComparison } from './comparison.js';
+import type { ComparedPair } from './open-pair.js';
 import { type FoundTensor, planComparison } from './plan-comparison.js';
 import { compareSideFiles } from './side-file-differences.js';
 
@@ -12,15 +13,15 @@ import { compareSideFiles } from './side-file-differences.js';
  * Compares two checkpoints, tensor by tensor: every byte of either is read once at most.
  *
  * @param wanted says by its name if a tensor is compared
- * @throws LayerloomError the codes of `planComparison`, `runComparisons` and `compareSideFiles`
+ * @throws LayerloomError the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (
-  modelA: string,
-  modelB: string,
+  pair: ComparedPair,
   wanted: (name: string) => boolean,
   controls: RunControls,
 ): Promise<Comparison> => {
-  const { a, b, comparisons, tensors: found } = await planComparison(modelA, modelB, wanted);
+  const { a, b } = pair;
+  const { comparisons, tensors: found } = planComparison(pair, wanted);
   const sideFiles = await compareSideFiles(a.checkpoint, b.checkpoint);
   const { tensors: compared, bytesRead, threads, seconds } = await runComparisons(comparisons, controls);
   const tensors = found.map((tensor) => comparisonOf(tensor, compared));

@@ -1,11 +1,11 @@
-import { LayerloomError } from '../../base/errors.js';
-import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
+import { type OpenedCheckpoint, plannedInput } from '../../compile/models.js';
 import { operandOf } from '../../plan/adapted.js';
 import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
 import type { Operand } from '../../plan/plan.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
+import type { ComparedPair } from './open-pair.js';
 
 /** A tensor of either model, before its elements are compared. */
 export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | 'a' | 'b' | 'elements'> & {
@@ -14,29 +14,16 @@ export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | '
 };
 
 export interface PlannedDiff {
-  readonly a: OpenedCheckpoint;
-  readonly b: OpenedCheckpoint;
   readonly comparisons: ComparisonPlan;
   readonly tensors: readonly FoundTensor[];
 }
 
 /**
- * Plans the comparison of two checkpoints. Reads headers, not weights.
+ * Plans the comparison of two checkpoints.
  *
  * @param wanted says by its name if a tensor is compared
- * @throws LayerloomError NAMING_MISMATCH, INVALID_PARAMETER where no tensor is wanted, the codes of `openCheckpoint`
  */
-export const planComparison = async (
-  modelA: string,
-  modelB: string,
-  wanted: (name: string) => boolean,
-): Promise<PlannedDiff> => {
-  const [a, b] = await openModels([
-    { role: 'a', model: modelA },
-    { role: 'b', model: modelB },
-  ]);
-  if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
-  checkNaming(a, b);
+export const planComparison = ({ a, b }: ComparedPair, wanted: (name: string) => boolean): PlannedDiff => {
   const tensors: FoundTensor[] = [];
   const planned: PlannedComparison[] = [];
   for (const name of new Set([...a.checkpoint.tensors.keys(), ...b.checkpoint.tensors.keys()])) {
@@ -54,18 +41,7 @@ export const planComparison = async (
       comparison: typeof comparison === 'string' ? comparison : planned.push(comparison) - 1,
     });
   }
-  return { a, b, tensors, comparisons: { inputs: [plannedInput(a), plannedInput(b)], tensors: planned } };
-};
-
-const checkNaming = (a: OpenedCheckpoint, b: OpenedCheckpoint): void => {
-  const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
-  if (a.architecture.naming !== b.architecture.naming)
-    throw new LayerloomError('NAMING_MISMATCH', {
-      first: a.checkpoint.path,
-      other: b.checkpoint.path,
-      firstNaming: spelt[a.architecture.naming],
-      otherNaming: spelt[b.architecture.naming],
-    });
+  return { tensors, comparisons: { inputs: [plannedInput(a), plannedInput(b)], tensors: planned } };
 };
 
 const comparisonOf = (

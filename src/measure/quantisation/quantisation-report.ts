@@ -1,6 +1,6 @@
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt } from '../../base/lookup.js';
-import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
+import { type OpenedCheckpoint, plannedInput } from '../../compile/models.js';
 import { runKeptChanges } from '../../engine/compute/kept-changes.js';
 import { type QuantisedOutput, summarise } from '../../engine/output/kept-changes.js';
 import type { RunControls, RunCost } from '../../engine/run.js';
@@ -12,6 +12,7 @@ import {
   quantisings,
 } from '../../model/quantisation/quantising.js';
 import { operandOf } from '../../plan/adapted.js';
+import type { ComparedPair } from '../comparison/open-pair.js';
 
 /** How much of the change from a base to another model is left once both are quantised. */
 export interface QuantisationReport extends QuantisedOutput, RunCost {
@@ -23,20 +24,15 @@ export interface QuantisationReport extends QuantisedOutput, RunCost {
 /**
  * Measures how much of the change between two models is left once both are quantised. No model is written.
  *
- * @throws LayerloomError INVALID_PARAMETER where no matrix would be quantised, the codes of `openModels` and `runKeptChanges`
+ * @param pair the base, and the model
+ * @throws LayerloomError INVALID_PARAMETER where no matrix would be quantised, the codes of `runKeptChanges`
  */
 export const reportQuantisation = async (
-  base: string,
-  model: string,
+  { a, b }: ComparedPair,
   name: QuantisingName,
   wanted: (name: string) => boolean,
   controls: RunControls,
 ): Promise<QuantisationReport> => {
-  const [a, b] = await openModels([
-    { role: 'a', model: base },
-    { role: 'b', model },
-  ]);
-  if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
   const found = matricesOf(a, b).filter((matrix) => wanted(matrix.name));
   const block = blockOf(
     name,

@@ -1,10 +1,11 @@
 import { LayerloomError } from '../../../base/errors.js';
+import type { Extent } from '../../../tensor/extent.js';
 import type { ContainerReader, WeightsIndex } from '../container-reader.js';
 import { parseShardIndex } from '../safetensors/shard-index.js';
 import { readPickle } from './pickle.js';
 import { invalid, short, unsupported } from './refusals.js';
 import { tensorsOf } from './state-dict.js';
-import { findData, type Range, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
+import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
 
 /** The largest pickle that is read. */
 const mostPickleBytes = 64 * 1024 * 1024;
@@ -26,16 +27,16 @@ const index: WeightsIndex = {
 };
 
 /** What `parseHeader` is given: the pickle between its length and the ranges of storages in JSON. */
-const join = (pickle: Uint8Array, storages: readonly (readonly [string, Range])[]): Uint8Array => {
+const join = (pickle: Uint8Array, storages: readonly (readonly [string, Extent])[]): Uint8Array => {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(pickle.length);
   return Buffer.concat([length, pickle, Buffer.from(JSON.stringify(storages))]);
 };
 
-const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<string, Range> } => {
+const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<string, Extent> } => {
   const bytes = Buffer.from(header.buffer, header.byteOffset, header.byteLength);
   const end = 4 + bytes.readUInt32LE();
-  const storages = new Map(JSON.parse(bytes.subarray(end).toString()) as [string, Range][]);
+  const storages = new Map(JSON.parse(bytes.subarray(end).toString()) as [string, Extent][]);
   return { pickle: bytes.subarray(4, end), storages };
 };
 
@@ -52,7 +53,7 @@ const collectHeader = async (read: ReadRange, file: string, fileBytes: number): 
   const folder = pickle.name.slice(0, -'data.pkl'.length);
   await checkByteOrder(read, entries.get(`${folder}byteorder`), file);
   const content = await contentOf(read, pickle, file);
-  const storages: (readonly [string, Range])[] = [];
+  const storages: (readonly [string, Extent])[] = [];
   for (const entry of entries.values())
     if (entry.name.startsWith(`${folder}data/`))
       storages.push([entry.name.slice(`${folder}data/`.length), await findData(read, entry, file)]);

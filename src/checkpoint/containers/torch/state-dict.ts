@@ -1,9 +1,9 @@
 import { LayerloomError } from '../../../base/errors.js';
+import type { Extent } from '../../../tensor/extent.js';
 import { byteLength, elementCount } from '../../../tensor/reference.js';
 import type { TensorInFile } from '../container-reader.js';
 import { short, unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
-import type { Range } from './zip.js';
 
 /** Keys under which training programs put a state dict beside other things. */
 const usualKeys = ['state_dict', 'model', 'module'];
@@ -11,7 +11,7 @@ const usualKeys = ['state_dict', 'model', 'module'];
 /** The tensors of a pickle by name, each within its storage. */
 export const tensorsOf = (
   root: Value,
-  storages: ReadonlyMap<string, Range>,
+  storages: ReadonlyMap<string, Extent>,
   file: string,
 ): ReadonlyMap<string, TensorInFile> => {
   const tensors = new Map<string, TensorInFile>();
@@ -59,7 +59,7 @@ const entriesOf = ({ items }: DictValue, file: string): readonly (readonly [stri
 const place = (
   name: string,
   { storage, dtype, offset, shape, strides }: TensorValue,
-  storages: ReadonlyMap<string, Range>,
+  storages: ReadonlyMap<string, Extent>,
   file: string,
 ): TensorInFile => {
   const tensor = name;

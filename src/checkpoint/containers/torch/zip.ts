@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../../base/errors.js';
+import type { Extent } from '../../../tensor/extent.js';
 import { invalid, short, unsupported } from './refusals.js';
 
 /** Reads a range of the file. */
@@ -12,12 +13,6 @@ export interface ZipEntry {
   readonly header: number;
   /** Where the next entry's local header begins, or the directory: its data ends before. */
   readonly limit: number;
-}
-
-/** A range of the file. */
-export interface Range {
-  readonly begin: number;
-  readonly end: number;
 }
 
 /** Limits on what is read into memory. */
@@ -70,7 +65,7 @@ const findDirectory = async (
   read: ReadRange,
   file: string,
   fileBytes: number,
-): Promise<Range & { count: number }> => {
+): Promise<Extent & { count: number }> => {
   const tailBytes = Math.min(fileBytes, end64Bytes + locatorBytes + endBytes);
   const tail = viewOf(await read(fileBytes - tailBytes, fileBytes));
   const at = tailBytes - endBytes;
@@ -209,7 +204,7 @@ export const findData = async (
   read: ReadRange,
   { name, bytes, header, limit }: ZipEntry,
   file: string,
-): Promise<Range> => {
+): Promise<Extent> => {
   const contradicts = () =>
     invalid(file, `the local header of zip entry ${short(name)} contradicts the directory`);
   const nameBytes = Buffer.from(name);
