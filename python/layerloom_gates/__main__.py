@@ -99,6 +99,8 @@ def make_gates(recipe: dict, device: str = "auto") -> tuple[dict[str, torch.Tens
     tokenizer.pad_token_id = tokenizer.bos_token_id
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token_id is None:
+        raise RecipeError(f"{base}: its tokenizer has neither a first nor a last token (bos, eos) to pad prompts with")
     vector_of = embedding(base, revision) if mode == "cheap_embed" else hidden_state(base, revision, mode, device)
 
     def vector(texts: list[str]) -> torch.Tensor:

@@ -353,7 +353,7 @@ const catalogue = {
   ),
   QUANTISED_WEIGHTS: input(
     (d: { model: string; tensor: string }) =>
-      `${d.model}: tensor ${d.tensor} is quantised and would be averaged; dequantise the model first`,
+      `${d.model}: tensor ${d.tensor} is quantised in a form that is not read; dequantise the model first`,
   ),
   QUANTISATION_INVALID: input(
     (d: { file: string; tensor: string; reason: string }) =>

@@ -8,6 +8,7 @@ import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import { tokenDifferences } from '../model/tokenizer/tokenizer.js';
 import { isFloating } from '../tensor/dtype.js';
+import { quantisedTensors } from './quantised.js';
 
 /** An opened checkpoint, with the architecture that its tensor names imply. */
 export interface Model {
@@ -52,7 +53,7 @@ export interface Tolerated {
  * tensors, which follow from them.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
- *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED
+ *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
  */
 export const checkCompatible = async (
   first: Model,
@@ -77,7 +78,7 @@ export const checkCompatible = async (
  * tensors.
  *
  * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
- *   TENSOR_NAMES_DIFFER
+ *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -130,6 +131,8 @@ const checkNames = (first: Model, other: Model): string[] => {
     });
   };
   const [missing, unexpected] = [onlyIn(first, other), onlyIn(other, first)];
+  refuseUnread(first, missing);
+  refuseUnread(other, unexpected);
   if (missing.length + unexpected.length > 0)
     throw new LayerloomError('TENSOR_NAMES_DIFFER', {
       ...pathsOf(first.checkpoint, other.checkpoint),
@@ -137,6 +140,16 @@ const checkNames = (first: Model, other: Model): string[] => {
       unexpected,
     });
   return redundant;
+};
+
+/**
+ * Refuses tensors that only one model has, if they are those of a scheme of quantisation that is not read: what a model in
+ * such a scheme lacks beside another is its weights.
+ */
+const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
+  const quantised = quantisedTensors(checkpoint.tensors.keys());
+  const tensor = names.find((name) => quantised.has(name));
+  if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
 };
 
 /**

@@ -1,11 +1,13 @@
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { groupBy } from '../base/lookup.js';
 import {
+  type ExpertNames,
   expertNamesOf,
   expertNamesOfFamily,
   fusedNameOf,
   fusedParameter,
   nameInModel,
+  ofOneExpert,
 } from '../model/experts/family.js';
 import type { ExpertForm } from '../model/experts/forms.js';
 import type { UnplacedTensor } from '../plan/layout.js';
@@ -44,6 +46,7 @@ export const inExpertForm = (
     named.filter(({ at }) => at !== undefined),
     ({ at }) => at?.parameter,
   );
+  if (wanted === 'fused') refuseParts(composed.tensors, names);
   if (groups.size === 0 && names.renamed.length === 0) return composed;
   const whole = new Map(
     [...groups].flatMap(([parameter, parts]): [string, readonly (typeof parts)[number][]][] => {
@@ -93,6 +96,17 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
       'experts',
       'separate',
       `fused, since ${whole.name} [${whole.shape.join(', ')}] is in a form in which no files have each expert by itself`,
+    );
+};
+
+/** Refuses experts that have more than their matrices, such as the scales of quantised ones: no files have these fused. */
+const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
+  const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
+  if (part !== undefined)
+    throw invalidParameter(
+      'experts',
+      'fused',
+      `separate, since ${part.name} belongs to one expert and has no place in a fused parameter`,
     );
 };
 

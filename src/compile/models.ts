@@ -7,6 +7,7 @@ import { type ErrorDetails, LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { RecipePath } from '../methods/framework/method.js';
+import { invalid } from '../methods/framework/settings.js';
 import type { Adapter } from '../model/adapters/adapter.js';
 import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
 import { openAddress } from '../model/adapters/open-model.js';
@@ -110,7 +111,8 @@ export const openEach = async (
     references.map(async (reference) => {
       const address = await parseAddress(reference.model);
       const { adapter, checkpoint } = await open(address).catch((error: unknown) => {
-        throw at(error, reference.path);
+        const missing = reference.role === 'gates' && isMissingModel(error);
+        throw missing ? noRouters(reference) : at(error, reference.path);
       });
       const architecture = describeArchitecture(checkpoint);
       return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
@@ -120,6 +122,9 @@ export const openEach = async (
   if (errors.length > 0) throw await allMissing(errors);
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
+
+const noRouters = ({ model, path = ['gates'] }: CheckpointReference): LayerloomError =>
+  invalid(path, model, 'the file of the routers that `python -m layerloom_gates` makes, and there is none');
 
 /** Returns the first error; if it is a missing model, with the others that are missing. */
 const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {

@@ -188,7 +188,7 @@ describe('a mixture is refused', () => {
       'model.layers.1.mlp.gate.weight [2, 16]',
     );
     expect(await refusal(models, { ...more, gates: join(models.root, 'no.safetensors') })).toContain(
-      'MODEL_NOT_FOUND',
+      'gates: expected the file of the routers that `python -m layerloom_gates` makes, and there is none, got',
     );
   });
 

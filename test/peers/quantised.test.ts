@@ -127,9 +127,8 @@ describe.each([
       expect(merges.length).toBeGreaterThanOrEqual(40);
       expect(merges.filter(({ names, quantised }) => !names || quantised)).toEqual([]);
       for (const { out, unequal, beyond, elements } of merges) {
-        // The angle of SLERP is of sums over whole tensors, which NumPy takes in another order; where two weights cancel, the
-        // difference is more than a step.
-        const holds = out === 'slerp' ? beyond <= Math.max(1, elements / 1e5) : unequal === 0;
+        // Those of SLERP are looked at in float64, with what its angle is off by; few of them round to another number.
+        const holds = out === 'slerp' ? beyond === 0 && unequal <= 1 + elements / 1e4 : unequal === 0;
         expect({ out, unequal, beyond, holds }).toMatchObject({ holds: true });
       }
     });

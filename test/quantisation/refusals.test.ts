@@ -8,6 +8,7 @@ import {
   temporaryDirectory,
   writeCheckpoint,
 } from '../fixtures/checkpoints.js';
+import { mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 import { encode } from '../fixtures/numbers.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 
@@ -30,6 +31,23 @@ const changed = (
 const floats = (shape: readonly number[], value = 1): TensorFixture => {
   const count = shape.reduce((product, extent) => product * extent, 1);
   return { dtype: 'F32', shape, data: encode('F32', Array(count).fill(value) as number[]) };
+};
+
+/** A mixture of which each expert's matrices are I8 with a scale for each row. */
+const quantisedMixture = (): CheckpointFixture => {
+  const tensors = Object.entries(separateMixture()).flatMap(([name, tensor]) => {
+    if (!name.includes('.experts.')) return [[name, tensor] as const];
+    const [rows = 1, columns = 1] = tensor.shape;
+    const codes = { dtype: 'I8', shape: tensor.shape, data: Buffer.alloc(rows * columns, 3) };
+    return [[name, codes] as const, [`${name}_scale`, floats([rows, 1])] as const];
+  });
+  const weights = { num_bits: 8, type: 'int', strategy: 'channel', symmetric: true };
+  const quantization_config = {
+    quant_method: 'compressed-tensors',
+    format: 'int-quantized',
+    config_groups: { group_0: { targets: ['Linear'], weights } },
+  };
+  return { tensors: Object.fromEntries(tensors), config: { ...mixtureConfig(), quantization_config } };
 };
 
 const planned = (fixture: CheckpointFixture) =>
@@ -232,5 +250,25 @@ describe('a quantised model is refused', () => {
       code: 'QUANTISED_WEIGHTS',
     });
     await expect(planned(unknown)).resolves.toBeDefined();
+  });
+
+  it('by a scheme that is not read, beside one that has other tensors', async () => {
+    const root = temporaryDirectory();
+    const { tensors, config } = quantisedLlama('FP8 in blocks');
+    const unknown = changed({}, { quant_method: 'quip' });
+    const models = [unknown, { tensors, config }].map((fixture, index) =>
+      writeCheckpoint(join(root, `m${index}`), fixture),
+    );
+    await expect(planMerge({ method: 'soup', models })).rejects.toMatchObject({
+      code: 'QUANTISED_WEIGHTS',
+      details: { model: models[0] },
+    });
+  });
+
+  it('where its experts are to be fused', async () => {
+    const model = writeCheckpoint(join(temporaryDirectory(), 'm'), quantisedMixture());
+    await expect(planMerge({ method: 'relayout', model, experts: 'fused' })).rejects.toThrow(
+      'separate, since model.layers.0.mlp.experts.0.gate_proj.weight_scale belongs to one expert',
+    );
   });
 });

@@ -72,6 +72,9 @@ export interface ExpertMatrix {
   readonly matrices: number;
 }
 
+/** Matches the name of any tensor of one expert. */
+export const ofOneExpert = /(^|\.)experts\.\d+\./;
+
 const oneOfExperts = /^(?<stem>(?:.*\.)?experts)\.(?<expert>\d+)\.(?<matrix>\w+)\.weight$/;
 
 /** Returns the fused parameter that the matrix of an expert is a part of; undefined for other names. */

@@ -126,14 +126,16 @@ const play = (first, end, progress) => {
   process.stdout.write(`${JSON.stringify(counts)}\n`);
 };
 
+/** Ends writing at 1 GiB (blocks of 512 bytes): a spoilt count may ask for an output that fills the disk. */
+const bounded = 'ulimit -f 2097152; exec "$@"';
+
 /** Plays them in a process of their own, which may crash or hang. @param {number} first @param {number} end */
 const watch = async (first, end) => {
   const directory = mkdtempSync(join(tmpdir(), 'layerloom-fuzz-'));
   const progress = join(directory, 'progress');
   writeFileSync(progress, '');
-  const child = spawn(process.execPath, [...process.argv.slice(1), '--progress', progress], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const command = [process.execPath, ...process.argv.slice(1), '--progress', progress];
+  const child = spawn('sh', ['-c', bounded, 'sh', ...command], { stdio: ['ignore', 'pipe', 'inherit'] });
   const caseNow = () => readFileSync(progress, 'utf8');
   let [seen, isHanging] = ['', false];
   const look = setInterval(() => {
