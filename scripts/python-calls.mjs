@@ -22,6 +22,7 @@ export const commands = {
   extract_lora: 'extract-lora',
   analyze: 'analyze',
   diff: 'diff',
+  verify: 'verify',
   inspect: 'inspect',
   partition: 'partition',
   run_experiment: 'batch',

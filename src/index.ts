@@ -47,6 +47,7 @@ export { type StudyModels, selectedModels, trainedModels } from './api/study-mod
 export { checkTaskData, type TaskData, type TaskDataReport } from './api/task-data.js';
 export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
 export { type TrainingStatus, trainingStatus } from './api/training-status.js';
+export { type VerifyOutputOptions, verify } from './api/verify.js';
 export { watchStudy } from './api/watch-study.js';
 export {
   type ContextDetails,
@@ -87,6 +88,7 @@ export type {
   StudyState,
 } from './documents/study/study-state.js';
 export type { WatchedStudy, WatchStudyOptions } from './documents/study/watch-study.js';
+export type { DifferentTensor } from './engine/compute/recompute.js';
 export type { Link } from './engine/output/link.js';
 export type { ShardRecord } from './engine/output/provenance.js';
 export type { TruncatedProduct } from './engine/output/truncated.js';
@@ -165,6 +167,11 @@ export type {
   PartName,
 } from './measure/partition/partition.js';
 export type { PartitionByLocation } from './measure/partition/partition-of.js';
+export type {
+  OutputVerification,
+  RecomputedTiles,
+  VerifiedFile,
+} from './measure/verification/verification.js';
 export type {
   Citation,
   CompileContext,

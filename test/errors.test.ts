@@ -10,6 +10,7 @@ import { storeVerifyCommand } from '../src/cli/work/store.js';
 import { checkComplete } from '../src/cli/work/table.js';
 import { tasksDataCommand } from '../src/cli/work/tasks.js';
 import { trainStatusCommand } from '../src/cli/work/train.js';
+import { verifyCommand } from '../src/cli/work/verify.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
@@ -35,6 +36,7 @@ import {
   selectCheckpoints,
   soup,
   trainingStatus,
+  verify,
 } from '../src/index.js';
 import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js';
 import { checkBuildTools } from '../src/native/build-tools.js';
@@ -435,6 +437,14 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   HUB_UNAVAILABLE: async () =>
     bringHeaders('org/model', impatient(hubUser(await startHub(), { HF_HUB_OFFLINE: '1' }))),
+  OUTPUT_UNRECORDED: () => verify(writePair().task),
+  OUTPUT_DAMAGED: async () => {
+    const { task, language } = writePair();
+    const out = join(temporaryDirectory(), 'out');
+    await layerSwap({ task, language, bottom: 1, top: 1 }, { out, layout: 'size' });
+    truncateSync(join(out, 'model.safetensors'), 100);
+    return verifyCommand({ out, quiet: true });
+  },
   STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
   STORE_DAMAGED: async () => {
     const { store, paths } = await newStore();

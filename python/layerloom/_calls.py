@@ -35,6 +35,7 @@ __all__ = [
     "extract_lora",
     "analyze",
     "diff",
+    "verify",
     "inspect",
     "partition",
     "run_experiment",
@@ -807,6 +808,42 @@ def diff(
             option("--threads", threads),
         ],
         [one_model(a, "a"), one_model(b, "b")],
+    )
+    return call(words, progress)
+
+
+@checked
+def verify(
+    out: StrPath,
+    *,
+    against_inputs: bool = False,
+    sample: float | None = None,
+    seed: float | None = None,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom verify`: check that an output is as it was written, or as its inputs give it.
+
+    Args:
+        out: a directory that a merge wrote
+        against_inputs: compute the weights again from the inputs, and compare
+        sample: only this share of the tiles: 0.05
+        seed: which tiles a sample has (default: drawn)
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["verify"],
+        [
+            option("--against-inputs", against_inputs),
+            option("--sample", sample),
+            option("--seed", seed),
+            option("--download", download),
+            option("--threads", threads),
+        ],
+        [out],
     )
     return call(words, progress)
 

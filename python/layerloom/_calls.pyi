@@ -18,6 +18,7 @@ from .results import (
     Imported,
     InspectedCheckpoint,
     MergeResult,
+    OutputVerification,
     PlannedBatch,
     PrintedExplanation,
     PrintedPartition,
@@ -40,6 +41,7 @@ __all__ = [
     "extract_lora",
     "analyze",
     "diff",
+    "verify",
     "inspect",
     "partition",
     "run_experiment",
@@ -1085,6 +1087,17 @@ def diff(
     threads: float | None = None,
     progress: Progress = None,
 ) -> Comparison: ...
+
+def verify(
+    out: StrPath,
+    *,
+    against_inputs: bool = False,
+    sample: float | None = None,
+    seed: float | None = None,
+    download: bool = False,
+    threads: float | None = None,
+    progress: Progress = None,
+) -> OutputVerification: ...
 
 def inspect(
     checkpoint: ModelLike,

@@ -21,6 +21,7 @@ __all__ = [
     "Cost",
     "CostInPlace",
     "Derived",
+    "DifferentTensor",
     "DiskNeed",
     "ElementDifferences",
     "ElementDifferencesFirst",
@@ -65,6 +66,7 @@ __all__ = [
     "MergesState",
     "MergesStateBytes",
     "OrderedModel",
+    "OutputVerification",
     "Overlap",
     "OverlapPart",
     "PlannedBatch",
@@ -99,6 +101,7 @@ __all__ = [
     "QuantisationReport",
     "QuantisedOutput",
     "QuantisedOutputLayers",
+    "RecomputedTiles",
     "RunStatus",
     "RunStatusLoss",
     "RunningRequests",
@@ -128,6 +131,7 @@ __all__ = [
     "Totals",
     "TrainedModel",
     "TruncatedProduct",
+    "VerifiedFile",
     "WatchedStudy",
     "WeightsToBeLoaded",
     "WrittenReport",
@@ -436,6 +440,7 @@ class PrintedExplanation(TypedDict):
 
 
 class ExtractionResult(TypedDict):
+    bytesWritten: float
     threads: float
     seconds: float
     out: str
@@ -445,7 +450,6 @@ class ExtractionResult(TypedDict):
     warnings: list[str]
     bytesRead: float
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
-    bytesWritten: float
     base: str
     expert: str
     rank: float
@@ -750,6 +754,60 @@ class QuantisationReport(TypedDict):
     """The same of all together."""
 
 
+class OutputVerification(TypedDict):
+    out: str
+    """Absolute path of the output."""
+    layerloom: str | None
+    """The version that wrote it; null where it has no `layerloom.json`."""
+    intact: bool
+    """True if nothing was found that differs or is missing."""
+    structure: str | None
+    """Why it cannot be opened as a model or an adapter; null where it can."""
+    files: list[VerifiedFile]
+    unlisted: list[str]
+    """Files that are there and that no record has."""
+    againstInputs: RecomputedTiles | None
+    """Null unless the output was compared with its inputs."""
+    warnings: list[str]
+    bytesRead: float
+    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    bytesWritten: float
+    threads: float
+    seconds: float
+
+
+class _VerifiedFile(TypedDict):
+    file: str
+    bytes: float | None
+    """Null where it is missing."""
+    state: Literal["different", "edited", "equal", "missing", "unrecorded"]
+    """`equal` by SHA-256 or, against the inputs, by its bytes; `unrecorded` where only its size, or nothing but its name, is known; `edited` for a model card, which may be."""
+
+
+class VerifiedFile(_VerifiedFile, total=False):
+    reason: str
+    """What differs, as a phrase that follows the file's name."""
+
+
+class RecomputedTiles(TypedDict):
+    share: float
+    """The probability with which a tile was taken, and so with which one that is wrong is found."""
+    seed: float
+    tiles: float
+    """Tiles of the output, of about 8 MiB, those that were computed again, and their bytes."""
+    recomputed: float
+    bytes: float
+    different: list[DifferentTensor]
+
+
+class DifferentTensor(TypedDict):
+    file: str
+    tensor: str | None
+    """Null for the header of the file."""
+    at: float
+    """Where in the file the first byte that differs was found."""
+
+
 class AdapterSummary(TypedDict):
     kind: Literal["adapter"]
     name: str
@@ -834,8 +892,6 @@ class InspectedCheckpointLayers(TypedDict):
 
 
 class PrintedPartition(TypedDict):
-    parameters: PrintedPartitionParameters
-    """Numbers of parameters (elements)."""
     layerloom: str
     """Version of layerloom."""
     format: Literal["layerloom-partition-1"]
@@ -850,13 +906,8 @@ class PrintedPartition(TypedDict):
     parts: PrintedPartitionParts
     linear: PrintedPartitionParts
     """Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. Of a mixture, attention only."""
-
-
-class PrintedPartitionParameters(TypedDict):
-    both: float
-    language: float
-    neither: float
-    task: float
+    parameters: PrintedPartitionParameters
+    """Numbers of parameters (elements)."""
 
 
 class PrintedPartitionBase(TypedDict):
@@ -899,6 +950,13 @@ class PrintedPartitionParts(TypedDict):
     language: list[str]
     neither: list[str]
     task: list[str]
+
+
+class PrintedPartitionParameters(TypedDict):
+    both: float
+    language: float
+    neither: float
+    task: float
 
 
 class PlannedBatch(TypedDict):

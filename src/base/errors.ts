@@ -39,6 +39,19 @@ interface Pair {
 const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
+/** What is wrong with an output, in phrases. */
+const damageOf = (d: {
+  structure: string | null;
+  files: readonly { file: string; state: string; reason?: string }[];
+  againstInputs: { different: readonly { file: string; tensor: string | null }[] } | null;
+}): string[] => [
+  ...(d.structure === null ? [] : [d.structure]),
+  ...d.files
+    .filter(({ state }) => state === 'different' || state === 'missing')
+    .map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
+  ...(d.againstInputs?.different ?? []).map(({ file, tensor }) => `${tensor ?? 'the header'} of ${file}`),
+];
+
 /** Elements of a tensor that are no finite numbers: how many, or one. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
@@ -431,6 +444,18 @@ const catalogue = {
   TRAINING_INVALID: input(
     (d: { file: string; reason: string; remedy?: string }) =>
       `${d.file}: ${d.reason}; ${d.remedy ?? `name a directory that \`${layerloomCommand('train', 'init')}\` wrote`}`,
+  ),
+  OUTPUT_UNRECORDED: input(
+    (d: { out: string; reason: string }) =>
+      `${d.out}: layerloom.json ${d.reason}, so that nothing says what its files should be; merge it again, or compare it with its inputs (${optionName('againstInputs')})`,
+  ),
+  OUTPUT_DAMAGED: input(
+    (d: {
+      out: string;
+      structure: string | null;
+      files: readonly { file: string; state: string; reason?: string }[];
+      againstInputs: { different: readonly { file: string; tensor: string | null }[] } | null;
+    }) => `${d.out} is not as it was written: ${some(damageOf(d))}; merge it again`,
   ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>

@@ -18,6 +18,7 @@ import type { EvaluationPlan, ScoringTime } from '../experiment/scoring/plan-eva
 import type { Comparison } from '../measure/comparison/comparison.js';
 import type { ExtractionResult } from '../measure/extraction/extraction.js';
 import type { Partition } from '../measure/partition/partition.js';
+import type { OutputVerification } from '../measure/verification/verification.js';
 import type { MergePlan, PlannedDownload, PlannedShard, PlannedTensor } from '../plan/plan.js';
 import type { ScoreTable } from '../scores/score-table.js';
 import type { SearchPlan } from '../search/plan-search.js';
@@ -152,6 +153,7 @@ export interface Printed {
   readonly 'extract-lora': { readonly plain: ExtractionResult };
   readonly analyze: { readonly plain: AnalysisResult };
   readonly diff: { readonly plain: Comparison };
+  readonly verify: { readonly plain: OutputVerification };
   readonly inspect: { readonly plain: InspectedCheckpoint | AdapterSummary };
   readonly partition: { readonly plain: PrintedPartition };
   readonly batch: { readonly 'dry-run': PlannedBatch; readonly plain: BatchDone };

@@ -29,6 +29,7 @@ import { table } from './commands/table.js';
 import { tasks } from './commands/tasks.js';
 import { train } from './commands/train.js';
 import { tryModels } from './commands/try.js';
+import { verify } from './commands/verify.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 
@@ -55,6 +56,7 @@ const commands = [
   search,
   select,
   diff,
+  verify,
   tryModels,
   store,
   cache,

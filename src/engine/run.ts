@@ -10,9 +10,17 @@ import { WorkerPool } from './threads/pool.js';
 
 /** Progress of a run. */
 export interface Progress {
-  readonly phase: 'download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction';
+  readonly phase:
+    | 'download'
+    | 'upload'
+    | 'merge'
+    | 'checksums'
+    | 'analysis'
+    | 'comparison'
+    | 'extraction'
+    | 'recomputation';
   /**
-   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs;
+   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs, and for `recomputation`;
    * files for `checksums`; input bytes for `analysis` and `comparison`; bytes of the changes in float32 for `extraction`.
    */
   readonly done: number;

@@ -58,6 +58,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['revert', 'document', [math, '--base', base, ...layers, '-o', at('revert')]],
     ['apply', 'document', [base, at('adapter'), '-o', at('applied')]],
     ['relayout', 'document', [math, '-o', at('relayout')]],
+    ['verify', 'document', [at('swap')]],
     ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],
     ['merge', 'document', [at('ties.yaml'), '--explain', 'model.norm.weight']],

@@ -22,6 +22,7 @@ const paths: Readonly<Record<string, 'files' | 'directories'>> = {
   'lang:name=dir': 'directories',
   model: 'files',
   'name=dir': 'directories',
+  out: 'directories',
   path: 'files',
   recipe: 'files',
 };

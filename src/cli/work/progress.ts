@@ -13,6 +13,7 @@ const work: Readonly<Record<Progress['phase'], string>> = {
   merge: 'merging',
   comparison: 'comparing the models',
   extraction: 'extracting',
+  recomputation: 'recomputing',
   checksums: 'checking',
 };
 

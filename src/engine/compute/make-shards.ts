@@ -209,17 +209,21 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   );
 
 /** What a task is carried out with. */
-interface Means<S> {
+export interface Means<S> {
   readonly files: OpenFiles<S>;
   readonly programs: Programs<S>;
   readonly pool: WorkerPool;
   readonly inputs: InputFiles;
-  readonly sink: ShardSink<S>;
+  readonly sink: Pick<ShardSink<S>, 'nameOf' | 'factorised'>;
   readonly nonFinite: NonFiniteShards<S>;
 }
 
-/** @returns true if nothing that is not finite was computed, or computed with */
-const carryOut = async <S>(
+/**
+ * Writes what a task computes, at its places in the shards.
+ *
+ * @returns true if nothing that is not finite was computed, or computed with
+ */
+export const carryOut = async <S>(
   { pieces }: Task<S>,
   { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
 ): Promise<boolean> => {

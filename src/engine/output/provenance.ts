@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { originOf } from '../../address/found-model.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
@@ -43,6 +44,13 @@ export const describeShards = (
     };
   });
 
+/** Record of a file beside the shards, in `layerloom.json`. */
+interface SideFileRecord {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 /** What is recorded of some merges. */
 export interface ProvenanceOptions {
   /** Keys of the shards in the store, for a batch. */
@@ -63,6 +71,7 @@ const provenanceOf = (
   checksums: Checksums,
   linked: Linked,
   { keys, truncated = [], quantised }: ProvenanceOptions,
+  sideFiles: readonly SideFileRecord[],
 ): Record<string, unknown> => {
   const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
   return {
@@ -95,6 +104,7 @@ const provenanceOf = (
       })),
     })),
     shards: describeShards(plan, directory, checksums, linked, keys),
+    sideFiles,
     files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
   };
 };
@@ -112,18 +122,21 @@ export const writeSideFiles = async (
   linked: Linked,
   options: ProvenanceOptions = {},
 ): Promise<void> => {
-  const provenance = `${JSON.stringify(provenanceOf(plan, directory, checksums, linked, options), null, 2)}\n`;
-  const write = async (file: PlannedFile): Promise<void> => {
-    const content = await contentOf(file);
-    const path = join(directory, file.name);
+  const write = async (name: string, content: string | Uint8Array): Promise<SideFileRecord> => {
+    const path = join(directory, name);
     await writing(path, () => writeWithFolder(path, content));
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    return { file: name, bytes: Buffer.byteLength(content), sha256 };
   };
   // In parallel, so that the disk can combine their syncs.
-  await Promise.all(plan.files.map(write));
+  const sideFiles = await Promise.all(
+    plan.files.map(async (file) => write(file.name, await contentOf(file))),
+  );
+  const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
   // The directory itself is synced before it is renamed.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
-  await write({ name: provenanceName, text: provenance });
+  await write(provenanceName, `${JSON.stringify(provenance, null, 2)}\n`);
 };
 
 /** Runs `action`, and throws its error as WRITE_FAILED of `file`. */
@@ -137,5 +150,6 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
   await writeDurably(path, content);
 };
 
-const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
+/** Returns the content that a plan has for a file beside the weights. @throws LayerloomError READ_FAILED */
+export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
   'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

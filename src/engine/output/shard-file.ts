@@ -9,7 +9,7 @@ type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
  * Encodes a shard's header, for which the plan leaves room; empty for a verbatim shard, whose header is
  * copied.
  */
-const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
+export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 
 /** Extends a file to its shard's full size and writes the header. */

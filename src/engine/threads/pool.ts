@@ -2,9 +2,12 @@ import type { Piscina } from 'piscina';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Extent } from '../../tensor/extent.js';
 import type {
   ChecksumResult,
   ChecksumTask,
+  CompareResult,
+  CompareTask,
   FactoriseResult,
   FactoriseTask,
   MeasureResult,
@@ -31,8 +34,8 @@ export interface Counters {
  */
 const tasksOfThread = 2;
 
-type AnyTask = RunTask | MeasureTask | FactoriseTask | ChecksumTask;
-type AnyResult = RunResult | MeasureResult | FactoriseResult | ChecksumResult;
+type AnyTask = RunTask | MeasureTask | FactoriseTask | ChecksumTask | CompareTask;
+type AnyResult = RunResult | MeasureResult | FactoriseResult | ChecksumResult | CompareResult;
 
 /**
  * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
@@ -127,6 +130,13 @@ export class WorkerPool {
     return result ?? { ok: true, sha256: undefined };
   }
 
+  /** Compares ranges of two open files. Throws the reason to stop where the pool is stopped. */
+  async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
+    const result = await this.#task<CompareResult>('compare', { a, b, extents, shared: this.#shared });
+    if (result === undefined || this.stopped) throw this.#stopped?.reason;
+    return result;
+  }
+
   get counters(): Counters {
     const read = (word: number) => Number(Atomics.load(this.#control, word));
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
@@ -151,7 +161,9 @@ export class WorkerPool {
     while (this.#tasks.size > 0) await Promise.allSettled(this.#tasks);
   }
 
-  #unlessCancelled<Result extends Exclude<AnyResult, ChecksumResult>>(result: Result | undefined): Result {
+  #unlessCancelled<Result extends Exclude<AnyResult, ChecksumResult | CompareResult>>(
+    result: Result | undefined,
+  ): Result {
     if (result === undefined || (!result.ok && result.status.outcome === 'cancelled'))
       throw this.#stopped?.reason;
     return result;

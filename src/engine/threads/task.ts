@@ -1,6 +1,7 @@
 import type { Factorisation } from '../../native/factorise.js';
 import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
 
@@ -56,4 +57,17 @@ export interface ChecksumTask {
 /** In hexadecimal; undefined when cancelled. */
 export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
+  | { readonly ok: false; readonly reason: string };
+
+/** Ranges of bytes that two open files should have alike. */
+export interface CompareTask {
+  readonly a: number;
+  readonly b: number;
+  readonly extents: readonly Extent[];
+  readonly shared: SharedArrayBuffer;
+}
+
+/** For each range where the first byte lies that one file has not as the other; undefined where there is none. */
+export type CompareResult =
+  | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

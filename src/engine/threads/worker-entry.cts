@@ -1,4 +1,4 @@
-import type { ChecksumTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with {
+import type { ChecksumTask, CompareTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with {
   'resolution-mode': 'import',
 };
 
@@ -12,5 +12,6 @@ module.exports = {
   run: async (task: RunTask) => (await worker()).run(task),
   measure: async (task: MeasureTask) => (await worker()).measure(task),
   factorise: async (task: FactoriseTask) => (await worker()).factorise(task),
+  compare: async (task: CompareTask) => (await worker()).compare(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),
 };

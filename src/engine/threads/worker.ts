@@ -5,9 +5,12 @@ import * as addon from '../../native/addon.js';
 import { factorNumbers } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
+import type { Extent } from '../../tensor/extent.js';
 import type {
   ChecksumResult,
   ChecksumTask,
+  CompareResult,
+  CompareTask,
   FactoriseResult,
   FactoriseTask,
   FoundNonFinite,
@@ -43,6 +46,43 @@ export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
   const found = new Float64Array(factorNumbers.length + what.rank);
   const status = addon.factorise(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
+};
+
+const compareBytes = 1024 * 1024;
+
+/** Compares ranges of two files through buffers. A file that ends before the other differs where it ends. */
+export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult => {
+  const words = new BigInt64Array(shared);
+  const [of, other] = [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
+  const firstDifference = ({ begin, end }: Extent): number | undefined => {
+    for (let at = begin; at < end && Atomics.load(words, control.cancel) === 0n; ) {
+      const wanted = Math.min(compareBytes, end - at);
+      const [left, right] = [fill(a, of, wanted, at), fill(b, other, wanted, at)];
+      if (left !== wanted || right !== wanted || of.compare(other, 0, wanted, 0, wanted) !== 0) {
+        const both = Math.min(left, right);
+        for (let index = 0; index < both; index += 1) if (of[index] !== other[index]) return at + index;
+        return at + both;
+      }
+      at += wanted;
+    }
+    return undefined;
+  };
+  try {
+    return { ok: true, differences: extents.map(firstDifference) };
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) };
+  }
+};
+
+/** Reads bytes until there are as many as wanted or the file ends; returns their number. */
+const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
+  let filled = 0;
+  while (filled < wanted) {
+    const bytes = readSync(fd, buffer, filled, wanted - filled, position + filled);
+    if (bytes === 0) break;
+    filled += bytes;
+  }
+  return filled;
 };
 
 /** One for each thread: V8 would let buffers of many files gather before it freed them. */

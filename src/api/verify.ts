@@ -1,0 +1,124 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { parseAddress } from '../address/address.js';
+import { LayerloomError } from '../base/errors.js';
+import { exists } from '../base/exists.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
+import { version } from '../base/version.js';
+import { cardName, provenanceName } from '../checkpoint/file-names.js';
+import { openAnyForm } from '../compile/models.js';
+import { Run, type RunControls } from '../engine/run.js';
+import { compareWithPlan } from '../measure/verification/compare-with-plan.js';
+import type { OutputVerification, VerifiedFile } from '../measure/verification/verification.js';
+import { listUnlisted, verifyFiles } from '../measure/verification/verify-files.js';
+import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
+import type { MergePlan } from '../plan/plan.js';
+import { locateText } from '../sources/locate.js';
+import { planMerge } from './plan-merge.js';
+
+export interface VerifyOutputOptions extends RunControls {
+  /** Compute the output again from its inputs, by its recipe, and compare. Default false: only with `layerloom.json`. */
+  againstInputs?: boolean | undefined;
+  /** The share of tiles that are computed again, above 0 and at most 1. Default 1. */
+  sample?: number | undefined;
+  /** A whole number that decides which tiles a sample has. Default: drawn, and in the result. */
+  seed?: number | undefined;
+}
+
+/**
+ * Verifies an output: that it can be opened, that its files are those that its `layerloom.json` records, and with
+ * `againstInputs` that its weights and the files beside them are what its recipe makes of its inputs, which are found as for
+ * a merge by that file or, without it, by the model card. Changes nothing.
+ *
+ * @example const { intact } = await verify('./merged', { againstInputs: true, sample: 0.05 })
+ * @param out a directory that a merge wrote, or `org/name[@revision]` of the hub cache
+ * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with `againstInputs`
+ *   the codes of `planMerge`
+ */
+export const verify = async (
+  out: string,
+  { againstInputs, sample, seed, ...controls }: VerifyOutputOptions = {},
+): Promise<OutputVerification> => {
+  checkSample(againstInputs ?? false, sample, seed);
+  const { path } = await locateText(out);
+  const isRecorded = await exists(join(path, provenanceName));
+  const record = isRecorded || !againstInputs ? await readWrittenRecord(path) : undefined;
+  await using run = new Run(controls, false);
+  const recorded = await verifyFiles(path, record?.files ?? [], run).catch((error: unknown) => {
+    throw run.reasonOf(error, {});
+  });
+  const structure = await openAnyForm(await parseAddress(path)).then(
+    () => null,
+    (error: unknown) => faultOf(error),
+  );
+  const planned = againstInputs
+    ? await planAgain(join(path, isRecorded ? provenanceName : cardName), controls)
+    : undefined;
+  const drawn = { share: sample ?? 1, seed: seed ?? randomInt(2 ** 32) };
+  const again = planned && (await compareWithPlan(path, planned.plan, drawn, controls));
+  const files = together(recorded, again?.files ?? []);
+  const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
+  const { threads, seconds, bytesRead, bytesWritten } = run.cost;
+  return {
+    out: path,
+    layerloom: record?.layerloom ?? null,
+    intact: structure === null && wrong.length === 0 && (again?.tiles.different.length ?? 0) === 0,
+    structure,
+    files,
+    unlisted: await listUnlisted(path, new Set(files.map(({ file }) => file))),
+    againstInputs: again?.tiles ?? null,
+    bytesRead: bytesRead + (again?.bytesRead ?? 0),
+    bytesWritten,
+    threads,
+    seconds,
+    warnings: [...versionWarnings(record), ...(planned?.warnings ?? [])],
+  };
+};
+
+const checkSample = (againstInputs: boolean, sample: number | undefined, seed: number | undefined): void => {
+  if (sample !== undefined && !againstInputs)
+    throw invalidParameter('sample', sample, `nothing without ${optionName('againstInputs')}`);
+  if (sample !== undefined && !(sample > 0 && sample <= 1))
+    throw invalidParameter('sample', sample, 'a number above 0 and at most 1');
+  if (seed !== undefined && !(Number.isSafeInteger(seed) && seed >= 0))
+    throw invalidParameter('seed', seed, 'a whole number, 0 or more');
+};
+
+const faultOf = (error: unknown): string => {
+  if (error instanceof LayerloomError) return error.message;
+  throw error;
+};
+
+const versionWarnings = (record: WrittenRecord | undefined): string[] =>
+  record === undefined || record.layerloom === version
+    ? []
+    : [`this is layerloom ${version}, and the output was written by ${record.layerloom}`];
+
+/** Plans the merge of a record again; of inputs that are not as recorded, says so and goes on: their effect is what is looked at. */
+const planAgain = async (
+  recipe: string,
+  controls: RunControls,
+): Promise<{ readonly plan: MergePlan; readonly warnings: readonly string[] }> => {
+  try {
+    return { plan: await planMerge(recipe, controls), warnings: [] };
+  } catch (error) {
+    if (!(error instanceof LayerloomError && error.code === 'INPUT_NOT_AS_RECORDED')) throw error;
+    const { file, reason } = (error as LayerloomError<'INPUT_NOT_AS_RECORDED'>).details;
+    const plan = await planMerge(recipe, { ...controls, allowChanged: true });
+    return { plan, warnings: [`${file} ${reason} since the merge`] };
+  }
+};
+
+/** One entry for each file: what differs before what is equal; a card that is as it was written is not edited. */
+const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
+  const files = new Map<string, VerifiedFile>();
+  for (const one of lists.flat()) {
+    const former = files.get(one.file);
+    if (former === undefined || rank(one) > rank(former)) files.set(one.file, one);
+  }
+  return [...files.values()];
+};
+
+const rank = ({ state }: VerifiedFile): number =>
+  ['unrecorded', 'edited', 'equal', 'different', 'missing'].indexOf(state);

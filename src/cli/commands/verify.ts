@@ -1,0 +1,27 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { download, threads } from '../options/common.js';
+import { toNumber } from '../options/parse.js';
+
+export const verify = command({
+  name: 'verify',
+  group: 'looking',
+  summary: 'check that an output is as it was written, or as its inputs give it',
+  arguments: { out: argument('<out>', 'a directory that a merge wrote') },
+  options: {
+    againstInputs: option('--against-inputs', 'compute the weights again from the inputs, and compare'),
+    sample: option('--sample <share>', 'only this share of the tiles: 0.05', { parse: toNumber }),
+    seed: option('--seed <n>', 'which tiles a sample has (default: drawn)', { parse: toNumber }),
+    download: download(),
+    threads,
+  },
+  examples: [
+    ['layerloom verify ./merged', 'compare its files with what layerloom.json records'],
+    ['layerloom verify ./merged --against-inputs', 'compute every weight again and compare'],
+    ['layerloom verify ./merged --against-inputs --sample 0.05', 'a twentieth of them'],
+  ],
+  run: async (given) => {
+    const { verifyCommand } = await import('../work/verify.js');
+    await verifyCommand(given);
+  },
+});

@@ -1,0 +1,58 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { recompute, type Sample } from '../../engine/compute/recompute.js';
+import type { RunControls } from '../../engine/run.js';
+import type { MergePlan, PlannedShard } from '../../plan/plan.js';
+import type { RecomputedTiles, VerifiedFile } from './verification.js';
+import { compareSideFiles } from './verify-files.js';
+
+/** What a plan says of the files of an output. */
+export interface ComparedWithPlan {
+  readonly files: readonly VerifiedFile[];
+  readonly tiles: RecomputedTiles;
+  readonly bytesRead: number;
+}
+
+/**
+ * Computes tiles of the shards of an output again, and compares them and the files beside them with the plan's. A shard that
+ * is missing or has another size is told of, and none of its tiles computed.
+ *
+ * @throws LayerloomError the codes of `recompute`
+ */
+export const compareWithPlan = async (
+  directory: string,
+  plan: MergePlan,
+  sample: Sample,
+  controls: RunControls,
+): Promise<ComparedWithPlan> => {
+  const sized = await Promise.all(plan.shards.map((shard) => sizeOf(directory, shard)));
+  const whole = plan.shards.filter((_, index) => sized[index]?.state === 'unrecorded');
+  const { different, tiles, recomputed, bytes, bytesRead } = await recompute(
+    { ...plan, shards: whole },
+    directory,
+    sample,
+    controls,
+  );
+  const shards = sized.map((shard): VerifiedFile => {
+    if (shard.state !== 'unrecorded') return shard;
+    if (different.some(({ file }) => file === shard.file)) return { ...shard, ...notOfInputs };
+    return sample.share === 1 ? { ...shard, state: 'equal' } : shard;
+  });
+  return {
+    files: [...shards, ...(await compareSideFiles(directory, plan.files))],
+    tiles: { ...sample, tiles, recomputed, bytes, different },
+    bytesRead,
+  };
+};
+
+const notOfInputs = { state: 'different', reason: 'is not what the inputs give' } as const;
+
+const sizeOf = async (directory: string, { file, bytes }: PlannedShard): Promise<VerifiedFile> => {
+  const found = await stat(join(directory, file)).catch(() => undefined);
+  if (found === undefined) return { file, bytes: null, state: 'missing', reason: 'is missing' };
+  if (found.isFile() && found.size === bytes) return { file, bytes, state: 'unrecorded' };
+  const reason = found.isFile()
+    ? `has ${found.size} bytes instead of the ${bytes} that the inputs give`
+    : 'is not a file';
+  return { file, bytes: found.size, state: 'different', reason };
+};

@@ -1,0 +1,46 @@
+import type { DifferentTensor } from '../../engine/compute/recompute.js';
+import type { RunCost } from '../../engine/run.js';
+
+/** How a file of an output stands to what it should be. */
+export interface VerifiedFile {
+  readonly file: string;
+  /** Null where it is missing. */
+  readonly bytes: number | null;
+  /**
+   * `equal` by SHA-256 or, against the inputs, by its bytes; `unrecorded` where only its size, or nothing but its name, is
+   * known; `edited` for a model card, which may be.
+   */
+  readonly state: 'equal' | 'unrecorded' | 'edited' | 'different' | 'missing';
+  /** What differs, as a phrase that follows the file's name. */
+  readonly reason?: string;
+}
+
+/** What was found where weights were computed again. */
+export interface RecomputedTiles {
+  /** The probability with which a tile was taken, and so with which one that is wrong is found. */
+  readonly share: number;
+  readonly seed: number;
+  /** Tiles of the output, of about 8 MiB, those that were computed again, and their bytes. */
+  readonly tiles: number;
+  readonly recomputed: number;
+  readonly bytes: number;
+  readonly different: readonly DifferentTensor[];
+}
+
+/** Whether an output is what its record, and its inputs, say. */
+export interface OutputVerification extends RunCost {
+  /** Absolute path of the output. */
+  readonly out: string;
+  /** The version that wrote it; null where it has no `layerloom.json`. */
+  readonly layerloom: string | null;
+  /** True if nothing was found that differs or is missing. */
+  readonly intact: boolean;
+  /** Why it cannot be opened as a model or an adapter; null where it can. */
+  readonly structure: string | null;
+  readonly files: readonly VerifiedFile[];
+  /** Files that are there and that no record has. */
+  readonly unlisted: readonly string[];
+  /** Null unless the output was compared with its inputs. */
+  readonly againstInputs: RecomputedTiles | null;
+  readonly warnings: readonly string[];
+}

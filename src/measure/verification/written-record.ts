@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { provenanceName, staysInside } from '../../checkpoint/file-names.js';
+import { readJsonFile } from '../../checkpoint/json-file.js';
+
+const name = z.string().refine(staysInside, { error: 'a name inside the directory' });
+
+const fileSchema = z.object({
+  file: name,
+  bytes: z.int().nonnegative(),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .exactOptional(),
+});
+
+const schema = z.object({
+  layerloom: z.string(),
+  /** Extracted adapters have none. */
+  shards: z.array(fileSchema).exactOptional(),
+  /** Not recorded by version 0.1 before these were. */
+  sideFiles: z.array(fileSchema).exactOptional(),
+  files: z.array(name),
+});
+
+/** A file as it was when it was written; `bytes` and `sha256` where they were recorded. */
+export interface WrittenFile {
+  readonly file: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+}
+
+/** What the `layerloom.json` of an output says of its files. */
+export interface WrittenRecord {
+  /** The version that wrote it. */
+  readonly layerloom: string;
+  readonly files: readonly WrittenFile[];
+}
+
+/** @throws LayerloomError OUTPUT_UNRECORDED where there is no such record, or it is none */
+export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
+  const {
+    layerloom,
+    shards = [],
+    sideFiles = [],
+    files,
+  } = await readJsonFile(join(directory, provenanceName), {
+    schema,
+    what: 'the record of an output',
+    fail: ({ reason, cause }) =>
+      new LayerloomError('OUTPUT_UNRECORDED', { out: directory, reason }, { cause }),
+  });
+  const described = new Map([...shards, ...sideFiles].map((one) => [one.file, one]));
+  const others = files.filter((file) => file !== provenanceName && !described.has(file));
+  return {
+    layerloom,
+    files: [
+      ...[...described.values()].map(({ file, bytes, sha256 }) => ({
+        ...{ file, bytes },
+        ...(sha256 === undefined ? {} : { sha256 }),
+      })),
+      ...others.map((file) => ({ file })),
+    ],
+  };
+};
