@@ -40,6 +40,9 @@ export interface Recomputed extends RunCost {
   readonly different: readonly DifferentTensor[];
 }
 
+/** Output bytes of a tile of a sample: smaller than a merge's, so that a small share has some of a small model's. */
+const sampledBytes = 1024 * 1024;
+
 /** A tile of a shard, and the ranges of its tensors. */
 interface Tile {
   readonly shard: PlannedShard;
@@ -48,7 +51,7 @@ interface Tile {
 
 /**
  * Computes tiles of a plan's shards again and compares them with the files of an output; headers are compared whatever the
- * sample. Tiles are the engine's tasks, of about 8 MiB, so that what is compared is what a merge would write. They are
+ * sample. Tiles are the engine's tasks, of about 8 MiB, of a sample 1 MiB, so that what is compared is what a merge would write. They are
  * written to nameless files in the directory of temporary files, which are emptied after each.
  *
  * @param directory has the shards of the plan, with its names
@@ -64,8 +67,9 @@ export const recompute = async (
   const { pool } = run;
   const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
   const inputs = await run.open(plan.inputs, sources, verbatimFiles(plan));
+  const sliceBytes = sample.share < 1 ? sampledBytes : undefined;
   const all = plan.shards.flatMap((shard) =>
-    [...tasksOf(groupOfOne(shard).slabs)].map((task): Tile => ({ shard, task })),
+    [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const chosen = all.filter((_, index) => isChosen(sample, index));
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);

@@ -20,7 +20,7 @@ export interface RecomputedTiles {
   /** The probability with which a tile was taken, and so with which one that is wrong is found. */
   readonly share: number;
   readonly seed: number;
-  /** Tiles of the output, of about 8 MiB, those that were computed again, and their bytes. */
+  /** Tiles of the output, of about 8 MiB, of a sample 1 MiB, those that were computed again, and their bytes. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;
