@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writ
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isChosen } from '../src/engine/compute/recompute.js';
-import { layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
+import { extractLora, layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
 import { lora, writeAdapter } from './fixtures/adapters.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from './fixtures/checkpoints.js';
 import { everyMethod } from './fixtures/every-method.js';
@@ -123,6 +123,17 @@ describe('an output against its record', () => {
     await expect(verify(out)).rejects.toMatchObject({ code: 'OUTPUT_UNRECORDED', exitCode: 3 });
   });
 
+  it('is of an extracted adapter too, which has no recipe', async () => {
+    const { root, task, language } = await swapped();
+    const out = join(root, 'lora');
+    await extractLora({ base: language, expert: task, rank: 2 }, { out });
+    expect(await verify(out)).toMatchObject({ intact: true });
+    await expect(verify(out, { againstInputs: true })).rejects.toMatchObject({
+      code: 'INVALID_PARAMETER',
+      details: { parameter: 'againstInputs' },
+    });
+  });
+
   it.each([
     [{ sample: 0.5 }, 'sample'],
     [{ againstInputs: true, sample: 0 }, 'sample'],
@@ -138,8 +149,11 @@ describe('an output against its record', () => {
 });
 
 describe('an output against its inputs', () => {
-  it('is what they give, by every method', async () => {
-    for (const [name, recipe] of Object.entries(everyMethod(writeFamily()))) {
+  it('is what they give, by methods of each kind', async () => {
+    const recipes = everyMethod(writeFamily());
+    const kinds = ['slerp', 'ties', 'della', 'model_stock', 'sce', 'revert', 'nested'] as const;
+    for (const name of kinds) {
+      const recipe = recipes[name];
       const out = join(temporaryDirectory(), 'out');
       await merge(recipe, { out });
       const { intact, againstInputs, files } = await verify(out, { againstInputs: true });
@@ -149,7 +163,7 @@ describe('an output against its inputs', () => {
         different: [],
       });
       expect(againstInputs?.recomputed).toBe(againstInputs?.tiles);
-      expect({ name, files: files.filter(({ state }) => state !== "equal") }).toEqual({ name, files: [] });
+      expect({ name, files: files.filter(({ state }) => state !== 'equal') }).toEqual({ name, files: [] });
     }
   });
 

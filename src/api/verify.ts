@@ -44,6 +44,8 @@ export const verify = async (
   const { path } = await locateText(out);
   const isRecorded = await exists(join(path, provenanceName));
   const record = isRecorded || !againstInputs ? await readWrittenRecord(path) : undefined;
+  if (againstInputs && record?.isMerge === false)
+    throw invalidParameter('againstInputs', true, `nothing for ${path}, which no merge wrote`);
   await using run = new Run(controls, false);
   const recorded = await verifyFiles(path, record?.files ?? [], run).catch((error: unknown) => {
     throw run.reasonOf(error, {});

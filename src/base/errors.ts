@@ -447,7 +447,7 @@ const catalogue = {
   ),
   OUTPUT_UNRECORDED: input(
     (d: { out: string; reason: string }) =>
-      `${d.out}: layerloom.json ${d.reason}, so that nothing says what its files should be; merge it again, or compare it with its inputs (${optionName('againstInputs')})`,
+      `${d.out}: ${d.reason}, so that nothing says what its files should be; merge it again, or compare it with its inputs (${optionName('againstInputs')})`,
   ),
   OUTPUT_DAMAGED: input(
     (d: {

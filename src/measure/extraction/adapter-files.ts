@@ -16,6 +16,9 @@ import type { ExtractionPlan } from './plan-extraction.js';
 /** The report of an extraction, beside the adapter. */
 export const extractionName = 'extract-lora.json';
 
+/** What the provenance of an extracted adapter has for a method. */
+export const extractionMethod = 'extract_lora';
+
 interface Provenance {
   readonly layerloom: string;
   readonly method: string;

@@ -17,7 +17,7 @@ import type { Location } from '../../native/job.js';
 import { sourcesOfOperand } from '../../plan/operands.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { bytesOfTensor, elementsOf } from '../../tensor/reference.js';
-import { writeAdapterFiles } from './adapter-files.js';
+import { extractionMethod, writeAdapterFiles } from './adapter-files.js';
 import type { Extraction, ExtractionResult } from './extraction.js';
 import { nonFiniteError, squaresOf } from './measure-changes.js';
 import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
@@ -48,7 +48,7 @@ export const runExtraction = async (
   ];
   const inputs = await run.open(plan.inputs, sources);
   const recipe = { base: plan.base.model, model: plan.expert.model, ...plan.wanted };
-  const staged = { layerloom: version, method: 'extract_lora', recipe, inputs: inputs.observed };
+  const staged = { layerloom: version, method: extractionMethod, recipe, inputs: inputs.observed };
   const staging = await openStaging(output, { ...staged, shards: [], files: [] }, false);
   try {
     await checkSpace(dirname(output.path), output.path, 2 * mostBytes(plan));

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { provenanceName, staysInside } from '../../checkpoint/file-names.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
+import { extractionMethod } from '../extraction/adapter-files.js';
 
 const name = z.string().refine(staysInside, { error: 'a name inside the directory' });
 
@@ -17,7 +18,7 @@ const fileSchema = z.object({
 
 const schema = z.object({
   layerloom: z.string(),
-  /** Extracted adapters have none. */
+  method: z.string().exactOptional(),
   shards: z.array(fileSchema).exactOptional(),
   /** Not recorded by version 0.1 before these were. */
   sideFiles: z.array(fileSchema).exactOptional(),
@@ -36,25 +37,38 @@ export interface WrittenRecord {
   /** The version that wrote it. */
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
+  /** True for the output of a merge, which has a recipe; false for an extracted adapter. */
+  readonly isMerge: boolean;
 }
 
 /** @throws LayerloomError OUTPUT_UNRECORDED where there is no such record, or it is none */
 export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
   const {
     layerloom,
+    method,
     shards = [],
     sideFiles = [],
     files,
   } = await readJsonFile(join(directory, provenanceName), {
     schema,
     what: 'the record of an output',
-    fail: ({ reason, cause }) =>
-      new LayerloomError('OUTPUT_UNRECORDED', { out: directory, reason }, { cause }),
+    fail: ({ reason, isRead, cause }) =>
+      new LayerloomError(
+        'OUTPUT_UNRECORDED',
+        {
+          out: directory,
+          reason: isRead
+            ? `its ${provenanceName} ${reason}`
+            : `its ${provenanceName} is not there (${reason})`,
+        },
+        { cause },
+      ),
   });
   const described = new Map([...shards, ...sideFiles].map((one) => [one.file, one]));
   const others = files.filter((file) => file !== provenanceName && !described.has(file));
   return {
     layerloom,
+    isMerge: method !== extractionMethod,
     files: [
       ...[...described.values()].map(({ file, bytes, sha256 }) => ({
         ...{ file, bytes },
