@@ -55,6 +55,7 @@ export const groups = [
       'docs/partition.md',
       'docs/modular.md',
       'docs/again.md',
+      'docs/verify.md',
       'docs/files.md',
       'docs/numbers.md',
       'docs/parity.md',
