@@ -234,6 +234,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     return relayout({ model }, { out: join(root, 'out') });
   },
   NOT_A_CHECKPOINT: () => openCheckpoint(temporaryDirectory()),
+  RUN_UNFINISHED: () => {
+    const run = join(temporaryDirectory(), 'run');
+    mkdirSync(join(run, 'checkpoint-100'), { recursive: true });
+    return soup({ models: [run], schedule: 'uniform' }, { out: join(run, 'out') });
+  },
   FILE_MISSING: () => index({ a: 'b.safetensors' }),
   FILE_TOO_SHORT: () => bareFile(new Uint8Array(7)),
   HEADER_TOO_LARGE: () => bareFile(new Uint8Array(8).fill(255)),

@@ -174,6 +174,11 @@ async def soup(
     *,
     base: ModelLike | None = None,
     weights: Numbers | None = None,
+    schedule: Literal["uniform", "ema", "wsm"] | None = None,
+    decay: Literal["linear", "cosine", "1-sqrt"] | None = None,
+    alpha: float | None = None,
+    window: float | None = None,
+    until: float | None = None,
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
@@ -196,12 +201,17 @@ async def soup(
     dry_run: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any] | Merged:
-    """Runs `layerloom soup`: average models, uniformly or by weights.
+    """Runs `layerloom soup`: average models, uniformly or by weights; or the checkpoints of a run (uniform, EMA, WSM).
 
     Args:
-        models: models: each a directory, a file of weights or org/name in the hub cache, or NAME=MODEL
+        models: models: each a directory, a file of weights or org/name in the hub cache, or NAME=MODEL; with schedule the folder of a run, which holds checkpoint-N folders
         base: the model that all were fine-tuned from, to check them against; weights magnitude needs it
         weights: one weight for each model, or magnitude: 1 / mean MAV of each; default: all 1
+        schedule: average the checkpoints of a run: uniform, ema (exponential moving average) or wsm (warmup-stable-merge: weights that stand for a decay of the learning rate)
+        decay: with wsm: the decay that the weights stand for; linear is uniform; default: 1-sqrt
+        alpha: with ema: the share of each newer checkpoint, between 0 and 1; default: 0.2
+        window: of a run: average its last k checkpoints; default: all
+        until: of a run: end at checkpoint-STEP; default: the run's last
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
@@ -232,6 +242,11 @@ async def soup(
         [
             option("--base", one_model(base, "base")),
             option("--weights", weights),
+            option("--schedule", schedule),
+            option("--decay", decay),
+            option("--alpha", alpha),
+            option("--window", window),
+            option("--until", until),
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),

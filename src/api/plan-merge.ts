@@ -11,6 +11,7 @@ import { type Explanation, explain } from '../compile/explanation.js';
 import { plannedInput } from '../compile/models.js';
 import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../compile/opened-inputs.js';
 import { type PlanOptions, planRecipe } from '../compile/plan-recipe.js';
+import { withCheckpoints } from '../compile/run-checkpoints.js';
 import { gatherStatistics, type StatisticsOptions } from '../measure/analysis/statistics.js';
 import { patternsOf } from '../measure/partition/patterns.js';
 import { readPartition } from '../measure/partition/read-partition.js';
@@ -110,7 +111,7 @@ const withRecipe = async <T>(
   try {
     const folder = typeof input === 'string' && !isRecipeText(input) ? dirname(input) : '';
     const whole = await withParts(overridden(given as RecipeInput, options), folder);
-    const recipe = parseRecipe(await inForm(whole, options.as));
+    const recipe = parseRecipe(await inForm(await withCheckpoints(whole), options.as));
     return await work(
       recipe,
       read?.recorded,

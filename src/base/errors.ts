@@ -227,6 +227,12 @@ const catalogue = {
       )}; fetch them with ${optionName('download')}`,
   ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
+  RUN_UNFINISHED: input(
+    (d: { run: string; checkpoint: string; reason: string; before?: number }) =>
+      `${d.run}: its last checkpoint, ${d.checkpoint}, cannot be opened (${d.reason}); wait until training has saved it${
+        d.before === undefined ? '' : `, or end before it with ${optionName('until', String(d.before))}`
+      }`,
+  ),
   ADAPTER_INVALID: input(
     (d: { file: string; tensor?: string | undefined; reason: string; remedy: string }) =>
       `${d.file}: ${d.tensor === undefined ? '' : `tensor ${d.tensor} `}${d.reason}; ${d.remedy}`,

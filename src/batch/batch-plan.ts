@@ -12,6 +12,7 @@ import {
   openInputs,
 } from '../compile/opened-inputs.js';
 import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../compile/plan-recipe.js';
+import { withCheckpoints } from '../compile/run-checkpoints.js';
 import { checkSideFiles } from '../compile/side-files.js';
 import type { StatisticsOptions } from '../measure/analysis/statistics.js';
 import { invalid } from '../methods/framework/settings.js';
@@ -83,9 +84,11 @@ export const planBatch = async <M extends BatchMerge>(
   const layout = parseLayout(options);
   const parsed: ParsedMerge<M>[] = [];
   for (const merge of merges) {
-    const input = await inForm(merge.recipe).catch((error: unknown) => {
-      throw named(merge, error);
-    });
+    const input = await withCheckpoints(merge.recipe)
+      .then((recipe) => inForm(recipe))
+      .catch((error: unknown) => {
+        throw named(merge, error);
+      });
     parsed.push({ merge, recipe: inMerge(merge, () => parseInBatch(input)) });
   }
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);

@@ -1,6 +1,7 @@
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type FoundModel, originOf } from '../address/found-model.js';
+import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { TensorReference } from '../tensor/reference.js';
@@ -12,6 +13,7 @@ import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './few-at-once.js';
 import { adapterConfigName } from './file-names.js';
 import { listModuleWeights, modulesName } from './module-folders.js';
+import { checkpointName } from './run-folder.js';
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 import { readSideFile } from './small-file.js';
@@ -95,7 +97,7 @@ const weightsOf = async (directory: string): Promise<WeightFiles> => {
   if (found === undefined && names.includes(adapterConfigName))
     throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: directory });
   if (found === undefined)
-    throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names) });
+    throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names, directory) });
   const { reader, index } = found;
   const whole = found.files.map((name) => join(directory, name));
   if (index === undefined) return { reader, files: whole };
@@ -111,11 +113,17 @@ const weightsOf = async (directory: string): Promise<WeightFiles> => {
   return { reader, files, index: { path, weightMap } };
 };
 
-const whyNot = (names: readonly string[]): string => {
+const whyNot = (names: readonly string[], directory: string): string => {
   if (names.includes(modulesName) && names.includes('0_Transformer'))
     return whyNoWeights(
       names,
       'its weights are in 0_Transformer; load and save it by a newer sentence-transformers',
+    );
+  const saved = names.find((name) => checkpointName.test(name));
+  if (saved !== undefined)
+    return whyNoWeights(
+      names,
+      `it holds the checkpoints of a run; give one of them, such as ${saved}, or average them with \`${layerloomCommand('soup', directory, '--schedule', 'uniform')}\``,
     );
   const loose =
     readers

@@ -9,7 +9,6 @@ import type { Compiled, Method } from './framework/method.js';
 import { layerSwapping } from './framework/papers.js';
 import {
   countSchema,
-  magnitudeNotes,
   magnitudeStatistics,
   magnitudeWeights,
   modelSchema,
@@ -17,6 +16,7 @@ import {
   repeatableWeights,
   resolvedWeights,
   weightingSchema,
+  weightNotes,
 } from './framework/parameters.js';
 import type { PartName } from './framework/part-names.js';
 import type { ModelInput } from './framework/recipe-input.js';
@@ -154,7 +154,7 @@ export const layerSwap: Method<Parameters> = {
       expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
     } satisfies Compiled;
   },
-  notes: magnitudeNotes,
+  notes: weightNotes,
 };
 
 /** Where the tensors of a partition's part are from; what neither trains is the same in both. */

@@ -119,13 +119,13 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   const nested = new Map<RecipeInput, Recipe>();
   for (const { model, path: at = [] } of [...models, ...companions])
     if (typeof model !== 'string') nested.set(model, parseRecipe(model, [...path, ...at]));
-  const decided = (value: boolean | ((parameters: never) => boolean) | undefined) =>
-    typeof value === 'function' ? value(parameters) : (value ?? false);
+  const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
+    typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
     method: method.name,
     title: method.title,
     tags: method.tags,
-    citations: method.citations ?? [],
+    citations: decided<readonly Citation[]>(method.citations, []),
     given,
     layout: output.layout,
     maxShardSize: output.maxShardSize,
@@ -145,8 +145,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
     companions: companions.map((reference) => under(path, reference)),
     nested,
     keepsCard: method.keepsCard,
-    needsLayers: decided(method.needsLayers),
-    stacksLayers: decided(method.stacksLayers),
+    needsLayers: decided(method.needsLayers, false),
+    stacksLayers: decided(method.stacksLayers, false),
     statistics: within(path, () => method.statistics?.(parameters)),
     compile: (context) => within(path, () => compileUnder(path, method.compile(parameters, context))),
   };

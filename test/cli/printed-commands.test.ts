@@ -175,6 +175,14 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    title: 'the folder of a run that is taken for a model is averaged',
+    calls: ['checkpoint/open.ts: soup … --schedule uniform'],
+    run: async () => {
+      const { ok, said } = session('run');
+      await ok(`${printedIn(await said('layerloom inspect ./run'), 'soup')} -o ./averaged`);
+    },
+  },
+  {
     title: 'of several adapters one is written into the base first',
     calls: ['model/adapters/open-model.ts: relayout … -o DIR'],
     run: async () => {

@@ -92,6 +92,11 @@ export const writeSmallModels = (directory: string): void => {
   const tensors = fill(shapes, 'BF16', 1);
   write(base, tensors);
   for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
+  let trained = tensors;
+  for (const step of [100, 200, 300, 400, 500, 600]) {
+    trained = fineTune(trained, step);
+    write(join('run', `checkpoint-${step}`), trained);
+  }
   writeTorchCheckpoint(join(directory, 'math-1-bin'), {
     tensors: fineTune(tensors, 2),
     config: configOf(sizes.small),

@@ -1,14 +1,20 @@
+import { decayNames, defaultSettings, scheduleNames } from '../../methods/framework/schedules.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';
 import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
-import { toWeights } from '../options/parse.js';
+import { toNumber, toWeights } from '../options/parse.js';
 
 export const soup = command({
   name: 'soup',
   group: 'merging',
-  summary: 'average models, uniformly or by weights',
-  arguments: { models: argument('<model...>', `models: each ${modelWords}, or NAME=MODEL`) },
+  summary: 'average models, uniformly or by weights; or the checkpoints of a run (uniform, EMA, WSM)',
+  arguments: {
+    models: argument(
+      '<model...>',
+      `models: each ${modelWords}, or NAME=MODEL; with --schedule the folder of a run, which holds checkpoint-N folders`,
+    ),
+  },
   options: {
     base: option(
       '--base <model>',
@@ -17,6 +23,27 @@ export const soup = command({
     weights: option('--weights <w,w,...>', 'one weight for each model, or magnitude: 1 / mean MAV of each', {
       parse: toWeights,
       default: 'all 1',
+    }),
+    schedule: option(
+      '--schedule <name>',
+      'average the checkpoints of a run: uniform, ema (exponential moving average) or wsm (warmup-stable-merge: weights that stand for a decay of the learning rate)',
+      { choices: scheduleNames },
+    ),
+    decay: option('--decay <name>', 'with wsm: the decay that the weights stand for; linear is uniform', {
+      choices: decayNames,
+      default: defaultSettings.decay,
+    }),
+    alpha: option('--alpha <share>', 'with ema: the share of each newer checkpoint, between 0 and 1', {
+      parse: toNumber,
+      default: String(defaultSettings.alpha),
+    }),
+    window: option('--window <k>', 'of a run: average its last k checkpoints', {
+      parse: toNumber,
+      default: 'all',
+    }),
+    until: option('--until <step>', 'of a run: end at checkpoint-STEP', {
+      parse: toNumber,
+      default: "the run's last",
     }),
     analysis,
     ...saveOptions,
@@ -27,6 +54,10 @@ export const soup = command({
   examples: [
     ['layerloom soup ./math-1 ./math-2 ./math-3 -o ./math-soup', 'the average of three models'],
     ['layerloom soup ./math-1 ./math-2 --weights 2,1 -o ./math-soup-2-1', 'the first model counts twice'],
+    [
+      'layerloom soup ./run --schedule wsm --window 4 -o ./run-wsm',
+      'four checkpoints of a training run: a decay of its learning rate',
+    ],
     [
       'layerloom soup ./math-lora ./swh-lora --as full --base ./llama-3.1-8b -o ./soup-full',
       'full weights of two bare LoRA adapters',

@@ -29,7 +29,7 @@ export const describeRecipe = ({ title, recipe }: MergePlan): string => {
 };
 
 /** Parameters whose lists of numbers are no gradients over layers. */
-const listed = ['weights', 'layer_range', 'layers'];
+const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
  * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers by four digits; filters, models and

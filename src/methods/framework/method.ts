@@ -216,7 +216,7 @@ export interface Method<Parameters> {
   /** Tags of the model card. */
   readonly tags: readonly string[];
   /** The papers, or else the program, that the method is from, for the model card. */
-  readonly citations?: readonly Citation[];
+  readonly citations?: readonly Citation[] | ((parameters: Parameters) => readonly Citation[]);
   readonly takes: Takes;
   /**
    * The models to merge, in the order of terms. The first gives the output its tensors' names and dtypes, its

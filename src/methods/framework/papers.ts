@@ -27,6 +27,33 @@ export const modelSoups: Citation = {
   source: { arxiv: '2203.05482' },
 };
 
+export const checkpointMerging: Citation = {
+  key: 'tian2025wsm',
+  title: 'WSM: Decay-Free Learning Rate Schedule via Checkpoint Merging for LLM Pre-training',
+  authors: [
+    'Tian, Changxin',
+    'Wang, Jiapeng',
+    'Zhao, Qian',
+    'Chen, Kunlong',
+    'Liu, Jia',
+    'Liu, Ziqi',
+    'Mao, Jiaxin',
+    'Zhao, Wayne Xin',
+    'Zhang, Zhiqiang',
+    'Zhou, Jun',
+  ],
+  year: 2025,
+  source: { arxiv: '2507.17634' },
+};
+
+export const pretrainedAveraging: Citation = {
+  key: 'li2025pma',
+  title: 'Model Merging in Pre-training of Large Language Models',
+  authors: ['Li, Yunshui', 'others'],
+  year: 2025,
+  source: { arxiv: '2505.12082' },
+};
+
 export const taskVectors: Citation = {
   key: 'ilharco2023taskarithmetic',
   title: 'Editing Models with Task Arithmetic',

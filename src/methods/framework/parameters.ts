@@ -31,9 +31,13 @@ export const modelSchema = z.preprocess(
   }),
 );
 
-export const countSchema = z
-  .int({ error: 'a whole number of layers, 0 or more' })
-  .nonnegative({ error: 'a whole number of layers, 0 or more' });
+/** A whole number of `what`, 0 or more. */
+export const countOf = (what: string): z.ZodInt =>
+  z
+    .int({ error: `a whole number of ${what}, 0 or more` })
+    .nonnegative({ error: `a whole number of ${what}, 0 or more` });
+
+export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
@@ -85,13 +89,18 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/** `magnitude weights: math-1 0.5112, swh-1 0.4888`, where a plan has them. */
-export const magnitudeNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
-  const weights = recipe['magnitude_weights'];
-  if (!Array.isArray(weights)) return [];
-  const experts = mergedIn(recipe) ?? inputs.map(({ name }) => name);
-  const named = weights.map((weight, index) => `${nameOf(experts[index])} ${Number(weight).toFixed(4)}`);
-  return [`magnitude weights: ${named.join(', ')}`];
+/** `magnitude weights: math-1 0.5112, swh-1 0.4888` and the like, where a plan has weights that nobody gave. */
+export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
+  const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
+    ['magnitude', recipe['magnitude_weights']],
+    [recipe['schedule'], recipe['schedule_weights']],
+  ];
+  const merged = mergedIn(recipe) ?? inputs.map(({ name }) => name);
+  return found.flatMap(([kind, weights]) => {
+    if (!Array.isArray(weights)) return [];
+    const named = weights.map((weight, index) => `${nameOf(merged[index])} ${Number(weight).toFixed(4)}`);
+    return [`${kind} weights: ${named.join(', ')}`];
+  });
 };
 
 /** The merged models of a recipe as plans have it, which names them if one of them is a recipe. */

@@ -1,0 +1,76 @@
+import type { Citation } from './method.js';
+import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js';
+
+// Weights of the checkpoints of one run, oldest first. The command line has the names from here too: no library is imported.
+
+/** The value that the learning rate has of its peak at a share x of its decay: f(0) = 1, f(1) = 0, never rising. */
+const decays = {
+  linear: (x: number) => 1 - x,
+  cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
+  '1-sqrt': (x: number) => 1 - Math.sqrt(x),
+} as const;
+
+/** A decay of the learning rate that merged checkpoints stand for. */
+export type Decay = keyof typeof decays;
+
+/** What a schedule may depend on beside the number of checkpoints. */
+export interface ScheduleSettings {
+  /** The decay that `wsm` stands for. */
+  readonly decay: Decay;
+  /** The share that `ema` gives each newer checkpoint, between 0 and 1. */
+  readonly alpha: number;
+}
+
+export const defaultSettings: ScheduleSettings = { decay: '1-sqrt', alpha: 0.2 };
+
+interface ScheduleKind {
+  readonly weights: (count: number, settings: ScheduleSettings) => number[];
+  readonly citations: readonly Citation[];
+  /** The one of the settings that it takes. */
+  readonly takes?: keyof ScheduleSettings;
+}
+
+const each = (count: number, weightOf: (index: number) => number): number[] =>
+  Array.from({ length: count }, (_, index) => weightOf(index));
+
+const kinds = {
+  uniform: {
+    weights: (count) => each(count, () => 1 / count),
+    citations: [modelSoups],
+  },
+  // Mₙ = (1 − α) Mₙ₋₁ + α θₙ, from M₁ = θ₁ (arXiv 2505.12082).
+  ema: {
+    weights: (count, { alpha }) =>
+      each(count, (index) => (index === 0 ? 1 : alpha) * (1 - alpha) ** (count - 1 - index)),
+    citations: [pretrainedAveraging],
+    takes: 'alpha',
+  },
+  // Σ cⱼ θₙ₊ⱼ = θₙ − Σ wᵢ gᵢ with wᵢ = Σ_{j≥i} cⱼ, so that cⱼ = wⱼ − wⱼ₊₁, w₀ = 1 (arXiv 2507.17634). Of m
+  // checkpoints wᵢ = f(i / m): a linear decay gives the uniform average.
+  wsm: {
+    weights: (count, { decay }) =>
+      each(count, (index) => decays[decay](index / count) - decays[decay]((index + 1) / count)),
+    citations: [checkpointMerging],
+    takes: 'decay',
+  },
+} as const satisfies Readonly<Record<string, ScheduleKind>>;
+
+/** A rule by which the checkpoints of a run are weighed. */
+export type Schedule = keyof typeof kinds;
+
+const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
+  Object.keys(table) as [Name, ...Name[]];
+
+export const scheduleNames = namesOf<Schedule>(kinds);
+export const decayNames = namesOf<Decay>(decays);
+
+const kindOf = (schedule: Schedule): ScheduleKind => kinds[schedule];
+
+/** The setting that a schedule takes; undefined where it takes none. */
+export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefined => kindOf(schedule).takes;
+
+export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
+
+/** Returns the weights of checkpoints, oldest first, in float64. They sum to 1 but for rounding. */
+export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
+  kindOf(schedule).weights(count, settings);
