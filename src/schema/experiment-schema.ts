@@ -46,7 +46,9 @@ const base: JsonSchema = {
 };
 
 /** Experts that an entry merges, by the method's number of models. */
-const rolesOf = ({ takes }: Method<never>): Properties => {
+const rolesOf = (method: Method<never>): Properties => {
+  const { takes } = method;
+  const isForRuns = 'until' in shapeOf(method);
   const model = {
     ...grid(text),
     description: 'Experts that are merged alone, by name; task and language are all of a kind.',
@@ -56,6 +58,9 @@ const rolesOf = ({ takes }: Method<never>): Properties => {
     task: { ...grid(text), description: 'Task experts by name, or soup. Default each.' },
     language: { ...grid(text), description: 'Language experts by name, soup or all-soup. Default each.' },
     ...(takes.models === 'list' ? { model } : {}),
+    ...(isForRuns
+      ? { run: { ...grid(text), description: 'Runs by name, whose checkpoints are averaged by windows.' } }
+      : {}),
   };
 };
 

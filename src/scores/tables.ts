@@ -10,6 +10,7 @@ import { models } from './layouts/models.js';
 import { patterns } from './layouts/patterns.js';
 import { regressions } from './layouts/regressions.js';
 import { reverted } from './layouts/reverted.js';
+import { windows } from './layouts/windows.js';
 import { hasCells, type ScoreTable, type TableRow } from './score-table.js';
 import type { ScoredExperiment } from './scored-experiment.js';
 
@@ -22,6 +23,7 @@ export const generalLayouts = {
   'ablation-transition': ablationTransition,
   reverted,
   alpha,
+  windows,
   gains,
   wins,
   regressions,

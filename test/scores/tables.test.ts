@@ -464,6 +464,39 @@ describe('the other tables', () => {
     expect(rowOf(one, 'swahili/rows/target-kept-0.8')).toMatchObject({ difference: '-4.0' });
   });
 
+  it('show windows of a run by the step at which they end, beside its checkpoints', () => {
+    const task = mgsm('swahili');
+    const checkpoint = (step: number, right: number) =>
+      scoredModel({ name: `sft-${step}`, role: 'checkpoint', results: { [task]: outcomes(right) } });
+    const window = (label: string, until: number, right: number) =>
+      scoredModel({
+        name: `all/sft/w/${label}-to${until}`,
+        language: 'all',
+        task: 'sft',
+        method: 'soup',
+        entry: 'w',
+        variant: `w/${label}-to${until}`,
+        configuration: { schedule: 'wsm', window: 2, until },
+        results: { [task]: outcomes(right) },
+      });
+    const ofRun = [
+      ...[checkpoint(90, 50), checkpoint(200, 60), checkpoint(1000, 65)],
+      ...[window('wsm-last2', 200, 70), window('wsm-last2', 1000, 80), window('uniform-last3', 1000, 75)],
+    ];
+    const withRun = { ...experiment, models: [...experiment.models, ...ofRun] };
+    const table = tableOf(withRun, 'windows');
+    expect(table.id).toBe('windows/swahili');
+    expect(table.columns.map(({ id }) => id)).toEqual(['200', '1000']);
+    expect(rowOf(table, 'sft/checkpoint')).toEqual({ 200: '24.0', 1000: '26.0' });
+    expect(rowOf(table, 'sft/w/wsm-last2')).toEqual({ 200: '28.0', 1000: '32.0' });
+    expect(rowOf(table, 'sft/w/uniform-last3')).toEqual({ 1000: '30.0' });
+    const compared = tableOf(withRun, 'windows/swahili/differences');
+    // 150 less 125, of 500; 75 less 65, of 250.
+    expect(rowOf(compared, 'swahili/sft/w/wsm-last2')).toMatchObject({ difference: '5.0' });
+    expect(rowOf(compared, 'swahili/sft/w/uniform-last3')).toMatchObject({ difference: '4.0' });
+    expect(tablesOf(experiment, { tables: ['windows'] })).toEqual([]);
+  });
+
   it('list every model', () => {
     const models = tableOf(experiment, 'models');
     expect(models.rows).toHaveLength(experiment.models.length);

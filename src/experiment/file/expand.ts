@@ -15,7 +15,9 @@ import { checkDirectories } from './directories.js';
 import { mergeSettings } from './experiment-block.js';
 import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
+import { isOfRuns } from './runs.js';
 import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
+import { windowsOf } from './windows.js';
 
 /** One merge of an experiment. */
 export interface ExperimentMerge {
@@ -85,11 +87,11 @@ const expandEntry = (
   before: number,
 ): ExperimentMerge[] => {
   const method = methodOf(entry);
-  const { subjects, roles, toModels } = mergedBy(method, entry, models);
-  const isSingle = roles.includes('model');
+  const { subjectsIn, roles, toModels } = mergedBy(method, entry, models, experiment);
+  const isSingle = roles.includes('model') || roles.includes('run');
   const own = ['name', 'method', ...roles];
   const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
-  const size = subjects.length * sizeOf(dimensions);
+  const size = subjectsIn(undefined).length * sizeOf(dimensions);
   if (before + size > mostMerges)
     throw invalid(entry.tree.mark, {
       key: entry.name,
@@ -97,9 +99,10 @@ const expandEntry = (
     });
   const defaults = defaultsOf(method);
   return configurationsOf(dimensions).flatMap((configuration) => {
+    const subjects = subjectsIn(configuration);
     const { base: given, ...parameters } = parametersOf(configuration, method, {
       experiment,
-      isSingle,
+      weights: roles.includes('run') ? undefined : isSingle ? [1] : [1, 1],
     });
     const weights = parameters['weights'];
     const base = baseFor(given, { weights, method, experiment, entry, isSingle });
@@ -113,15 +116,16 @@ const expandEntry = (
     const settled = { ...defaults, ...parameters };
     if (subjects[0] !== undefined) check(recipeOf(subjects[0]), entry, configuration, experiment);
     return subjects.map((subject): ExperimentMerge => {
-      const { language, task, languageExpert, directory } = subject;
-      const name = [directory, entry.name, entry.label, configuration.label].filter(Boolean).join('/');
+      const { language, task, languageExpert, directory, until } = subject;
+      const last = [configuration.label, until === undefined ? '' : `to${until}`].filter(Boolean).join('-');
+      const name = [directory, entry.name, entry.label, last].filter(Boolean).join('/');
       return {
         name,
         language,
         task,
         languageExpert,
         method: method.name,
-        configuration: settled,
+        configuration: until === undefined ? settled : { ...settled, until },
         recipe: recipeOf(subject),
         path: name,
         entry: entry.index,
@@ -144,11 +148,23 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
 
 const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/**
- * Returns the subjects of an entry (pairs of a task and a language expert, or single models), and the
- * recipe's parameters that hold them.
- */
-const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models) => {
+/** What an entry merges, and how its recipes name it. */
+interface Merged {
+  /** Returns the subjects: pairs of a task and a language expert, single models, or windows of runs. Without a configuration as many as any has. */
+  readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
+  /** The keys of the entry that say which. */
+  readonly roles: readonly string[];
+  /** Returns the recipe's parameters that hold a subject. */
+  readonly toModels: (subject: Subject) => object;
+}
+
+const mergedBy = (
+  method: Method<never>,
+  { tree }: Expanding,
+  models: Models,
+  { runs }: Experiment,
+): Merged => {
+  const { takes } = method;
   for (const key of ['models', 'slices']) {
     const found = tree.entries.get(key);
     if (found !== undefined)
@@ -158,9 +174,23 @@ const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models)
         expected: 'task and language, which say which of them',
       });
   }
+  if (isOfRuns(tree)) {
+    const given = tree.entries.get('run');
+    if (given !== undefined && !('until' in shapeOf(method)))
+      throw invalid(given.key, {
+        key: 'run',
+        reason: `${method.name} averages no checkpoints of runs`,
+        expected: 'method: soup',
+      });
+    return {
+      subjectsIn: (configuration) => windowsOf(tree, runs, configuration?.entries.get('window')),
+      roles: ['run', 'until'],
+      toModels: ({ models: { task }, until }) => ({ models: [task], until }),
+    };
+  }
   if (takes.models === 'one')
     return {
-      subjects: singlesOf(tree, models),
+      subjectsIn: constantly(singlesOf(tree, models)),
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
@@ -176,18 +206,20 @@ const mergedBy = ({ takes }: Method<never>, { tree }: Expanding, models: Models)
         });
     }
     return {
-      subjects: singlesOf(tree, models),
+      subjectsIn: constantly(singlesOf(tree, models)),
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ models: [task ?? language] }),
     };
   }
   return {
-    subjects: pairsOf(tree, models),
+    subjectsIn: constantly(pairsOf(tree, models)),
     roles: ['task', 'language'],
     toModels: ({ models: { task, language } }: Subject): object =>
       takes.models === 'pair' ? { task, language } : { models: [task, language] },
   };
 };
+
+const constantly = (subjects: readonly Subject[]) => () => subjects;
 
 /** Returns the defaults of a method's schema. */
 const defaultsOf = (method: Method<never>): Record<string, unknown> =>
@@ -204,13 +236,20 @@ const settingNames = mergeSettings.keyof().options;
 const parametersOf = (
   { entries }: Configuration,
   method: Method<never>,
-  { experiment, isSingle }: { readonly experiment: Experiment; readonly isSingle: boolean },
+  {
+    experiment,
+    weights,
+  }: { readonly experiment: Experiment; readonly weights: readonly number[] | undefined },
 ): Record<string, unknown> => {
   const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
-  const isWeighted = 'weights' in shapeOf(method) && !entries.has('weights') && !entries.has('weight');
+  const isWeighted =
+    weights !== undefined &&
+    'weights' in shapeOf(method) &&
+    !entries.has('weights') &&
+    !entries.has('weight');
   return {
     ...parameters,
-    ...(isWeighted ? { weights: isSingle ? [1] : [1, 1] } : {}),
+    ...(isWeighted ? { weights } : {}),
     ...Object.fromEntries(
       settingNames
         .filter((name) => experiment[name] !== undefined && !entries.has(name))

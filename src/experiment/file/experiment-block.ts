@@ -22,6 +22,8 @@ interface OwnParameters {
   language?: Grid<string> | undefined;
   /** Experts to revert or lay out anew, by name; `task` and `language` are all of a kind. */
   model?: Grid<string> | undefined;
+  /** Runs by name, whose checkpoints are averaged by windows. */
+  run?: Grid<string> | undefined;
   /** A model, or `task`, `language` or `base`. Default: the experiment's where the method needs one. */
   base?: Grid<ModelInput> | undefined;
   /** Bottom and top layers together: a list of pairs. */
@@ -96,12 +98,16 @@ export const experimentSchema = z.strictObject({
   }),
   tasks: setting(experts.optional(), {
     meaning: 'Task experts, `NAME: PATH` each. All languages share them.',
-    otherwise: 'required, unless `merges` is empty',
+    otherwise: 'required, unless `merges` is empty or of runs',
   }),
   languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }).optional(), {
     meaning:
       'Languages, each with its experts, `NAME: PATH` each. One expert may stand in several languages.',
-    otherwise: 'required, unless `merges` is empty',
+    otherwise: 'required, unless `merges` is empty or of runs',
+  }),
+  runs: setting(experts.optional(), {
+    meaning:
+      'Training runs, `NAME: PATH` each, of folders that hold `checkpoint-N` folders. Entries with `run` average [windows of their checkpoints](checkpoints.md#windows).',
   }),
   merges: setting(z.array(z.custom<MergeInput>().meta({ $ref: '#/$defs/merge' })), {
     meaning:

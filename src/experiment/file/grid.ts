@@ -37,10 +37,11 @@ const letters: Readonly<Record<string, string>> = {
   density: 'd',
   t: 't',
   lambda: 'l',
+  window: 'last',
 };
 
 /** Prefixes of words in names. */
-const words: Readonly<Record<string, string>> = { others: 'o', norms: 'n' };
+const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**
  * Returns the dimensions of the grid that parameters span: a list has the values to try, except that a list
@@ -137,7 +138,7 @@ const labelOf = (key: string, value: Tree): string => {
   if (key === 'weights') return sound(String(value.value));
   const letter = typeof value.value === 'number' ? letters[key] : undefined;
   const text = String(value.value).split('/').at(-1);
-  return sound(`${letter ?? `${words[key] ?? kebab(key)}-`}${text}`);
+  return sound(`${letter ?? words[key] ?? `${kebab(key)}-`}${text}`);
 };
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -29,6 +29,7 @@ import { type ExperimentInput, experimentSchema, type plainSettings } from './ex
 import { type FurtherReference, referencesOf } from './further-references.js';
 import { absoluteModel, nameOfModel } from './models.js';
 import { checkName, folded, ModelNames, placeOf } from './names.js';
+import { checkpointReferences, isOfRuns, type Runs, runsOf } from './runs.js';
 import type { SearchSettings } from './search-block.js';
 
 /**
@@ -48,6 +49,8 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly tasks: Experts;
   /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
+  /** Training runs, whose checkpoints are averaged by windows. */
+  readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
   /** `evaluate:` as the file has it, checked. */
   readonly evaluate: EvaluationBlock | undefined;
@@ -182,10 +185,11 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   const names = new ModelNames();
   const base = await baseOf(entries.get('base'), directory);
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
+  const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // Without merges an experiment only scores models: it may have experts of one kind.
+  // Without merges of experts it only scores models, or averages runs: it may have experts of one kind.
   const expertsIn = (key: string) =>
-    merges.length === 0 && !entries.has(key) ? undefined : needed(key).value;
+    merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
   const tasks =
     taskTree === undefined
@@ -220,7 +224,9 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     merges,
     evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
     search: searchOf(entries.get('search')),
+    runs,
     ...references,
+    furtherReferences: [...checkpointReferences(runs), ...references.furtherReferences],
     ...plainSettingsOf(document),
     locate: (path, part) => locate(root, path, part),
   };

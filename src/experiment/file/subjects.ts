@@ -17,6 +17,8 @@ export interface Subject {
   readonly directory: string;
   /** The models by role: one or both. */
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
+  /** Of a window of a run: the step of its last checkpoint. */
+  readonly until?: number;
 }
 
 /** The word in place of a language for merges of no single language. */
