@@ -34,6 +34,7 @@ export const groups = [
     sources: [
       'docs/method.md',
       'docs/methods.md',
+      'docs/checkpoints.md',
       'docs/mergekit-recipes.md',
       'docs/families.md',
       'docs/quantised.md',
