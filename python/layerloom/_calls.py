@@ -106,7 +106,7 @@ def swap(
         quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
-        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -219,7 +219,7 @@ def soup(
         quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
-        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -320,7 +320,7 @@ def merge(
         quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
-        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: the recipe's, or auto
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -436,7 +436,7 @@ def revert(
         quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
-        rank: of an adapter: truncate averages of products to this rank, and report their errors; default: exact, of the rank that all have together
+        rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; or one of the models; default: auto
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer

@@ -351,7 +351,7 @@ class TruncatedProduct(TypedDict):
     layer: float | None
     """Layer number, or null outside the layers."""
     rank: float
-    """Its rank, and that of the exact sum's factors."""
+    """Its rank, and that of the exact sum's factors; of a formula that is no sum of products, the most that a matrix of its shape has."""
     exactRank: float
     norm: float
     """‖Δ‖_F of the exact sum."""

@@ -47,12 +47,14 @@ const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
+  isNested = false,
 ): Promise<Composed> => {
   const open = modelOpener(recipe, inputs, statistics);
   const ofAdapters = await asAdapters(recipe, inputs, open);
   if (ofAdapters !== undefined)
     return composeAdapters({
       ...ofAdapters,
+      isNested,
       statistics: statistics.get(recipe),
       complete: (again) =>
         completeRecipe(recipe, again, (model) => textIn(recipe, ofAdapters.opened, inputs, model)),
@@ -157,7 +159,7 @@ export const modelOpener =
     const key = [session.idOf(inputs), session.idOf(reference.model)];
     return asModel(
       reference,
-      await session.remember(nested, key, () => composeValues(inner, inputs, statistics)),
+      await session.remember(nested, key, () => composeValues(inner, inputs, statistics, true)),
     );
   };
 

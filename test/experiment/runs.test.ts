@@ -2,8 +2,16 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
 import { readExperimentText } from '../../src/experiment/file/read-experiment.js';
-import { openCheckpoint, planExperiment, runExperiment, soup } from '../../src/index.js';
+import {
+  evaluateExperiment,
+  openCheckpoint,
+  planExperiment,
+  runExperiment,
+  scoreTables,
+  soup,
+} from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { standIn } from '../fixtures/evaluation-errors.js';
 import { readTensors } from '../fixtures/merged.js';
 import { writeRun } from '../fixtures/runs.js';
 import { refusal } from './experiments.js';
@@ -85,6 +93,30 @@ describe('windows of a run', () => {
         await readTensors(alone),
       );
     }
+  });
+
+  it('are scored in place and written alike, beside the single checkpoints', async () => {
+    const { root } = withRun();
+    const experiment = {
+      runs: { sft: './run' },
+      merges: [{ name: 'w', method: 'soup', run: 'sft', schedule: 'ema', window: 4 }],
+      evaluate: { tasks: { swahili: 'mgsm_direct_sw' } },
+    } as const;
+    const weights = [];
+    for (const write of [[], undefined]) {
+      const out = join(root, write === undefined ? 'written' : 'in-place');
+      const { experiment: record } = await runExperiment(experiment, { directory: root, out, write });
+      weights.push(record.merges.map((merge) => merge.weights));
+      const outcome = await evaluateExperiment(out, { lmEval: standIn, inPlace: write !== undefined });
+      expect([outcome.failed, outcome.missing]).toEqual([[], []]);
+      const { tables } = await scoreTables(out, { tables: ['windows'] });
+      const table = tables.find(({ id }) => id.endsWith('/swahili'));
+      expect(table?.columns.map(({ id }) => id)).toEqual(['400', '500', '600']);
+      expect(table?.rows.map(({ id }) => id)).toEqual(['sft/checkpoint', 'sft/w']);
+      for (const { cells } of table?.rows ?? []) expect(cells.every((cell) => cell !== null)).toBe(true);
+    }
+    expect(weights[0]).toEqual(weights[1]);
+    expect(new Set(weights[0]).size).toBe(3);
   });
 
   it.each([

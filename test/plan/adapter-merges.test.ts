@@ -301,7 +301,7 @@ describe('other methods over bare adapters', () => {
   it.each([
     ['no sum', { method: 'slerp', t: 0.5 }],
     ['weights that do not add up to 1', { method: 'linear', weights: [1, 1], normalize: false }],
-    ['a sum of trimmed changes', { method: 'ties', density: 0.5, weights: [1, 1] }],
+    ['a sum of trimmed changes without a rank', { method: 'ties', density: 0.5, weights: [1, 1] }],
   ])('refuses %s, with the remedy', async (_words, recipe) => {
     const { task, language, base } = pair();
     const models =

@@ -31,7 +31,7 @@ export const formOptions = {
   ),
   rank: option(
     '--rank <r>',
-    'of an adapter: truncate averages of products to this rank, and report their errors',
+    'of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors',
     { parse: toNumber, default: 'exact, of the rank that all have together', group: output },
   ),
 };

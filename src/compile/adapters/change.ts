@@ -1,6 +1,9 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { LowRankPair } from '../../model/adapters/adapter.js';
+import { computedTensor } from '../../plan/operands/computed.js';
+import { lowRankTensor } from '../../plan/operands/low-rank.js';
+import type { Operand, PlannedExpression } from '../../plan/plan.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
@@ -24,7 +27,7 @@ export interface Term {
 }
 
 /**
- * The change of one parameter of the base as a sum of products. It is closed under weighted sums, so that averages of
+ * The change of one parameter of the base: a sum of products, or a formula over such. It is closed under weighted sums, so that averages of
  * averages need no product to be written: their terms are those of all.
  */
 export interface Change {
@@ -34,6 +37,8 @@ export interface Change {
   /** The number of experts whose factors each pair has, one behind the other in A and side by side in B; without, one matrix. */
   readonly experts?: number;
   readonly terms: readonly Term[];
+  /** The formula of the change where it is no sum of products, as of TIES: over them, in float32. `terms` are what it is made of. */
+  readonly formula?: PlannedExpression;
   /** The path of the adapter that it is from, or of the first of them, for errors. */
   readonly path: string;
 }
@@ -80,8 +85,25 @@ export const sumOfChanges = (
     }
   }
   const effective = [...terms.values()].filter((term) => term.weight * term.scale !== 0);
-  return effective.length === 0 ? undefined : { ...first.change, terms: effective };
+  if (effective.length === 0) return undefined;
+  const { formula: _formula, ...sum } = { ...first.change, terms: effective };
+  if (weighted.every(({ change }) => change.formula === undefined)) return sum;
+  const summed = weighted.map(({ weight, change }) => ({ source: operandOfChange(change), weight }));
+  return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
+
+/** Returns a change as a matrix, [rows of B, columns of A], in float32. */
+export const operandOfChange = ({ terms, formula }: Change): Operand =>
+  computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
+
+/** A matrix of zeros, of the shape of a change. */
+export const noChange = ({ terms }: Change): Operand =>
+  computedTensor('F32', { kind: 'linear', terms: [{ ...productOf(itemAt(terms, 0)), weight: 0 }] });
+
+const productOf = ({ weight, scale, rank, a, b }: Term) => ({
+  source: lowRankTensor({ rank, transposed: false, a: a.source, b: b.source }),
+  weight: weight * scale,
+});
 
 const shapeOf = ({ terms, experts }: Change): string => {
   const { a, b } = itemAt(terms, 0);

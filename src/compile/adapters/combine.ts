@@ -2,15 +2,18 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
 import type { Compiled } from '../../methods/framework/method.js';
 import type { Place } from '../../model/architecture/architecture.js';
-import type { Expression } from '../../operations/expression.js';
+import type { Consensus } from '../../operations/consensus.js';
+import type { Expression, ModelTensor } from '../../operations/expression.js';
+import { mapOperands, operandsOf } from '../../operations/index.js';
+import type { Sce } from '../../operations/sce.js';
 import { computedTensor } from '../../plan/operands/computed.js';
-import type { Operand } from '../../plan/plan.js';
+import type { Operand, PlannedExpression } from '../../plan/plan.js';
 import type { ArithmeticDtype } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { binder } from '../bind.js';
 import type { OpenedModel } from '../models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
-import { type Change, sumOfChanges } from './change.js';
+import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
 /** A model of a merge of adapters: one with changes, or the base, which has none. */
 export interface MergedModel extends OpenedModel {
@@ -54,7 +57,9 @@ export const combine = (
   const wholeOf = wholeCombiner(models, options);
   for (const [parameter, place] of places) {
     const expression = compiled.expressionOf(place, parameter);
-    const shares = sharesOf(expression, parameter, method);
+    const formula = isOfDifferences(expression) ? expression : undefined;
+    const shares =
+      formula === undefined ? sharesOf(expression, parameter, method) : modelsIn(formula, parameter, method);
     const of = <T>(mapOf: (model: AdapterModel) => ReadonlyMap<string, T>) =>
       shares.flatMap(({ model, weight }) => {
         const { adapter } = itemAt(models, model);
@@ -65,9 +70,16 @@ export const combine = (
       of((model) => model.changes).map(({ weight, found }) => ({ weight, change: found })),
       parameter,
     );
-    if (change !== undefined) changes.set(parameter, change);
+    const own = (model: number) => itemAt(models, model).adapter?.changes.get(parameter);
+    if (change !== undefined)
+      changes.set(
+        parameter,
+        formula === undefined ? change : { ...change, formula: overChanges(formula, change, own) },
+      );
     const biases = of((model) => model.added);
     const [bias] = biases;
+    if (bias !== undefined && formula !== undefined)
+      throw notInForm(method, `${parameter} is a bias of B, which stands for no weights`);
     if (bias !== undefined) added.set(parameter, { ...bias.found, terms: sumOfBiases(biases) });
     if (of((model) => model.whole).length > 0) whole.set(parameter, wholeOf(parameter, expression, shares));
   }
@@ -83,13 +95,46 @@ const sumOfBiases = (
     )
     .filter(({ coefficient }) => coefficient !== 0);
 
+type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
+
+/**
+ * True for a formula of differences from a base: where the same is added to the base and to every source, it is added to
+ * the result. So its change of a base is the formula of the changes, and the base of these is 0.
+ */
+const isOfDifferences = (expression: Expression): expression is OfDifferences =>
+  expression.kind === 'consensus' || expression.kind === 'sce';
+
+/** Returns a formula over changes; a model without one has zeros. */
+const overChanges = (
+  formula: OfDifferences,
+  like: Change,
+  changeOf: (model: number) => Change | undefined,
+): PlannedExpression =>
+  mapOperands(formula, ({ model }): Operand => {
+    const change = changeOf(model);
+    return change === undefined ? noChange(like) : operandOfChange(change);
+  }) as PlannedExpression;
+
+const notInForm = (method: string, reason: string): LayerloomError =>
+  new LayerloomError('NO_ADAPTER_FORM', { method, reason });
+
+/** Returns the models of a formula, each once; the base, which stands first in it, comes last, as in sums. */
+const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
+  const over = operandsOf<ModelTensor>(formula);
+  for (const { tensor } of over)
+    if (tensor !== undefined && tensor !== parameter)
+      throw notInForm(method, `${parameter} is made of ${tensor}`);
+  const [base, ...others] = new Set(over.map(({ model }) => model));
+  return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
+};
+
 /**
  * Returns what an expression takes of each model. Weights must add up to 1: with others the base itself would be scaled,
  * which no adapter can say.
  */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
-    throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: `${parameter} ${reason}` });
+    throw notInForm(method, `${parameter} ${reason}`);
   };
   const own = (tensor: string | undefined): void => {
     if (tensor !== undefined && tensor !== parameter) refuse(`is made of ${tensor}`);
@@ -98,7 +143,8 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     own(expression.source.tensor);
     return [{ model: expression.source.model, weight: 1 }];
   }
-  if (expression.kind !== 'linear') return refuse('is no copy and no weighted sum of the models');
+  if (expression.kind !== 'linear')
+    return refuse('is no copy, no weighted sum and no sum of changes of the models');
   for (const { source } of expression.terms) own(source.tensor);
   const total = expression.terms.reduce((sum, { weight }) => sum + weight, 0);
   if (Math.abs(total - 1) > mostMissing) refuse(`has weights that add up to ${total} and not to 1`);

@@ -27,6 +27,8 @@ export interface AdapterRecipe {
   /** The base: the recipe's, or that which the adapters name, where it is here. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
+  /** True for a recipe in a model's place: nothing of its own adapter is written. */
+  readonly isNested: boolean;
   /** Returns the recipe that makes the merge again. */
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
@@ -42,6 +44,7 @@ export const composeAdapters = async ({
   opened,
   base,
   statistics,
+  isNested,
   complete,
 }: AdapterRecipe): Promise<Composed> => {
   refuseMixed(opened);
@@ -73,6 +76,8 @@ export const composeAdapters = async ({
     rsLora,
     dtype: recipe.dtype,
     rank: recipe.rank,
+    isNested,
+    method: recipe.method,
   });
   if (targets.length === 0)
     throw new LayerloomError('NO_ADAPTER_FORM', {

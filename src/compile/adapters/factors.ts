@@ -1,8 +1,11 @@
+import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { optionName } from '../../base/option-name.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import type { Factor as FactorFormula } from '../../operations/factor.js';
 import { columnTensor } from '../../plan/operands/columns.js';
+import { computedTensor } from '../../plan/operands/computed.js';
 import { gatheredTensor } from '../../plan/operands/gathered.js';
 import { lowRankTensor } from '../../plan/operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan/plan.js';
@@ -25,29 +28,52 @@ export interface Factors {
   readonly alpha: number;
 }
 
+/** A matrix of a sum, as the formula of factors has it. */
+type SummedMatrix = FactorFormula<Operand>['terms'][number];
+
 /** How factors are to be planned. */
 export interface FactorOptions {
   /** The output's `use_rslora`. */
   readonly rsLora: boolean;
   /** The recipe's, for both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** The rank of sums, at most: those of a higher one are truncated. */
+  /** The rank of sums, at most: those of a higher one are truncated. A change by a formula has this rank. */
   readonly rank: number | undefined;
+  /** True where the factors are not written: a change by a formula then needs no rank. */
+  readonly isNested: boolean;
+  /** The recipe's method, for errors. */
+  readonly method: string;
 }
 
 /**
  * Plans a change as one pair. One of a single adapter with weight 1 is copied byte for byte, with its rank and its alpha.
  * The factors of a sum are those of its terms, concatenated: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …] with the scale c, where
  * c · fᵢ = weightᵢ · scaleᵢ. Where all of these are equal every f is 1, and A and B keep their bits.
- * A sum of a higher rank than is wanted is truncated instead (`truncated`); copies keep theirs.
+ * A sum of a higher rank than is wanted is truncated instead (`truncated`); copies keep theirs. So is a change by a
+ * formula, which has the full rank of its matrix.
  *
  * @param parameter of the base
  */
 export const factorsOf = (
   parameter: string,
-  { terms, experts = 1 }: Change,
-  { rsLora, dtype, rank: most }: FactorOptions,
+  { terms, formula, experts = 1 }: Change,
+  { rsLora, dtype, rank: given, isNested, method }: FactorOptions,
 ): Factors => {
+  const most = given ?? (isNested && formula !== undefined ? Number.POSITIVE_INFINITY : undefined);
+  if (formula !== undefined) {
+    const why =
+      experts > 1
+        ? 'is of fused experts, whose factors are one pair for all'
+        : most === undefined
+          ? `is no sum of products: ${optionName('rank', 'R')} gives the adapter of rank R that is nearest to it`
+          : undefined;
+    if (most === undefined || why !== undefined)
+      throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: `${parameter} ${why}` });
+    const { a, b } = itemAt(terms, 0);
+    const source = computedTensor('F32', formula);
+    const whole = [{ source, coefficient: 1, weight: 1 }];
+    return truncated(parameter, terms, Math.min(most, b.rows, a.columns), { rsLora, dtype }, whole);
+  }
   const rank = terms.reduce((total, term) => total + term.rank, 0);
   const [first] = terms as [Term];
   const isOne = terms.length === 1;
@@ -105,22 +131,25 @@ export const factorsOf = (
 };
 
 /**
- * Plans the factors of a sum by its singular value decomposition, truncated to a rank: scales are in the factors, so that
+ * Plans the factors of a change by its singular value decomposition, truncated to a rank: scales are in the factors, so that
  * the output's is 1.
+ *
+ * @param terms of products
+ * @param summed the matrix, of which it is the decomposition
  */
 const truncated = (
   of: string,
   terms: readonly Term[],
   rank: number,
   { rsLora, dtype: wanted }: Pick<FactorOptions, 'rsLora' | 'dtype'>,
-): Factors => {
-  const { a, b } = itemAt(terms, 0);
-  const shape = [b.rows, a.columns] as const;
-  const summed = terms.map(({ weight, scale, ...term }) => ({
+  summed: readonly SummedMatrix[] = terms.map(({ weight, scale, ...term }) => ({
     source: lowRankTensor({ rank: term.rank, transposed: false, a: term.a.source, b: term.b.source }),
     coefficient: weight * scale,
     weight,
-  }));
+  })),
+): Factors => {
+  const { a, b } = itemAt(terms, 0);
+  const shape = [b.rows, a.columns] as const;
   const dtype = dtypeOfTruncated(terms, wanted);
   const side = (which: 'left' | 'right', own: Shape): PlannedFactor => ({
     dtype,

@@ -5,7 +5,7 @@ import { plainTable } from './table.js';
 
 /** Formats what a truncation to a lower rank has lost: the error of each layer, and over all. */
 export const describeTruncated = (products: readonly TruncatedProduct[]): string => {
-  const table = [['layer', 'averaged modules', 'rank', 'error']];
+  const table = [['layer', 'merged modules', 'rank', 'error']];
   const byLayer = [...groupBy(products, ({ layer }) => layer ?? Number.POSITIVE_INFINITY)];
   for (const [layer, of] of byLayer.sort(([a], [b]) => a - b))
     table.push([
@@ -21,7 +21,7 @@ export const describeTruncated = (products: readonly TruncatedProduct[]): string
   return [
     plainTable(table, 1),
     '',
-    `error ‖Δ − B·A‖ / ‖Δ‖ of averages at their new rank: ${percent(errorOf(products))} over all, at most ${percent(worst.error)} (${worst.parameter}); each in layerloom.json`,
+    `error ‖Δ − B·A‖ / ‖Δ‖ of merged changes at their new rank: ${percent(errorOf(products))} over all, at most ${percent(worst.error)} (${worst.parameter}); each in layerloom.json`,
   ].join('\n');
 };
 

@@ -9,7 +9,7 @@ export interface TruncatedProduct {
   readonly parameter: string;
   /** Layer number, or null outside the layers. */
   readonly layer: number | null;
-  /** Its rank, and that of the exact sum's factors. */
+  /** Its rank, and that of the exact sum's factors; of a formula that is no sum of products, the most that a matrix of its shape has. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */
@@ -26,9 +26,12 @@ export const describeTruncated = (
   plan.shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ layer, shape: [rank = 0], expression }): TruncatedProduct[] => {
       if (expression.kind !== 'factor' || expression.side !== 'right') return [];
-      const { of, terms } = expression;
+      const { of, terms, shape: matrix } = expression;
       const { squares, error } = valueAt(factors, of);
-      const exactRank = terms.reduce((total, { source }) => total + (rankOf(source) ?? rank), 0);
+      const exactRank = terms.reduce(
+        (total, { source }) => total + (rankOf(source) ?? Math.min(...matrix)),
+        0,
+      );
       return [
         {
           parameter: of,

@@ -99,7 +99,7 @@ export const outputSettings = z.strictObject({
   }),
   rank: setting(z.int().min(1).max(mostRank).optional(), {
     meaning:
-      'Where the output is an adapter: the rank of averaged products, at most. Those of a higher one are truncated; copies keep their rank.',
+      'Where the output is an adapter: the rank of averaged products, at most, and of merges by TIES, DARE and the like, which need it. Those of a higher one are truncated; copies keep their rank.',
     expected: `a whole number from 1 to ${mostRank}`,
     otherwise: 'all that they have together',
   }),
