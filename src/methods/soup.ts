@@ -148,14 +148,11 @@ export const soup: Method<Parameters> = {
           : weights;
     const terms = normalise(used).map((weight, index) => ({ source: { model: index }, weight }));
     const average: Expression = { kind: 'linear', terms };
-    if (schedule !== undefined)
-      return {
-        resolved: resolvedSchedule(schedule, used, settings),
-        expressionOf: () => average,
-      };
+    const isGiven = schedule === undefined && weights !== 'magnitude';
     return {
-      resolved: resolvedWeights(weights, used),
-      again: { weights: weights === 'magnitude' ? repeatableWeights(used) : weights },
+      resolved:
+        schedule === undefined ? resolvedWeights(weights, used) : resolvedSchedule(schedule, used, settings),
+      again: { weights: isGiven ? weights : repeatableWeights(used) },
       expressionOf: () => average,
     };
   },

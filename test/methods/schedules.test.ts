@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planMerge, type RecipeInput, soup } from '../../src/index.js';
+import { exportRecipe, merge, planMerge, type RecipeInput, soup } from '../../src/index.js';
 import { scheduleWeights } from '../../src/methods/framework/schedules.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llamaShapes, type Tensors, temporaryDirectory } from '../fixtures/checkpoints.js';
@@ -96,7 +96,15 @@ describe('a soup of a run', () => {
       'checkpoint-1000',
     ]);
     expect(readFileSync(join(out, 'README.md'), 'utf8')).toContain('2507.17634');
-    // What it records makes the same again, and training state stays where it was.
+    // What it records makes the same again, with its weights as numbers; mergekit's dialect has these too.
+    const repeated = join(root, 'repeated');
+    await merge(join(out, 'layerloom.json'), { out: repeated });
+    expect(await bytesOf(repeated)).toEqual(await bytesOf(out));
+    const { text } = await exportRecipe(join(out, 'layerloom.json'));
+    expect([...text.matchAll(/weight: ([\d.]+)/g)].map(([, weight]) => Number(weight).toFixed(9))).toEqual(
+      weights.map((weight) => weight.toFixed(9)),
+    );
+    // So does the list of the checkpoints.
     const again = join(root, 'again');
     await soup(
       { models: steps.slice(1).map((step) => join(run, `checkpoint-${step}`)), schedule: 'wsm' },

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { Method } from '../../methods/framework/method.js';
@@ -14,10 +13,9 @@ import { isText, locate, type Mapping, mapping, type Text, toPlain } from '../..
 import { checkDirectories } from './directories.js';
 import { mergeSettings } from './experiment-block.js';
 import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
+import { mergedBy, shapeOf } from './merged-by.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
-import { isOfRuns } from './runs.js';
-import { Models, pairsOf, type Subject, singlesOf } from './subjects.js';
-import { windowsOf } from './windows.js';
+import { Models, type Subject } from './subjects.js';
 
 /** One merge of an experiment. */
 export interface ExperimentMerge {
@@ -87,7 +85,7 @@ const expandEntry = (
   before: number,
 ): ExperimentMerge[] => {
   const method = methodOf(entry);
-  const { subjectsIn, roles, toModels } = mergedBy(method, entry, models, experiment);
+  const { subjectsIn, roles, toModels } = mergedBy(method, entry.tree, models, experiment);
   const isSingle = roles.includes('model') || roles.includes('run');
   const own = ['name', 'method', ...roles];
   const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
@@ -145,81 +143,6 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
     nearest: nearest(name, methods.keys()),
   });
 };
-
-const shapeOf = ({ schema }: Method<never>) => schema.shape as Readonly<Record<string, z.ZodType>>;
-
-/** What an entry merges, and how its recipes name it. */
-interface Merged {
-  /** Returns the subjects: pairs of a task and a language expert, single models, or windows of runs. Without a configuration as many as any has. */
-  readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
-  /** The keys of the entry that say which. */
-  readonly roles: readonly string[];
-  /** Returns the recipe's parameters that hold a subject. */
-  readonly toModels: (subject: Subject) => object;
-}
-
-const mergedBy = (
-  method: Method<never>,
-  { tree }: Expanding,
-  models: Models,
-  { runs }: Experiment,
-): Merged => {
-  const { takes } = method;
-  for (const key of ['models', 'slices']) {
-    const found = tree.entries.get(key);
-    if (found !== undefined)
-      throw invalid(found.key, {
-        key,
-        reason: 'an experiment merges its own experts, by pairs',
-        expected: 'task and language, which say which of them',
-      });
-  }
-  if (isOfRuns(tree)) {
-    const given = tree.entries.get('run');
-    if (given !== undefined && !('until' in shapeOf(method)))
-      throw invalid(given.key, {
-        key: 'run',
-        reason: `${method.name} averages no checkpoints of runs`,
-        expected: 'method: soup',
-      });
-    return {
-      subjectsIn: (configuration) => windowsOf(tree, runs, configuration?.entries.get('window')),
-      roles: ['run', 'until'],
-      toModels: ({ models: { task }, until }) => ({ models: [task], until }),
-    };
-  }
-  if (takes.models === 'one')
-    return {
-      subjectsIn: constantly(singlesOf(tree, models)),
-      roles: ['model'],
-      toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
-    };
-  // Of a method that takes any number of models: each expert alone, as in base + α · τ.
-  if (takes.models === 'list' && tree.entries.has('model')) {
-    for (const key of ['task', 'language']) {
-      const found = tree.entries.get(key);
-      if (found !== undefined)
-        throw invalid(found.key, {
-          key,
-          reason: 'stands beside model, which merges each expert alone',
-          expected: 'model alone, or task and language for pairs',
-        });
-    }
-    return {
-      subjectsIn: constantly(singlesOf(tree, models)),
-      roles: ['model'],
-      toModels: ({ models: { task, language } }: Subject): object => ({ models: [task ?? language] }),
-    };
-  }
-  return {
-    subjectsIn: constantly(pairsOf(tree, models)),
-    roles: ['task', 'language'],
-    toModels: ({ models: { task, language } }: Subject): object =>
-      takes.models === 'pair' ? { task, language } : { models: [task, language] },
-  };
-};
-
-const constantly = (subjects: readonly Subject[]) => () => subjects;
 
 /** Returns the defaults of a method's schema. */
 const defaultsOf = (method: Method<never>): Record<string, unknown> =>
