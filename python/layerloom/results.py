@@ -794,7 +794,7 @@ class RecomputedTiles(TypedDict):
     """The probability with which a tile was taken, and so with which one that is wrong is found."""
     seed: float
     tiles: float
-    """Tiles of the output, of about 8 MiB, those that were computed again, and their bytes."""
+    """Tiles of the output, of about 8 MiB, of a sample 1 MiB, those that were computed again, and their bytes."""
     recomputed: float
     bytes: float
     different: list[DifferentTensor]
