@@ -183,6 +183,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { task, language } = writePair();
     return exportRecipe({ method: 'soup', models: [task, language], layout: 'size' });
   },
+  PARTS_INVALID: () => plan(llama(), llama(), { bottom: undefined, top: undefined, langLayers: 9 }),
   TOO_MANY_LAYERS: () => plan(llama(), llama(), { bottom: 9 }),
   PARTITION_UNSUPPORTED: async () => {
     const { root, task } = writePair();

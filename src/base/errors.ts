@@ -158,6 +158,10 @@ const catalogue = {
           ' + ',
         )} = ${d.requested} layers, but the models have ${d.layers}; lower the counts${'bottom transition' in d.counts ? ` or use ${optionName('scaled')} (in a file scaled: true)` : d.scales ? ` or use ${optionName('scaled')}` : ''}`,
   ),
+  PARTS_INVALID: usage(
+    (d: { problem: string; remedy: string; parts: readonly string[]; layers: string }) =>
+      `${d.problem}; ${d.remedy}`,
+  ),
   NAME_CLASH: usage(
     (d: { name: string; paths: readonly string[] }) =>
       `two models are named ${d.name}: ${d.paths.join(' and ')}; name them apart with NAME=PATH`,

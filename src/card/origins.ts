@@ -1,5 +1,7 @@
-import { itemAt } from '../base/lookup.js';
+import { itemAt, valueAt } from '../base/lookup.js';
 import { isObject } from '../checkpoint/json.js';
+import type { Role } from '../model/architecture/role.js';
+import { roleInside } from '../model/architecture/roles.js';
 import { describe } from '../plan/operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan/plan.js';
 
@@ -9,7 +11,10 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** The distinct expressions in words, that of the most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
-  /** The tensors of each of `from`, by their last names; only of several outside the layers, if they are few. */
+  /**
+   * The tensors of each of `from`, where they are several: outside the layers by their last names, if they are few; in layers by
+   * the kinds of their modules, if each kind is of one.
+   */
   readonly tensors?: readonly (readonly string[])[];
   /** First and last of the models' own layers that these are made of, where layers are stacked anew. */
   readonly sourceLayers?: readonly [number, number];
@@ -17,6 +22,13 @@ export interface Origin {
 
 /** More tensors outside the layers than these are not named: embeddings, the final norm and the head are. */
 const mostNamed = 3;
+
+/** Kinds of modules in a layer, by what tensors do there. */
+const kinds: Partial<Record<Role, string>> = {
+  attention: 'attention',
+  feedForward: 'feed-forward',
+  blockNorm: 'norms',
+};
 
 /**
  * Returns an origin in words: `jpn-1 (its layers 8–23)`; outside the layers, of several,
@@ -47,30 +59,41 @@ export const describeOrigins = (
   const source = sourceLayersOf(recipe);
   const isStacked = source.some((from, layer) => from !== layer);
   const bytes = new Map<number | null, Map<string, number>>();
-  for (const { layer, expression, begin, end } of tensors) {
+  const modules = new Map<number | null, Map<string, Set<string>>>();
+  for (const { name, layer, expression, begin, end } of tensors) {
     const ofLayer = bytes.get(layer) ?? new Map<string, number>();
     const words = describeExpression(expression, inputs);
     bytes.set(layer, ofLayer.set(words, (ofLayer.get(words) ?? 0) + end - begin));
+    const inLayer = modules.get(layer) ?? new Map<string, Set<string>>();
+    modules.set(layer, inLayer.set(words, (inLayer.get(words) ?? new Set()).add(kindOf(name, layer))));
   }
   const outside = bytes.get(null);
   bytes.delete(null);
   const origins: Origin[] = [];
   for (const [layer, ofLayer] of [...bytes].sort(([a], [b]) => Number(a) - Number(b))) {
     const from = inOrder(ofLayer);
+    const named = kindsOf(from, valueAt(modules, layer));
     const last = origins.at(-1);
     const at = Number(layer);
     const own = isStacked ? source[at] : undefined;
-    const isNext = last?.layers?.[1] === at - 1 && last.from.join() === from.join();
+    const isSame = last?.from.join() === from.join() && `${last.tensors}` === `${named}`;
+    const isNext = last?.layers?.[1] === at - 1 && isSame;
     if (isNext && last?.layers && (own === undefined || last.sourceLayers?.[1] === own - 1)) {
       const sourceLayers =
         last.sourceLayers && own !== undefined ? ([last.sourceLayers[0], own] as const) : undefined;
       origins[origins.length - 1] = {
         layers: [last.layers[0], at],
         from,
+        ...(named && { tensors: named }),
         ...(sourceLayers && { sourceLayers }),
       };
     } else
-      origins.push({ layers: [at, at], from, ...(own === undefined ? {} : { sourceLayers: [own, own] }) });
+      origins.push({
+        layers: [at, at],
+        from,
+        ...(named && { tensors: named }),
+        ...(own === undefined ? {} : { sourceLayers: [own, own] }),
+      });
   }
   if (outside === undefined) return origins;
   const from = inOrder(outside);
@@ -81,6 +104,24 @@ export const describeOrigins = (
       .filter(({ expression }) => describeExpression(expression, inputs) === words)
       .map(({ name }) => lastName(name));
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
+};
+
+/** The kind of module of a tensor in a layer; its name where it has no kind. */
+const kindOf = (tensor: string, layer: number | null): string => {
+  const at = tensor.indexOf(`.${layer}.`);
+  const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
+  return kinds[roleInside(undefined, module)] ?? module;
+};
+
+/** Returns the kinds of modules of each of a layer's origins; undefined where there is one, or a kind has several. */
+const kindsOf = (
+  from: readonly string[],
+  found: ReadonlyMap<string, ReadonlySet<string>>,
+): (readonly string[])[] | undefined => {
+  if (from.length === 1) return undefined;
+  const named = from.map((words) => [...valueAt(found, words)].sort());
+  const all = named.flat();
+  return new Set(all).size === all.length ? named : undefined;
 };
 
 /** Returns the last part of a tensor's name that tells it apart: `embed_tokens` of `model.embed_tokens.weight`. */

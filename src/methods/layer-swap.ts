@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import { valueAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import type { Place } from '../model/architecture/architecture.js';
 import type { Expression } from '../operations/expression.js';
-import { scaledCount } from './framework/counts.js';
 import { schemaOf } from './framework/declared.js';
-import type { Compiled, Method } from './framework/method.js';
+import { type LayerSet, layerSetSchema } from './framework/layer-set.js';
+import type { Compiled, Method, ModelView } from './framework/method.js';
 import { layerSwapping } from './framework/papers.js';
 import {
   countSchema,
@@ -19,19 +20,33 @@ import {
   weightNotes,
 } from './framework/parameters.js';
 import type { PartName } from './framework/part-names.js';
+import {
+  divide,
+  type Part,
+  type PartParameters,
+  partSchema,
+  type Share,
+  spellPart,
+} from './framework/parts.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { PartOfTensor, partitionSchema, type TensorParts } from './framework/tensor-parts.js';
+import { type Counts, checkCounts, countsFor, ofFewLayers } from './swap-counts.js';
+import { partsOf, positionsOf, spellLayers, swapModels, takesFromBase } from './swap-parts.js';
 
 /**
  * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
- * exceed the number of layers.
+ * exceed the number of layers. Instead of counts, `langLayers` and `baseLayers` name any layers, and `parts` any layers and modules of
+ * any number of models.
  */
 export interface LayerSwapParameters {
-  /** The task expert: gives the middle layers, and the output's side files. */
-  task: ModelInput;
-  /** The language expert: gives the bottom and top layers. */
-  language: ModelInput;
-  /** The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'` needs it. */
+  /** The task expert: gives the layers that no other model gives, and the output's side files. Required without `parts`. */
+  task?: ModelInput | undefined;
+  /** The language expert: gives the bottom and top layers. Required without `parts`. */
+  language?: ModelInput | undefined;
+  /**
+   * The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'`, `baseLayers` and
+   * parts of the `base` need it.
+   */
   base?: ModelInput | undefined;
   /** Layers from the language expert next to the embeddings: a whole number, 0 or more. Default 5 (§4.2). */
   bottom?: number | undefined;
@@ -61,39 +76,68 @@ export interface LayerSwapParameters {
    * trains is the task expert's. Default: by layers.
    */
   partition?: string | TensorParts | undefined;
+  /**
+   * Layers from the language expert, by their numbers, instead of `bottom` and `top`: `0-4,30,31`, one number, or a list of both. Default:
+   * by the counts.
+   */
+  langLayers?: LayerSet | undefined;
+  /** Layers from the base, by their numbers. Default: none. */
+  baseLayers?: LayerSet | undefined;
+  /**
+   * Parts of the output, each with its model, instead of all that says where layers come from: every tensor must be in exactly one. Models
+   * are the recipe's `task`, `language` and `base` by these words, or others. Default: by layers.
+   */
+  parts?: readonly PartParameters[] | undefined;
 }
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
   weights === 'magnitude' || weights.length === 2;
 
 const schema = schemaOf<LayerSwapParameters>()(
-  z.strictObject({
-    task: modelSchema,
-    language: modelSchema,
-    base: modelSchema.optional(),
-    bottom: countSchema.default(5),
-    top: countSchema.default(2),
-    bottomTransition: countSchema.default(0),
-    topTransition: countSchema.default(0),
-    weights: weightingSchema
-      .refine(isMagnitudeOrPair, { error: 'two weights, of task and language' })
-      .default([1, 1]),
-    others: z
-      .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
-      .transform((value) => (value === 'lang' ? 'language' : value))
-      .default('average'),
-    norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
-    scaled: z.boolean({ error: 'true or false' }).default(false),
-    partition: partitionSchema.optional(),
-  }),
+  z
+    .strictObject({
+      task: modelSchema.optional(),
+      language: modelSchema.optional(),
+      base: modelSchema.optional(),
+      bottom: countSchema.default(5),
+      top: countSchema.default(2),
+      bottomTransition: countSchema.default(0),
+      topTransition: countSchema.default(0),
+      weights: weightingSchema
+        .refine(isMagnitudeOrPair, { error: 'two weights, of task and language' })
+        .default([1, 1]),
+      others: z
+        .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
+        .transform((value) => (value === 'lang' ? 'language' : value))
+        .default('average'),
+      norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
+      scaled: z.boolean({ error: 'true or false' }).default(false),
+      partition: partitionSchema.optional(),
+      langLayers: layerSetSchema.optional(),
+      baseLayers: layerSetSchema.optional(),
+      parts: z
+        .array(partSchema, { error: 'a list of parts, each with its model, layers and modules' })
+        .min(1, { error: 'at least one part' })
+        .optional(),
+    })
+    .superRefine(({ task, language, parts }, { addIssue }) => {
+      if (parts !== undefined) return;
+      const missing = task === undefined ? 'task' : language === undefined ? 'language' : undefined;
+      if (missing !== undefined)
+        addIssue({
+          code: 'custom',
+          path: [missing],
+          message: 'a model: a directory, a file of weights, org/name, or a recipe with its method',
+        });
+    }),
 );
 
 type Parameters = z.output<typeof schema>;
-type Counts = Pick<Parameters, 'bottom' | 'top' | 'bottomTransition' | 'topTransition'>;
 
-/** Term order, and the indexes of `Expression`. */
-const TASK = 0;
-const LANGUAGE = 1;
+// Parameters that say nothing beside one that decides instead.
+const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
+const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
+const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
 
 /**
  * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from the task
@@ -103,6 +147,8 @@ const LANGUAGE = 1;
  * - `l < b` or `l > L−1−u`: the language expert's, verbatim
  * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
  * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
+ *
+ * These are parts of the output, each from a model or an average of models; `langLayers`, `baseLayers` and `parts` say others.
  *
  * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged unless the zones
  * overlap; §4.1 and Fig. 1 describe "and", which is what this does. Without transitions the two agree.
@@ -116,46 +162,77 @@ export const layerSwap: Method<Parameters> = {
   takes: { base: 'optional', models: 'pair' },
   keepsCard: false,
   needsLayers: true,
-  models: ({ task, language }) => [
-    { role: 'task', model: task },
-    { role: 'language', model: language },
-  ],
-  companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
+  needsBase: takesFromBase,
+  idle: ({ partition, parts, langLayers }) => {
+    if (partition !== undefined) return allButPartition;
+    if (parts !== undefined) return allButParts;
+    return langLayers === undefined ? [] : counted;
+  },
+  models: swapModels,
+  companions: (parameters) =>
+    parameters.base === undefined || swapModels(parameters).some(({ role }) => role === 'base')
+      ? []
+      : [{ role: 'base', model: parameters.base }],
   statistics: ({ weights, task, language, base }) =>
-    weights === 'magnitude' ? magnitudeStatistics(base, [task, language]) : undefined,
-  compile: (parameters, { layers, taskVectors }) => {
+    weights === 'magnitude' && task !== undefined && language !== undefined
+      ? magnitudeStatistics(base, [task, language])
+      : undefined,
+  compile: (parameters, { layers, taskVectors, models }) => {
     const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
     const [task, language] = normalise(weights) as [number, number];
-    const average: Expression = {
-      kind: 'linear',
-      terms: [
-        { source: { model: TASK }, weight: task },
-        { source: { model: LANGUAGE }, weight: language },
-      ],
-    };
-    const copies = { task: copy(TASK), language: copy(LANGUAGE), average };
+    const average: Share[] = [
+      { of: 'task', weight: task },
+      { of: 'language', weight: language },
+    ];
+    const position = positionsOf(parameters);
     if (parameters.partition !== undefined) {
-      checkWithPartition(parameters);
+      refuseBeside(parameters, 'a partition', allButPartition);
+      const expressions = {
+        task: expressionOf([{ of: 'task', weight: 1 }], position),
+        language: expressionOf([{ of: 'language', weight: 1 }], position),
+        average: expressionOf(average, position),
+      };
       const parts = new PartOfTensor(parameters.partition);
       const { partition } = parameters;
       return {
         resolved: { partition, ...resolvedWeights(parameters.weights, weights) },
         again: { partition, weights: repeatedWeights(parameters, weights) },
-        expressionOf: (_place, tensor) => copies[expertOf[parts.of(tensor)]],
+        expressionOf: (_place, tensor) => expressions[expertOf[parts.of(tensor)]],
         unused: () => parts.unused(),
       };
     }
+    if (parameters.parts !== undefined) refuseBeside(parameters, 'parts', allButParts);
+    if (parameters.langLayers !== undefined) refuseBeside(parameters, optionName('langLayers'), counted);
     const counts = countsFor(parameters, layers);
-    checkCounts(counts, layers);
+    const byCounts = parameters.parts === undefined && parameters.langLayers === undefined;
+    if (byCounts) checkCounts(counts, layers);
+    const parts = partsOf(parameters, counts, layers, average);
+    const placeOf = parameters.norms === 'average' ? outsideIfNorm : (place: Place) => place;
+    const places = [...(models[0]?.places.values() ?? [])];
+    const partAt = divide(parts, layers, places.map(placeOf));
+    const expressions = new Map(parts.map((part) => [part, expressionOf(part.shares, position)]));
+    const described = { parameters, counts, used: weights, parts, models, position };
     return {
-      resolved: resolve(parameters, counts, weights),
-      again: repeatable(parameters, counts, weights),
-      warnings: parameters.scaled ? [] : ofFewLayers(counts, layers),
-      expressionOf: (place) => copies[sourceOf(place, parameters, counts, layers)],
+      resolved: resolve(described),
+      again: repeatable(described),
+      warnings: byCounts && !parameters.scaled ? ofFewLayers(counts, layers) : [],
+      expressionOf: (place) => valueAt(expressions, partAt(placeOf(place))),
     } satisfies Compiled;
   },
   notes: weightNotes,
 };
+
+const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => number): Expression => {
+  const terms = shares.map(({ of, weight }) => ({ source: { model: position(of) }, weight }));
+  const [term, ...others] = terms;
+  return term !== undefined && others.length === 0
+    ? { kind: 'copy', source: term.source }
+    : { kind: 'linear', terms };
+};
+
+/** The literal reading of Algorithm 1 gives block norms no layer number: they are then outside the layers. */
+const outsideIfNorm = (place: Place): Place =>
+  place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
 /** Where the tensors of a partition's part are from; what neither trains is the same in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
@@ -165,105 +242,86 @@ const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   neither: 'task',
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for parameters of layers beside a partition */
-const checkWithPartition = (parameters: Parameters): void => {
-  for (const name of byLayers) {
+/**
+ * Refuses parameters that another one decides instead of.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+const refuseBeside = (
+  parameters: Parameters,
+  decides: string,
+  names: readonly (keyof Parameters)[],
+): void => {
+  for (const name of names) {
     const value = parameters[name];
-    if (value !== schema.shape[name].parse(undefined))
+    if (JSON.stringify(value) !== JSON.stringify(schema.shape[name].parse(undefined)))
       throw new LayerloomError(
         'INVALID_PARAMETER',
-        { parameter: name, value, expected: 'not to be given with a partition, which decides instead' },
+        {
+          parameter: name,
+          value,
+          expected: `not to be given with ${decides}, which decides instead`,
+        },
         { context: { recipePath: [name] } },
       );
   }
 };
 
-const byLayers = ['bottom', 'top', 'bottomTransition', 'topTransition', 'others', 'norms', 'scaled'] as const;
+/** What a swap is recorded by. */
+interface Described {
+  readonly parameters: Parameters;
+  readonly counts: Counts;
+  readonly used: readonly number[];
+  readonly parts: readonly Part[];
+  readonly models: readonly ModelView[];
+  readonly position: (of: ModelInput) => number;
+}
 
-const copy = (index: number): Expression => ({ kind: 'copy', source: { model: index } });
-
-const sourceOf = (
-  { layer, role }: Place,
-  { others, norms }: Pick<Parameters, 'others' | 'norms'>,
-  { bottom, top, bottomTransition, topTransition }: Counts,
-  layers: number,
-): 'task' | 'language' | 'average' => {
-  // The literal reading of Algorithm 1 gives block norms no layer number: they are then outside the layers.
-  if (layer === undefined || (norms === 'average' && role === 'blockNorm')) return others;
-  if (layer < bottom || layer > layers - 1 - top) return 'language';
-  if (layer > bottom - 1 + bottomTransition && layer < layers - top - topTransition) return 'task';
-  return 'average';
-};
-
-const countsFor = (parameters: Counts & Pick<Parameters, 'scaled'>, layers: number): Counts =>
-  parameters.scaled ? scale(parameters, layers) : parameters;
-
-/** Returns where the matrices of each layer are from, layer 0 first. */
-export const layerOrigins = (
-  parameters: Counts & Pick<Parameters, 'scaled' | 'others' | 'norms'>,
-  layers: number,
-): ('task' | 'language' | 'average')[] => {
-  const counts = countsFor(parameters, layers);
-  return Array.from({ length: layers }, (_, layer) =>
-    sourceOf({ layer, role: 'attention', module: '' }, parameters, counts, layers),
-  );
-};
-
-/** Warns where the defaults, which are for 32 layers, take most layers of a smaller model. */
-const ofFewLayers = (counts: Counts, layers: number): string[] => {
+const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
+  const { others, norms, langLayers, baseLayers } = parameters;
+  // A recipe that is complete has its parts among its models.
+  if (parameters.parts !== undefined) return {};
   const { bottom, top, bottomTransition, topTransition } = counts;
-  const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
-  if (!areDefaults || bottom + top <= layers / 2) return [];
-  const scaled = scale(counts, layers);
-  return [
-    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} (in a file scaled: true) makes them ${scaled.bottom} and ${scaled.top}`,
-  ];
+  return {
+    ...(langLayers === undefined
+      ? { bottom, top, bottomTransition, topTransition }
+      : { langLayers: spellLayers(langLayers) }),
+    ...(baseLayers === undefined ? {} : { baseLayers: spellLayers(baseLayers) }),
+    weights: repeatedWeights(parameters, used),
+    others,
+    norms,
+  };
 };
-
-const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => ({
-  bottom: scaledCount(bottom, layers),
-  top: scaledCount(top, layers),
-  bottomTransition: scaledCount(bottomTransition, layers),
-  topTransition: scaledCount(topTransition, layers),
-});
-
-const checkCounts = ({ bottom, bottomTransition, topTransition, top }: Counts, layers: number): void => {
-  const requested = bottom + bottomTransition + topTransition + top;
-  if (requested > layers)
-    throw new LayerloomError('TOO_MANY_LAYERS', {
-      layers,
-      requested,
-      counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
-    });
-};
-
-const repeatable = (
-  { weights, others, norms }: Parameters,
-  { bottom, top, bottomTransition, topTransition }: Counts,
-  used: readonly number[],
-): Record<string, unknown> => ({
-  bottom,
-  top,
-  bottomTransition,
-  topTransition,
-  weights: repeatedWeights({ weights }, used),
-  others,
-  norms,
-});
 
 const repeatedWeights = ({ weights }: Pick<Parameters, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-const resolve = (
-  { weights, others, norms }: Parameters,
-  counts: Counts,
-  used: readonly number[],
-): Record<string, unknown> => ({
-  bottom: counts.bottom,
-  top: counts.top,
-  bottom_transition: counts.bottomTransition,
-  top_transition: counts.topTransition,
-  ...resolvedWeights(weights, used),
-  others,
-  norms,
-});
+const resolve = ({
+  parameters,
+  counts,
+  used,
+  parts,
+  models,
+  position,
+}: Described): Record<string, unknown> => {
+  const { weights, others, norms, langLayers, baseLayers } = parameters;
+  const nameOf = (of: ModelInput): unknown => {
+    const view = models[position(of)];
+    return view?.recipe ?? view?.name ?? of;
+  };
+  if (parameters.parts !== undefined) return { parts: parts.map((part) => spellPart(part, nameOf)) };
+  return {
+    ...(langLayers === undefined
+      ? {
+          bottom: counts.bottom,
+          top: counts.top,
+          bottom_transition: counts.bottomTransition,
+          top_transition: counts.topTransition,
+        }
+      : { lang_layers: spellLayers(langLayers) }),
+    ...(baseLayers === undefined ? {} : { base_layers: spellLayers(baseLayers) }),
+    ...resolvedWeights(weights, used),
+    others,
+    norms,
+  };
+};

@@ -32,7 +32,7 @@ export const completeRecipe = (
     quantize,
     ...named
   } = replaceModels(given, textOf);
-  const { task, language, model, models, slices, base, ...rest } = named;
+  const { task, language, model, models, slices, parts, base, ...rest } = named;
   const { tokenizerSource, tokenizer, chatTemplate, stack, ...parameters } = rest;
   return inYamlSpelling({
     method,
@@ -43,6 +43,7 @@ export const completeRecipe = (
     models,
     slices,
     base,
+    parts,
     ...(again ?? parameters),
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,

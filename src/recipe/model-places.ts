@@ -8,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in slices and their sources,
+ * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in parts, in slices and their sources,
  * and those whose tokenizer it names.
  * Recipes in models' places are not gone into: `replace` gets them as they are.
  *
@@ -31,6 +31,11 @@ export const replaceModels = (
   };
   const source = (value: unknown): unknown =>
     isObject(value) ? { ...value, ...inRoles(value, ['model'], modelOf) } : value;
+  const ofPart = (value: unknown): unknown => (partWords.has(value) ? value : modelOf(value));
+  const part = (value: unknown): unknown =>
+    isObject(value)
+      ? { ...value, ...inRoles(value, ['model'], ofPart), ...inList(value, 'models', ofPart) }
+      : value;
   const slice = (value: unknown): unknown => {
     if (!isObject(value)) return value;
     const { base, sources } = value;
@@ -43,9 +48,13 @@ export const replaceModels = (
     ...inList(recipe, 'sharedExperts', entry),
     ...inList(recipe, 'shared_experts', entry),
     ...inList(recipe, 'slices', slice),
+    ...inList(recipe, 'parts', part),
     ...inTokenizer(recipe, replace),
   };
 };
+
+/** Words by which a part of a swap means a model of the recipe. */
+export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
 
 /** Words that are no models where a tokenizer is named. */
 export const sourceWords: ReadonlySet<unknown> = new Set(['auto', 'strict', 'base', 'union']);

@@ -11,6 +11,7 @@ import {
   type Scope,
 } from './fields.js';
 import { invalid } from './invalid.js';
+import { partWords } from './model-places.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
 import {
   type Entries,
@@ -52,6 +53,15 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     expectKey(value, 'model', 'the model');
     return readFields(flattened(value, 'the model'), { model });
   };
+  const ofPart: Field = async (value) => (isText(value) && partWords.has(value.value) ? value : model(value));
+  const part: Field = async (value) =>
+    readFields(
+      mapping(
+        value.mark,
+        inCamelCase(expectMapping(value, 'parts', 'model, layers and modules').entries, 'the part'),
+      ),
+      { model: ofPart, models: eachOf('models', 'a list of models', ofPart) },
+    );
   return readFields(flattened(recipe, 'the recipe'), {
     method: methodName,
     task: model,
@@ -62,6 +72,7 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     sharedExperts: eachOf('shared_experts', 'a list of models', entry),
     gates: model,
     slices: eachOf('slices', 'a list of slices', slice),
+    parts: eachOf('parts', 'a list of parts', part),
     tokenizerSource: ourSource(model),
     tokenizer: ourTokenizer(model),
   });

@@ -4,6 +4,7 @@ import type { Method } from '../methods/framework/method.js';
 import { factsOf } from '../methods/framework/parameter-facts.js';
 import { methods } from '../methods/index.js';
 import { spelt } from '../recipe/block.js';
+import { partWords } from '../recipe/model-places.js';
 import {
   byKey,
   converted,
@@ -92,6 +93,8 @@ const parametersOf = (method: Method<never>): Properties => {
   const parameters = Object.fromEntries(
     shape.map(([name, schema]) => {
       const facts = factsOf(schema);
+      // A list of parts is one value.
+      if (name === 'parts') return [name, converted(schema)];
       return [spelt(name), grid(facts === undefined ? converted(schema) : oneValueOf(facts.spec))];
     }),
   );
@@ -160,6 +163,7 @@ export const experimentSchema = (): JsonSchema => {
           },
         ],
       },
+      model: { description: 'A model of the pair, or its base.', enum: [...partWords] },
       several: severalMethods(known),
       ...Object.fromEntries(known.map((method) => [method.name, entryOf(method)])),
     },

@@ -1,4 +1,5 @@
 import { itemAt, valueAt } from '../base/lookup.js';
+import { isByCounts } from '../methods/swap-counts.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
@@ -46,9 +47,9 @@ export interface SwapSetting {
   readonly isPlain: boolean;
 }
 
-/** Returns the setting of a layer swap; undefined for other methods, and for swaps by a partition. */
+/** Returns the setting of a layer swap; undefined for other methods, and for swaps by a partition or by layers that are named. */
 export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
-  if (method !== 'layer_swap' || configuration['partition'] !== undefined) return undefined;
+  if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
   const count = (name: string, otherwise: number): number => {
     const value = configuration[name];
     return typeof value === 'number' ? value : otherwise;

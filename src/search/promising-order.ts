@@ -2,6 +2,7 @@ import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { itemAt, propertyAt } from '../base/lookup.js';
 import type { Proposal } from '../measure/analysis/proposal.js';
+import { isByCounts } from '../methods/swap-counts.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
 /** Shares of an expert's change by layer, layer 0 first, by the expert's name. */
@@ -40,7 +41,8 @@ export const pairsProposing = (
   proposals: ProposedLayers,
 ): number => {
   const { bottom, top, bottomTransition, topTransition, scaled } = configuration;
-  if (method !== 'layer_swap' || bottomTransition !== 0 || topTransition !== 0 || scaled === true) return 0;
+  if (method !== 'layer_swap' || !isByCounts(configuration)) return 0;
+  if (bottomTransition !== 0 || topTransition !== 0 || scaled === true) return 0;
   return merges.filter(({ task, languageExpert }) =>
     proposals.some(
       (of) => of.task === task && of.language === languageExpert && of.bottom === bottom && of.top === top,
@@ -64,7 +66,7 @@ export const keptChange = (
   { method, configuration, merges }: ExperimentPoint,
   shares: LayerShares,
 ): number | undefined => {
-  if (method !== 'layer_swap') return undefined;
+  if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
   const kept = merges.map(({ task, languageExpert }) => {
     if (task === null || languageExpert === null) return undefined;
     if (!Object.hasOwn(shares, task) || !Object.hasOwn(shares, languageExpert)) return undefined;

@@ -91,7 +91,9 @@ describe('the picture of a merge', () => {
       top: 1,
       norms: 'average',
     });
-    expect(drawLayers(plan, plain)).toContain('language; 0.5 task + 0.5 language');
+    expect(drawLayers(plan, plain)).toMatch(
+      /attention, feed-forward: language;\n.*norms: 0.5 task \+ 0.5 language/,
+    );
   });
 });
 

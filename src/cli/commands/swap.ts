@@ -49,6 +49,11 @@ export const swap = command({
       '--scaled',
       "scale the numbers of layers from the paper's 32 to the models' number, and print them",
     ),
+    langLayers: option(
+      '--lang-layers <set>',
+      'layers from the language expert by their numbers, instead of --bottom and --top: 0-4,30,31',
+    ),
+    baseLayers: option('--base-layers <set>', 'layers from the base by their numbers', { default: 'none' }),
     partition: option(
       '--partition <file>',
       'partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers',
@@ -65,6 +70,10 @@ export const swap = command({
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --bottom 4 --top 1 --bottom-transition 1 -o ./merged-4-1',
       'other layers, and one averaged layer above the bottom ones',
+    ],
+    [
+      'layerloom swap --task ./math-1 --lang ./swh-1 --lang-layers 0-4,6 -o ./merged-set',
+      'any layers from the language expert, by their numbers',
     ],
     [
       'layerloom swap --task ./math-1 --lang ./swh-1 --dry-run',

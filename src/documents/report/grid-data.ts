@@ -1,4 +1,5 @@
 import { itemAt } from '../../base/lookup.js';
+import { isByCounts } from '../../methods/swap-counts.js';
 import { sentenceOf, whyNoBest } from '../../scores/conclusion.js';
 import { rowOf } from '../../scores/intervals/rows.js';
 import { scoreOf, scoresOf } from '../../scores/model-score.js';
@@ -37,6 +38,7 @@ const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
 /** Returns the default configuration's variant among some: the paper's 5 and 2 without transitions. */
 const isDefault = ({ configuration, method }: ScoredModel): boolean =>
   method === 'layer_swap' &&
+  isByCounts(configuration) &&
   configuration['bottom'] === 5 &&
   configuration['top'] === 2 &&
   !configuration['bottomTransition'] &&

@@ -1,14 +1,43 @@
-import { layerOrigins } from '../../methods/layer-swap.js';
+import { type SwapOrigin, swapOrigins } from '../../methods/swap-origins.js';
+import { decimals } from '../../operations/words.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 import type { Band } from '../pages/data.js';
-
-const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** What a merge's picture shows: runs of layers of one origin, and the origin of what is outside them. */
 export interface Drawn {
   readonly bands: readonly Band[];
   readonly outside: string | null;
 }
+
+type Names = Readonly<Record<string, string>>;
+
+/** `math-1`, `average of math-1 and jpn-1`, `0.3 math-1 + 0.7 jpn-1`. */
+const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
+  const named = shares.map(({ of, weight }) => ({ name: names[String(of)] ?? String(of), weight }));
+  const [first, ...others] = named;
+  if (first === undefined || others.length === 0) return first?.name ?? '';
+  return others.every(({ weight }) => weight === first.weight)
+    ? `average of ${named.map(({ name }) => name).join(' and ')}`
+    : named.map(({ name, weight }) => `${decimals(weight)} ${name}`).join(' + ');
+};
+
+/** The origin in words; of several, each with its modules. */
+const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
+  const modules = new Map<string, string[]>();
+  for (const origin of origins) {
+    const words = wordsOf(origin, names);
+    modules.set(words, [...(modules.get(words) ?? []), origin.module]);
+  }
+  if (modules.size === 1) return [...modules.keys()].join();
+  return [...modules].map(([words, of]) => `${of.join(', ')}: ${words}`).join('; ');
+};
+
+const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
+  const all = new Set(origins.flatMap(({ shares }) => shares.map(({ of }) => of)));
+  const [of, ...others] = all;
+  if (others.length > 0) return 'mixed';
+  return of === 'task' || of === 'language' ? of : 'other';
+};
 
 /**
  * Returns the origins of a merge's layers. A layer swap has runs of layers; other methods mix the same models
@@ -18,35 +47,26 @@ export interface Drawn {
  */
 export const bandsOf = (model: ScoredModel, layers: number | undefined): Drawn => {
   if (layers === undefined || layers === 0 || model.role !== 'merge') return { bands: [], outside: null };
-  const [task, language] = [model.task ?? 'the task expert', model.languageExpert ?? 'the language expert'];
-  const { method, configuration } = model;
-  const labels = { task, language, average: `average of ${task} and ${language}` };
+  const { method, configuration, task, languageExpert } = model;
   if (method !== 'layer_swap' || configuration['partition'] !== undefined) {
-    const all = [model.task, model.languageExpert].filter((name) => name !== null).join(' and ');
+    const all = [task, languageExpert].filter((name) => name !== null).join(' and ');
     return {
       bands: [{ first: 0, last: layers - 1, from: 'mixed', label: `${method ?? 'merge'} of ${all}` }],
       outside: null,
     };
   }
-  const others = configuration['others'];
-  const origins = layerOrigins(
-    {
-      bottom: count(configuration['bottom']),
-      top: count(configuration['top']),
-      bottomTransition: count(configuration['bottomTransition']),
-      topTransition: count(configuration['topTransition']),
-      scaled: configuration['scaled'] === true,
-      others: 'average',
-      norms: 'layer',
-    },
-    layers,
-  );
+  const names = {
+    task: task ?? 'the task expert',
+    language: languageExpert ?? 'the language expert',
+    base: 'the base',
+  };
+  const { inside, outside } = swapOrigins(configuration, layers);
   const bands: Band[] = [];
-  for (const [layer, from] of origins.entries()) {
+  for (const [layer, origins] of inside.entries()) {
     const last = bands.at(-1);
-    const kind = from === 'average' ? 'mixed' : from;
-    if (last?.from === kind) bands[bands.length - 1] = { ...last, last: layer };
-    else bands.push({ first: layer, last: layer, from: kind, label: labels[from] });
+    const label = labelOf(origins, names);
+    if (last?.label === label) bands[bands.length - 1] = { ...last, last: layer };
+    else bands.push({ first: layer, last: layer, from: kindOf(origins), label });
   }
-  return { bands, outside: others === 'task' || others === 'language' ? labels[others] : labels.average };
+  return { bands, outside: labelOf(outside, names) };
 };

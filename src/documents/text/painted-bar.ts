@@ -1,7 +1,7 @@
 import { heights, zero } from '../../card/chart-characters.js';
 
 /** Shades of models, by their index, and of what is computed from several: they differ without colour too. */
-export const shades = ['░', '█', '▓'] as const;
+export const shades = ['░', '█', '▓', '▬'] as const;
 export const mixtures = ['▒', '▚', '╱'] as const;
 
 /** Matches a coloured bar: the only escape sequences that are printed. */

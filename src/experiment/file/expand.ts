@@ -5,6 +5,7 @@ import { methods } from '../../methods/index.js';
 import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
 import { expectKey, expectList } from '../../recipe/fields.js';
 import { invalid } from '../../recipe/invalid.js';
+import { partWords } from '../../recipe/model-places.js';
 import { nearest } from '../../recipe/nearest.js';
 import { withPlace } from '../../recipe/read-recipe.js';
 import { parseRecipe, refuseLayout } from '../../recipe/recipe.js';
@@ -96,6 +97,7 @@ const expandEntry = (
       reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
     });
   const defaults = defaultsOf(method);
+  refuseOtherModels(entry.tree);
   return configurationsOf(dimensions).flatMap((configuration) => {
     const subjects = subjectsIn(configuration);
     const { base: given, ...parameters } = parametersOf(configuration, method, {
@@ -103,7 +105,8 @@ const expandEntry = (
       weights: roles.includes('run') ? undefined : isSingle ? [1] : [1, 1],
     });
     const weights = parameters['weights'];
-    const base = baseFor(given, { weights, method, experiment, entry, isSingle });
+    const needsBase = method.needsBase?.(parameters) ?? false;
+    const base = baseFor(given, { weights, needsBase, method, experiment, entry, isSingle });
     const recipeOf = (subject: Subject) =>
       ({
         method: method.name,
@@ -111,7 +114,9 @@ const expandEntry = (
         ...(base === undefined ? {} : { base: base(subject) }),
         ...parameters,
       }) as RecipeInput;
-    const settled = { ...defaults, ...parameters };
+    const idle = method.idle?.(parameters) ?? [];
+    const used = Object.entries(defaults).filter(([name]) => !idle.includes(name));
+    const settled = { ...Object.fromEntries(used), ...parameters };
     if (subjects[0] !== undefined) check(recipeOf(subjects[0]), entry, configuration, experiment);
     return subjects.map((subject): ExperimentMerge => {
       const { language, task, languageExpert, directory, until } = subject;
@@ -142,6 +147,24 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
     expected: `one of ${[...methods.keys()].join(', ')}`,
     nearest: nearest(name, methods.keys()),
   });
+};
+
+/** Parts of an entry are of the models of each pair: others would be the same in merges that are said to be of a pair. */
+const refuseOtherModels = ({ entries }: Mapping): void => {
+  const parts = entries.get('parts')?.value;
+  const models = (parts?.kind === 'list' ? parts.items : []).flatMap((part) => {
+    if (part.kind !== 'mapping') return [];
+    const several = part.entries.get('models')?.value;
+    const one = part.entries.get('model')?.value;
+    return [...(several?.kind === 'list' ? several.items : []), ...(one === undefined ? [] : [one])];
+  });
+  for (const model of models)
+    if (!(isText(model) && partWords.has(model.value)))
+      throw invalid(model.mark, {
+        key: 'parts',
+        reason: 'an experiment merges its own experts, by pairs',
+        expected: `a model of the pair: ${[...partWords].join(', ')}`,
+      });
 };
 
 /** Returns the defaults of a method's schema. */
@@ -185,6 +208,8 @@ const parametersOf = (
 
 interface BaseQuestion {
   readonly weights: unknown;
+  /** True where parameters of the method need a base. */
+  readonly needsBase: boolean;
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
@@ -199,11 +224,11 @@ interface BaseQuestion {
  */
 const baseFor = (
   given: unknown,
-  { weights, method, experiment, entry, isSingle }: BaseQuestion,
+  { weights, needsBase, method, experiment, entry, isSingle }: BaseQuestion,
 ): ((subject: Subject) => ModelInput | undefined) | undefined => {
   const { base: needs, startsFromBase } = method.takes;
   const isMagnitude = weights === 'magnitude' && needs !== 'none';
-  if (given === undefined && needs !== 'required' && !isMagnitude) return undefined;
+  if (given === undefined && needs !== 'required' && !isMagnitude && !needsBase) return undefined;
   if (isSingle && (given === 'task' || given === 'language'))
     throw invalid(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
       key: given,

@@ -45,7 +45,7 @@ const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', sch
 
 /**
  * Returns the dimensions of the grid that parameters span: a list has the values to try, except that a list
- * of numbers under `weights` or `layers` is a single value.
+ * of numbers under `weights` or `layers`, and of mappings under `parts`, is a single value.
  *
  * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list of
  *   values
@@ -80,7 +80,8 @@ export const configurationsOf = (dimensions: readonly Dimension[]): Configuratio
 
 const optionsOf = (key: string, { key: at, value }: MappingEntry): Option[] => {
   const isPair = key === 'weights' || key === 'layers';
-  const single = value.kind !== 'list' || (isPair && value.items.every(isNumber));
+  const isParts = key === 'parts' && value.kind === 'list' && value.items.every(isMapping);
+  const single = value.kind !== 'list' || isParts || (isPair && value.items.every(isNumber));
   const values = single && !isEmpty(value) ? [value] : expectList(value, key, 'a value or several').items;
   const options = values.map((each) => (key === 'layers' ? layers(at, each) : option(key, at, each)));
   const seen = new Map<string, Mark>();
@@ -97,6 +98,8 @@ const optionsOf = (key: string, { key: at, value }: MappingEntry): Option[] => {
 };
 
 const isEmpty = (tree: Tree): boolean => tree.kind === 'list' && tree.items.length === 0;
+
+const isMapping = ({ kind }: Tree): boolean => kind === 'mapping';
 
 const isNumber = (tree: Tree): boolean => tree.kind === 'leaf' && typeof tree.value === 'number';
 
@@ -129,6 +132,8 @@ const labelOf = (key: string, value: Tree): string => {
     const numbers = value.items.map((item) => (item.kind === 'leaf' ? String(item.value) : '?'));
     return numbers.join() === '1,1' ? 'uniform' : sound(`w${numbers.join('-')}`);
   }
+  // One value, which no name tells apart from others.
+  if (key === 'parts' && value.kind === 'list') return key;
   if (value.kind !== 'leaf' || value.value === null)
     throw invalid(value.mark, {
       key,

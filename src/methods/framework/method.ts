@@ -233,6 +233,10 @@ export interface Method<Parameters> {
   stacksLayers?(parameters: Parameters): boolean;
   /** True where a recipe of it cannot stand in a model's place: its output is no model like those in other places. */
   readonly standsAlone?: boolean;
+  /** True for parameters, not checked yet, that need a base which other parameters of the method do not. */
+  needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
+  /** Parameters that have no meaning beside the given ones, not checked yet: what an experiment records leaves them out. */
+  idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
   /** Statistics of whole models that `compile` needs; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */

@@ -1,0 +1,141 @@
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
+import { isObject } from '../checkpoint/json.js';
+import { formatLayers, type LayerSet, parseLayers } from './framework/layer-set.js';
+import type { ModelReference } from './framework/method.js';
+import { type Part, type PartParameters, partOf, type Share } from './framework/parts.js';
+import type { ModelInput } from './framework/recipe-input.js';
+import { same } from './framework/tensor-recipe.js';
+import type { Counts } from './swap-counts.js';
+
+/** The words by which parts name the recipe's own models. */
+const roles = ['task', 'language', 'base'] as const;
+
+type Role = (typeof roles)[number];
+
+const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
+
+/** What divides a swap's output, besides the numbers of layers. */
+export interface Dividing {
+  readonly task?: ModelInput | undefined;
+  readonly language?: ModelInput | undefined;
+  readonly base?: ModelInput | undefined;
+  readonly others: 'average' | 'task' | 'language';
+  readonly langLayers?: LayerSet | undefined;
+  readonly baseLayers?: LayerSet | undefined;
+  readonly parts?: readonly PartParameters[] | undefined;
+}
+
+const range = (first: number, end: number): readonly number[] =>
+  Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
+
+const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
+
+/**
+ * Returns the parts of a swap: those that it names, or those that its layers come to. The task expert gives the layers that
+ * nobody else does.
+ *
+ * @param average of the task and the language expert
+ */
+export const partsOf = (
+  { others, langLayers, baseLayers, parts }: Dividing,
+  { bottom, top, bottomTransition, topTransition }: Counts,
+  layers: number,
+  average: readonly Share[],
+): readonly Part[] => {
+  if (parts !== undefined) return parts.map(partOf);
+  const part = (
+    shares: readonly Share[],
+    of: readonly number[] | 'rest' | 'outside',
+    parameter: string,
+  ): Part => ({
+    shares,
+    layers: typeof of === 'string' ? of : new Set(of),
+    modules: undefined,
+    name: optionName(parameter),
+    path: [parameter],
+  });
+  const language = named('language');
+  const byCounts = [
+    part(language, range(0, bottom), 'bottom'),
+    part(average, range(bottom, bottom + bottomTransition), 'bottomTransition'),
+    part(average, range(layers - top - topTransition, layers - top), 'topTransition'),
+    part(language, range(layers - top, layers), 'top'),
+  ];
+  return [
+    ...(langLayers === undefined ? byCounts : [part(language, listed(langLayers), 'langLayers')]),
+    part(named('base'), listed(baseLayers), 'baseLayers'),
+    part(others === 'average' ? average : named(others), 'outside', 'others'),
+    part(named('task'), 'rest', 'task'),
+  ].filter(({ layers: of }) => typeof of !== 'object' || of.size > 0);
+};
+
+const listed = (set: LayerSet | undefined): readonly number[] =>
+  set === undefined ? [] : (parseLayers(set) ?? []);
+
+/** True where tensors come from the base, which is then a merged model. */
+export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
+  const { baseLayers, parts } = parameters;
+  const names = (part: unknown): boolean =>
+    isObject(part) &&
+    (part['model'] === 'base' || (Array.isArray(part['models']) && part['models'].includes('base')));
+  return (baseLayers ?? undefined) !== undefined || (Array.isArray(parts) && parts.some(names));
+};
+
+/**
+ * Returns the models of a swap, the one that gives names, dtypes and side files first: the task expert, or without one the
+ * model of the part `rest`, or of the first part.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for a part of a model that the recipe does not have
+ */
+export const swapModels = (parameters: Dividing): ModelReference[] => {
+  const { task, parts } = parameters;
+  if (parts === undefined) {
+    const used: readonly Role[] = takesFromBase({ ...parameters })
+      ? ['task', 'language', 'base']
+      : ['task', 'language'];
+    return used.map((role) => referenceOf(parameters, role, [role]));
+  }
+  const rest = parts.find(({ layers }) => layers === 'rest') ?? parts[0];
+  const found: ModelReference[] = task === undefined ? [] : [{ role: 'task', model: task }];
+  const ordered = rest === undefined ? parts : [rest, ...parts.filter((part) => part !== rest)];
+  for (const part of ordered) {
+    const index = parts.indexOf(part);
+    const listOf = part.models ?? (part.model === undefined ? [] : [part.model]);
+    for (const [at, of] of listOf.entries()) {
+      const path = part.models === undefined ? ['parts', index, 'model'] : ['parts', index, 'models', at];
+      const reference = referenceOf(parameters, of, path);
+      if (!found.some(({ model }) => same(model, reference.model))) found.push(reference);
+    }
+  }
+  return found;
+};
+
+const referenceOf = (
+  parameters: Dividing,
+  of: ModelInput,
+  path: readonly (string | number)[],
+): ModelReference => {
+  if (!isRole(of)) return { role: 'model', model: of, path };
+  const model = parameters[of];
+  if (model === undefined)
+    throw invalidParameter(
+      of,
+      null,
+      `the model that ${path.join('.')} means by ${of}; ./${of} is a directory`,
+    );
+  return { role: of, model };
+};
+
+/** Returns a function that gives the position of a part's model among those of `swapModels`. */
+export const positionsOf = (parameters: Dividing): ((of: ModelInput) => number) => {
+  const models = swapModels(parameters);
+  return (of) => {
+    const wanted = isRole(of) ? parameters[of] : of;
+    return models.findIndex(({ model }) => same(model, wanted));
+  };
+};
+
+/** A set of layers as it is recorded. */
+export const spellLayers = (set: LayerSet | undefined): string | undefined =>
+  set === undefined ? undefined : formatLayers(listed(set));
