@@ -152,7 +152,9 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  for (const fault of faults.values()) throw refused(fault.parts, whereOf(fault.places));
+  // What several parts take goes before what none does: it is rather what was mistyped.
+  const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
+  if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.layers !== 'rest');
   if (idle !== undefined)
     throw invalid(
