@@ -39,10 +39,10 @@ import { partsOf, positionsOf, spellLayers, swapModels, takesFromBase } from './
  * any number of models.
  */
 export interface LayerSwapParameters {
-  /** The task expert: gives the layers that no other model gives, and the output's side files. Required without `parts`. */
-  task?: ModelInput | undefined;
-  /** The language expert: gives the bottom and top layers. Required without `parts`. */
-  language?: ModelInput | undefined;
+  /** The task expert: gives the layers that no other model gives, and the output's side files. */
+  task: ModelInput;
+  /** The language expert: gives the bottom and top layers. */
+  language: ModelInput;
   /**
    * The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'`, `baseLayers` and
    * parts of the `base` need it.
@@ -90,10 +90,22 @@ export interface LayerSwapParameters {
   parts?: readonly PartParameters[] | undefined;
 }
 
+/** A swap whose parts say where they come from: it needs no experts besides. */
+export interface SwapOfParts {
+  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or else of the first. */
+  task?: ModelInput | undefined;
+  language?: ModelInput | undefined;
+  base?: ModelInput | undefined;
+  parts: readonly PartParameters[];
+}
+
+/** Both, as they are checked. */
+type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
+
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
   weights === 'magnitude' || weights.length === 2;
 
-const schema = schemaOf<LayerSwapParameters>()(
+const schema = schemaOf<AnySwap>()(
   z
     .strictObject({
       task: modelSchema.optional(),

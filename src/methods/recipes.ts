@@ -7,7 +7,7 @@ import type { della } from './della.js';
 import type { dellaLinear } from './della-linear.js';
 import type { MethodParameters } from './framework/tensor-parameters.js';
 import type { karcher } from './karcher.js';
-import type { LayerSwapParameters } from './layer-swap.js';
+import type { LayerSwapParameters, SwapOfParts } from './layer-swap.js';
 import type { linear } from './linear.js';
 import type { MixtureParameters } from './mixture.js';
 import type { modelStock } from './model-stock.js';
@@ -30,7 +30,7 @@ import type { ties } from './ties.js';
 declare module './framework/recipe-input.js' {
   // methods/index.ts has the methods themselves, and does not compile unless both tables have the same names.
   interface RecipesByMethod {
-    layer_swap: LayerSwapParameters;
+    layer_swap: LayerSwapParameters | SwapOfParts;
     soup: SoupParameters;
     revert: RevertParameters;
     relayout: RelayoutParameters;
@@ -65,10 +65,11 @@ export type { DareLinearParameters } from './dare-linear.js';
 export type { DareTiesParameters } from './dare-ties.js';
 export type { DellaParameters } from './della.js';
 export type { DellaLinearParameters } from './della-linear.js';
+export type { PartParameters } from './framework/parts.js';
 export type * from './framework/recipe-input.js';
 export type { TensorParts } from './framework/tensor-parts.js';
 export type { KarcherParameters } from './karcher.js';
-export type { LayerSwapParameters } from './layer-swap.js';
+export type { LayerSwapParameters, SwapOfParts } from './layer-swap.js';
 export type { LinearParameters } from './linear.js';
 export type { MixtureExpert, MixtureParameters } from './mixture.js';
 export type { ModelStockParameters } from './model-stock.js';

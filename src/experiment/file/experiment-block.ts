@@ -3,7 +3,7 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { type Given, setting } from '../../base/setting.js';
 import { evaluationSchema } from '../../evaluation/evaluation-block.js';
 import { dtypeSchema, dtypeWords, layoutSettings } from '../../methods/framework/common-settings.js';
-import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
+import type { ModelInput, PartParameters, RecipeInput } from '../../methods/recipes.js';
 import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
@@ -30,6 +30,8 @@ interface OwnParameters {
   layers?: readonly (readonly [number, number])[] | undefined;
   /** Two numbers are one pair. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
+  /** One value: the parts of a swap, of models `task`, `language` and `base`. */
+  parts?: readonly PartParameters[] | undefined;
 }
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
