@@ -7,6 +7,12 @@ export {
   type AnalyzeParameters,
   analyze,
 } from './api/analyze.js';
+export {
+  type ChooseOptions,
+  type ChooseParameters,
+  type ChosenParts,
+  chooseParts,
+} from './api/choose-parts.js';
 export { type DiffOptions, diff } from './api/diff.js';
 export { type Examination, examineInstallation } from './api/examine-installation.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';

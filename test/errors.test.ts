@@ -15,6 +15,7 @@ import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
   analyze,
+  chooseParts,
   type ErrorCode,
   errorCodes,
   exportRecipe,
@@ -341,6 +342,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
       base: task,
       weights: 'magnitude',
     });
+  },
+  MEASUREMENT_INVALID: () => {
+    const file = join(temporaryDirectory(), 'math-1.json');
+    writeFileSync(file, '{}');
+    return chooseParts({ task: file, language: file });
   },
   ANALYSIS_MISMATCH: () => {
     const { root, task, language } = writePair();

@@ -399,6 +399,10 @@ const catalogue = {
     (d: { file: string; reason: string }) =>
       `${d.file} ${d.reason}; analyze the experts again, or leave ${optionName('analysis')} away`,
   ),
+  MEASUREMENT_INVALID: input(
+    (d: { file: string; reason: string }) =>
+      `${d.file} ${d.reason}; measure both experts from one base in one way: \`${layerloomCommand('analyze')}\`, or \`${layerloomCommand('diff', 'BASE', 'EXPERT', '--json')}\` into a file`,
+  ),
   PARTITION_INVALID: input(
     (d: { file: string; reason: string; remedy: string }) => `${d.file}: ${d.reason}; ${d.remedy}`,
   ),

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Assembles parts of bfloat16 models by NumPy and compares a merge with them: parts.py MERGED PARTS.json
+"""Parts of bfloat16 models in NumPy: parts.py check MERGED PARTS.json, or parts.py choose BASE TASK LANG TAU layer|module
+
+`check` assembles parts and compares a merge with them; `choose` prints what arXiv 2601.22620's rule takes each layer or module from.
 
 PARTS.json has a list of [[[MODEL, WEIGHT], ...], LAYERS or null, PATTERN or null]: the first that fits a tensor's layer
 (null: outside the layers; "*": anywhere) and name gives it. Prints how many tensors were copied and averaged.
@@ -47,19 +49,51 @@ def assemble(shares, models, name):
     return narrow(value)
 
 
-merged, parts = tensors_of(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
-models = {model: tensors_of(model) for shares, _, _ in parts for model, _ in shares}
-assert set(merged) == set(next(iter(models.values())))
-counts = {'copied': 0, 'averaged': 0}
-for name, stored in merged.items():
-    number = re.search(r'\.layers\.(\d+)\.', name)
-    layer = int(number.group(1)) if number else None
-    shares = next(
-        shares
-        for shares, layers, pattern in parts
-        if (layers == '*' or (layer is None if layers is None else layer in layers))
-        and (pattern is None or re.search(pattern, name))
-    )
-    assert stored == assemble(shares, models, name), f'{name} is not what {shares} give'
-    counts['copied' if len(shares) == 1 else 'averaged'] += 1
-print(json.dumps(counts))
+def check(merged, parts):
+    merged, parts = tensors_of(merged), json.loads(Path(parts).read_text())
+    models = {model: tensors_of(model) for shares, _, _ in parts for model, _ in shares}
+    assert set(merged) == set(next(iter(models.values())))
+    counts = {'copied': 0, 'averaged': 0}
+    for name, stored in merged.items():
+        number = re.search(r'\.layers\.(\d+)\.', name)
+        layer = int(number.group(1)) if number else None
+        shares = next(
+            shares
+            for shares, layers, pattern in parts
+            if (layers == '*' or (layer is None if layers is None else layer in layers))
+            and (pattern is None or re.search(pattern, name))
+        )
+        assert stored == assemble(shares, models, name), f'{name} is not what {shares} give'
+        counts['copied' if len(shares) == 1 else 'averaged'] += 1
+    print(json.dumps(counts))
+
+
+def choose(base, task, language, tau, unit):
+    base, *experts = (tensors_of(model) for model in (base, task, language))
+    changes = [{}, {}]
+    for name, stored in base.items():
+        found = re.search(r'\.layers\.(\d+)\.(self_attn|mlp)\.', name)
+        if not found or 'proj' not in name:
+            continue
+        key = (int(found[1]), found[2] if unit == 'module' else None)
+        before = widen(stored).astype(np.float64)
+        for sums, expert in zip(changes, experts):
+            relative = np.linalg.norm(widen(expert[name]) - before) / np.linalg.norm(before)
+            sums[key] = sums.get(key, 0) + (relative**2 if unit == 'module' else relative)
+    shares = []
+    for sums in changes:
+        values = np.array([sums[key] for key in sorted(sums, key=str)])
+        values = np.sqrt(values) if unit == 'module' else values
+        shares.append(values / values.sum())
+    keys = sorted(changes[0], key=str)
+    chosen = {}
+    for (layer, module), difference in zip(keys, shares[0] - shares[1]):
+        kind = 'task' if difference > tau else 'language' if difference < -tau else 'blend'
+        chosen[f'{layer} {module or "layer"}'] = [kind, abs(abs(difference) - tau)]
+    print(json.dumps(chosen))
+
+
+if sys.argv[1] == 'check':
+    check(*sys.argv[2:])
+else:
+    choose(*sys.argv[2:5], float(sys.argv[5]), sys.argv[6])

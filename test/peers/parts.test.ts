@@ -1,10 +1,17 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { merge, type PartParameters, type RecipeInput, runExperiment } from '../../src/index.js';
+import {
+  chooseParts,
+  diff,
+  merge,
+  type PartParameters,
+  type RecipeInput,
+  runExperiment,
+} from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts } = process.env;
@@ -25,8 +32,12 @@ const outer = [0, 1, 2, 3, 4, 28, 29];
 const check = async (merged: string, parts: readonly Expected[]): Promise<unknown> => {
   const file = join(temporaryDirectory(), 'parts.json');
   writeFileSync(file, JSON.stringify(parts));
+  return run('check', merged, file);
+};
+
+const run = async (...args: string[]): Promise<unknown> => {
   const script = fileURLToPath(new URL('parts.py', import.meta.url));
-  return JSON.parse((await promisify(execFile)(python ?? '', [script, merged, file])).stdout);
+  return JSON.parse((await promisify(execFile)(python ?? '', [script, ...args])).stdout);
 };
 
 describe.skipIf(!isHere)('parts of real experts (LAYERLOOM_PYTHON with numpy, LAYERLOOM_EXPERTS)', () => {
@@ -136,5 +147,32 @@ describe.skipIf(!isHere)('parts of real experts (LAYERLOOM_PYTHON with numpy, LA
         [whole(math), '*', null],
       ]),
     ).toEqual({ copied: 272, averaged: 0 });
+  });
+
+  it.each([
+    ['layer', 0.001],
+    ['layer', 0.003],
+    ['module', 0.001],
+    ['module', 0.002],
+  ] as const)('are chosen by %s and a threshold of %s as by the rule in NumPy', async (by, tau) => {
+    const root = temporaryDirectory();
+    const measured = async (expert: string): Promise<string> => {
+      const file = join(root, `${basename(expert)}.json`);
+      writeFileSync(file, JSON.stringify(await diff(base, expert)));
+      return file;
+    };
+    const files = { task: await measured(math), language: await measured(japanese) };
+    const { units } = await chooseParts({ ...files, by, tau });
+    const names = { attention: 'self_attn', feed_forward: 'mlp' };
+    const expected = (await run('choose', base, math, japanese, `${tau}`, by)) as Record<
+      string,
+      [string, number]
+    >;
+    expect(units).toHaveLength(Object.keys(expected).length);
+    for (const { layer, module, from } of units) {
+      const [kind, margin] = expected[`${layer} ${module === null ? 'layer' : names[module]}`] ?? [];
+      expect(margin).toBeGreaterThan(1e-9);
+      expect([layer, module, from]).toEqual([layer, module, kind]);
+    }
   });
 });

@@ -1,8 +1,10 @@
 import { exportDialects } from '../../export/export-dialects.js';
+import { statistics, units } from '../../measure/choice/rules.js';
 import { argument, command, commandOfCommands } from '../framework/command.js';
 import { printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { analysis } from '../options/common.js';
+import { toNumber, toOneOf } from '../options/parse.js';
 
 const recipeExport = command({
   name: 'export',
@@ -29,12 +31,70 @@ const recipeExport = command({
   },
 });
 
+const recipeChoose = command({
+  name: 'choose',
+  summary: 'write a recipe of a swap whose layers or modules are chosen by what was measured of the experts',
+  options: {
+    task: option(
+      '--task <file>',
+      'what was measured of the task expert: NAME.json of layerloom analyze, or what layerloom diff BASE EXPERT --json printed',
+      { required: true },
+    ),
+    language: option('--lang <file>', 'the same of the language expert', { required: true }),
+    by: option('--by <unit>', 'whole layers, or attention and feed-forward of each', {
+      choices: units,
+      parse: toOneOf('by', units),
+      default: 'layer',
+    }),
+    tau: option('--tau <t>', "difference of shares of change from which a layer is one expert's", {
+      parse: toNumber,
+      default: '0.001',
+    }),
+    alpha: option('--alpha <a>', "the task expert's weight in what is blended: the rest, and outside", {
+      parse: toNumber,
+      default: '0.5',
+    }),
+    top: option(
+      '--top <k>',
+      'instead of a threshold: the k layers of the largest statistic from the language expert',
+      {
+        parse: toNumber,
+      },
+    ),
+    statistic: option(
+      '--statistic <which>',
+      "the statistic of --top: the language expert's share of its change, or its difference from the task expert's",
+      { choices: statistics, parse: toOneOf('statistic', statistics), default: 'difference' },
+    ),
+    out: option('-o, --out <file>', 'file to write', { default: printsByDefault }),
+    force: option('--force', 'replace the file'),
+  },
+  examples: [
+    [
+      'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --top 7 -o chosen.yaml',
+      'the 7 layers that the language expert changed most, compared with the task expert',
+    ],
+    [
+      'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --by module --tau 0.002',
+      'attention and feed-forward of each layer from the expert that changed them more, else blended',
+    ],
+  ],
+  run: async (given) => {
+    const { chooseCommand } = await import('../work/choose-parts.js');
+    await chooseCommand(given);
+  },
+});
+
 export const recipe = commandOfCommands({
   name: 'recipe',
   group: 'merging',
-  summary: 'write recipes for other programs',
-  commands: [recipeExport],
+  summary: 'write recipes: chosen by measurements, or for other programs',
+  commands: [recipeChoose, recipeExport],
   examples: [
+    [
+      'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --top 7',
+      'print a swap of the layers that differ most',
+    ],
     ['layerloom recipe export soup.yaml', "print a recipe in mergekit's dialect"],
     ['layerloom recipe export soup.yaml -o soup.mergekit.yaml', 'write it to a file'],
   ],

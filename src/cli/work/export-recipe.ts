@@ -1,9 +1,8 @@
-import { writeFile } from 'node:fs/promises';
 import { exportRecipe } from '../../api/export-recipe.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { exportDialects } from '../../export/export-dialects.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
+import { writeRecipe } from './write-recipe.js';
 
 /** Options of `layerloom recipe export`. */
 interface ExportCommandOptions extends OutputOptions {
@@ -35,13 +34,3 @@ export const exportCommand = async ({
   else if (out === undefined) printText(exported.text.trimEnd());
   else if (!quiet) note(`${out}: local models are named from this directory, where mergekit is to run`);
 };
-
-const writeRecipe = (file: string, text: string, force: boolean): Promise<void> =>
-  writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'EEXIST')
-      throw new LayerloomError('OUTPUT_INVALID', {
-        out: file,
-        reason: 'exists; name another file for -o, or --force to replace it',
-      });
-    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });

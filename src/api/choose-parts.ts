@@ -1,0 +1,132 @@
+import { relative, resolve } from 'node:path';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
+import {
+  type ChosenUnit,
+  chooseByThreshold,
+  chooseTop,
+  type UnitSource,
+  unitsOf,
+} from '../measure/choice/choose.js';
+import { type Measure, measuredModules, readExpertChange } from '../measure/choice/expert-change.js';
+import { type Statistic, statistics, type UnitKind, units } from '../measure/choice/rules.js';
+import { formatLayers } from '../methods/framework/layer-set.js';
+import type { PartParameters, SwapOfParts } from '../methods/recipes.js';
+
+/** By what `chooseParts` chooses. */
+export interface ChooseParameters {
+  /** What was measured of the task expert: `NAME.json` of `analyze`, or what `diff BASE EXPERT --json` printed. */
+  task: string;
+  /** The same of the language expert. */
+  language: string;
+  /** Whole layers, or attention and feed-forward of each. Default `layer`. */
+  by?: UnitKind | undefined;
+  /** Difference of shares from which a layer or module is one expert's: 0 or more. Default 0.001. Not with `top`. */
+  tau?: number | undefined;
+  /** The task expert's weight in what is blended: 0 to 1. Default 0.5. */
+  alpha?: number | undefined;
+  /** The number of layers or modules from the language expert, those of the largest statistic; the others are the task expert's. */
+  top?: number | undefined;
+  /**
+   * The statistic of `top`: the language expert's share of its change (`change`), or that less the task expert's
+   * (`difference`, the default).
+   */
+  statistic?: Statistic | undefined;
+}
+
+export interface ChooseOptions {
+  /** The folder of the recipe, from which models are named. Default: the working directory. */
+  folder?: string | undefined;
+}
+
+/** Parts of a swap, chosen by what was measured of its experts. */
+export interface ChosenParts {
+  /** Makes the same merge again without the measurements. */
+  readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
+  /** What was measured of each tensor. */
+  readonly measure: Measure;
+  readonly by: UnitKind;
+  readonly tau: number | null;
+  readonly alpha: number;
+  readonly top: number | null;
+  readonly statistic: Statistic | null;
+  /** Every layer or module with the experts' shares of their changes, bottom first. */
+  readonly units: readonly ChosenUnit[];
+}
+
+/**
+ * Chooses the parts of a swap by the experts' changes in each layer or module: by a threshold (arXiv 2601.22620), or the `top` ones of
+ * a statistic. What is outside the layers is blended.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID
+ */
+export const chooseParts = async (
+  { task, language, by = 'layer', tau, alpha = 0.5, top, statistic }: ChooseParameters,
+  { folder = '.' }: ChooseOptions = {},
+): Promise<ChosenParts> => {
+  if (!units.includes(by)) throw invalidParameter('by', by, units.join(' or '));
+  if (!(typeof alpha === 'number' && alpha >= 0 && alpha <= 1))
+    throw invalidParameter('alpha', alpha, 'a number from 0 to 1');
+  if (tau !== undefined && !(typeof tau === 'number' && tau >= 0))
+    throw invalidParameter('tau', tau, 'a number, 0 or more');
+  if (top === undefined && statistic !== undefined)
+    throw invalidParameter('statistic', statistic, `nothing without ${optionName('top')}, whose it is`);
+  if (statistic !== undefined && !statistics.includes(statistic))
+    throw invalidParameter('statistic', statistic, statistics.join(' or '));
+  if (top !== undefined && tau !== undefined)
+    throw invalidParameter('tau', tau, `not to be given with ${optionName('top')}, which decides instead`);
+  const [first, second] = await Promise.all([task, language].map(readExpertChange));
+  if (first === undefined || second === undefined) throw new Error('two files give two experts');
+  const all = unitsOf(first, second, by);
+  if (top !== undefined && !(Number.isInteger(top) && top >= 0 && top <= all.length))
+    throw invalidParameter('top', top, `a whole number from 0 to ${all.length}, the number of ${by}s`);
+  const chosen =
+    top === undefined ? chooseByThreshold(all, tau ?? 0.001) : chooseTop(all, top, statistic ?? 'difference');
+  const way = (path: string) => {
+    const from = relative(resolve(folder), path);
+    return from.startsWith('..') ? from : `./${from}`;
+  };
+  return {
+    recipe: {
+      method: 'layer_swap',
+      task: way(first.path),
+      language: way(second.path),
+      base: way(first.base),
+      parts: partsOf(chosen, alpha, top === undefined ? 'language' : 'task'),
+    },
+    measure: first.measure,
+    by,
+    tau: top === undefined ? (tau ?? 0.001) : null,
+    alpha,
+    top: top ?? null,
+    statistic: top === undefined ? null : (statistic ?? 'difference'),
+    units: chosen,
+  };
+};
+
+/** @param unmeasured whose what is left of layers is where modules are chosen: norms */
+const partsOf = (
+  chosen: readonly ChosenUnit[],
+  alpha: number,
+  unmeasured: 'task' | 'language',
+): PartParameters[] => {
+  const blend = { models: ['task', 'language'], weights: [alpha, 1 - alpha] };
+  const modelOf = (from: UnitSource): PartParameters => (from === 'blend' ? blend : { model: from });
+  const isByModule = chosen.some(({ module }) => module !== null);
+  const parts = (isByModule ? measuredModules : [null]).flatMap((module) =>
+    (['task', 'language', 'blend'] as const).flatMap((from) => {
+      const layers = chosen.filter((unit) => unit.module === module && unit.from === from);
+      if (layers.length === 0) return [];
+      return {
+        ...modelOf(from),
+        layers: formatLayers(layers.map(({ layer }) => layer)),
+        ...(module === null ? {} : { modules: [module] }),
+      };
+    }),
+  );
+  return [
+    ...parts,
+    { ...blend, layers: 'outside' },
+    ...(isByModule ? [{ model: unmeasured, layers: 'rest' }] : []),
+  ];
+};

@@ -1,0 +1,84 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
+import type { Statistic, UnitKind } from './rules.js';
+
+/** A layer, or a module of one, with each expert's share of its change there. */
+export interface Unit {
+  readonly layer: number;
+  /** Null for the whole layer. */
+  readonly module: MeasuredModule | null;
+  /** The shares of all units add up to 1. */
+  readonly task: number;
+  readonly language: number;
+}
+
+/** Where a unit is taken from. */
+export type UnitSource = 'task' | 'language' | 'blend';
+
+/** A unit, and what was chosen for it. */
+export interface ChosenUnit extends Unit {
+  readonly from: UnitSource;
+}
+
+/**
+ * Returns the shares of two experts' changes in each unit, bottom first. A layer's change is the sum of its matrices' changes, a
+ * module's the root of the sum of their squares (as the authors of arXiv 2601.22620 compute them); shares are of the sum over all units.
+ *
+ * @throws LayerloomError MEASUREMENT_INVALID where the experts are not of one base, were measured in two ways, or one changed nothing
+ */
+export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKind): Unit[] => {
+  const fail = (reason: string) => new LayerloomError('MEASUREMENT_INVALID', { file: language.file, reason });
+  if (task.measure !== language.measure)
+    throw fail(`is of another kind than ${task.file}: one of analyze, the other of diff`);
+  if (task.base !== language.base || task.layers !== language.layers)
+    throw fail(`is of another base than ${task.file}: ${language.base} and ${task.base}`);
+  const [first, second] = [changesOf(task, kind), changesOf(language, kind)];
+  if ([...first.keys()].join() !== [...second.keys()].join())
+    throw fail(`has matrices in other layers or modules than ${task.file}`);
+  const [ofTask, ofLanguage] = [sharesOf(first, task), sharesOf(second, language)];
+  return [...first.keys()].map((key, index) => {
+    const [layer = '', module] = key.split(' ');
+    return {
+      layer: Number(layer),
+      module: measuredModules.find((name) => name === module) ?? null,
+      task: itemAt(ofTask, index),
+      language: itemAt(ofLanguage, index),
+    };
+  });
+};
+
+/** The change of each unit, by `LAYER` or `LAYER MODULE`, in order. */
+const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
+  const sums = new Map<string, number>();
+  const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));
+  for (const { layer, module, change } of sorted) {
+    const key = kind === 'layer' ? `${layer}` : `${layer} ${module}`;
+    sums.set(key, (sums.get(key) ?? 0) + (kind === 'layer' ? change : change ** 2));
+  }
+  return kind === 'layer' ? sums : new Map([...sums].map(([key, sum]) => [key, Math.sqrt(sum)]));
+};
+
+const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange): number[] => {
+  const total = [...changes.values()].reduce((sum, change) => sum + change, 0);
+  if (!(total > 0 && Number.isFinite(total)))
+    throw new LayerloomError('MEASUREMENT_INVALID', { file, reason: 'is of an expert that changed nothing' });
+  return [...changes.values()].map((change) => change / total);
+};
+
+/**
+ * Chooses by a threshold (arXiv 2601.22620): a unit is the expert's whose share of change is larger by more than `tau`; else both are
+ * blended.
+ */
+export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
+  all.map((unit) => {
+    const difference = unit.task - unit.language;
+    return { ...unit, from: difference > tau ? 'task' : difference < -tau ? 'language' : 'blend' };
+  });
+
+/** Takes the `count` units of the largest statistic from the language expert, the lower layer first of equal ones. */
+export const chooseTop = (all: readonly Unit[], count: number, statistic: Statistic): ChosenUnit[] => {
+  const statisticOf = ({ task, language }: Unit) => (statistic === 'change' ? language : language - task);
+  const top = new Set([...all].sort((a, b) => statisticOf(b) - statisticOf(a)).slice(0, count));
+  return all.map((unit) => ({ ...unit, from: top.has(unit) ? 'language' : 'task' }));
+};
