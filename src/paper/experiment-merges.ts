@@ -175,6 +175,21 @@ ${gridOfBothWeights}
 #   mixed-data: {model: ./joint, role: joint}
 #   math-only: {model: ./math-only, role: math-sft}`,
   },
+  middle: {
+    title:
+      'The middle layers of a task expert in a language expert (arXiv 2605.26735), beside the default swap.',
+    merges: `\
+  # Layers 13 to 22 of 36 (Qwen3-8B) from the task expert, an English reasoner; all else is the language expert's, what is
+  # outside the layers too. For another number of layers: 13 / 36 and 23 / 36 of it.
+  - name: middle
+    method: layer_swap
+    parts:
+      - {model: task, layers: 13-22}
+      - {model: language, layers: rest}
+  # The paper's default (arXiv 2410.01335, §4.2), and the average of both experts.
+  - {name: default, method: layer_swap}
+  - {name: soup, method: soup}`,
+  },
   checkpoints: {
     title: 'Scores of models alone, without merges: checkpoints of training runs, to choose from.',
     merges: '',

@@ -24,6 +24,7 @@ describe('a preset', () => {
     ['figure-3-max', 4 * 9],
     ['figure-3-min', 4 * 9 * 3],
     ['modular', 3],
+    ['middle', 4 * 9 * 3],
     ['checkpoints', 0],
     ['ablation', 4 * 9 * 4 * 2],
     ['choices', 4 * 9 * 5],
