@@ -60,6 +60,8 @@ def swap(
     others: Literal["average", "task", "language"] | None = None,
     norms: Literal["layer", "average"] | None = None,
     scaled: bool = False,
+    lang_layers: StrPath | None = None,
+    base_layers: StrPath | None = None,
     partition: StrPath | None = None,
     stack: StrPath | None = None,
     analysis: StrPath | None = None,
@@ -98,6 +100,8 @@ def swap(
         others: tensors outside the layers: averaged, or one expert's; default: average
         norms: norms inside the layers: as their layer, or averaged; default: layer
         scaled: scale the numbers of layers from the paper's 32 to the models' number, and print them
+        lang_layers: layers from the language expert by their numbers, instead of bottom and top: 0-4,30,31
+        base_layers: layers from the base by their numbers; default: none
         partition: partition.json of layerloom partition: each tensor from the expert whose part it is in, instead of by layers
         stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
@@ -139,6 +143,8 @@ def swap(
             option("--others", others),
             option("--norms", norms),
             option("--scaled", scaled),
+            option("--lang-layers", lang_layers),
+            option("--base-layers", base_layers),
             option("--partition", partition),
             option("--stack", stack),
             option("--analysis", analysis),

@@ -79,6 +79,11 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['experiment kubernetes', 'document', [file, '--image', 'image', '--volume', `claim=${dirname(file)}`]],
     ['batch', 'document', [file, '--dry-run']],
     ['batch', 'events', [file, '-o', out]],
+    [
+      'recipe choose',
+      'document',
+      ['--task', at('analysis/math-1.json'), '--lang', at('analysis/swh-1.json'), '--top', '1'],
+    ],
     ['recipe export', 'document', [join(at('swap'), 'layerloom.json')]],
     ['push', 'document', [at('swap'), 'org/merged', '--dry-run']],
     ['cache ls', 'document', []],
