@@ -1,5 +1,6 @@
 import { itemAt, valueAt } from '../base/lookup.js';
 import { normalise } from '../methods/framework/parameters.js';
+import { type SwapModels, swapModels } from '../methods/swap-parts.js';
 import { familyOfType } from '../model/architecture/families.js';
 import { roleOutside } from '../model/architecture/roles.js';
 import { adaptedIn, tensorOf } from '../plan/operands.js';
@@ -81,7 +82,13 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),
   );
   const last = used.reduce((most, input) => Math.max(most, input), 0);
-  return inputs.slice(0, last + 1).map(({ role }) => complete[role === 'expert' ? 'model' : role]);
+  const ofParts = 'parts' in complete ? swapModels(complete as SwapModels) : [];
+  const others = ofParts.filter(({ role }) => role === 'model');
+  return inputs.slice(0, last + 1).map(({ role }, index) => {
+    if (role !== 'model') return complete[role === 'expert' ? 'model' : role];
+    const before = inputs.slice(0, index).filter((input) => input.role === 'model');
+    return itemAt(others, before.length).model;
+  });
 };
 
 /** The inputs of an average with their weights. */

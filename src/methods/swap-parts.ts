@@ -26,6 +26,9 @@ export interface Dividing {
   readonly parts?: readonly PartParameters[] | undefined;
 }
 
+/** The models of a swap, and the parts that name them. */
+export type SwapModels = Omit<Dividing, 'others' | 'langLayers'>;
+
 const range = (first: number, end: number): readonly number[] =>
   Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
 
@@ -88,7 +91,7 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
  *
  * @throws LayerloomError INVALID_PARAMETER for a part of a model that the recipe does not have
  */
-export const swapModels = (parameters: Dividing): ModelReference[] => {
+export const swapModels = (parameters: SwapModels): ModelReference[] => {
   const { task, parts } = parameters;
   if (parts === undefined) {
     const used: readonly Role[] = takesFromBase({ ...parameters })
@@ -112,7 +115,7 @@ export const swapModels = (parameters: Dividing): ModelReference[] => {
 };
 
 const referenceOf = (
-  parameters: Dividing,
+  parameters: SwapModels,
   of: ModelInput,
   path: readonly (string | number)[],
 ): ModelReference => {
@@ -128,7 +131,7 @@ const referenceOf = (
 };
 
 /** Returns a function that gives the position of a part's model among those of `swapModels`. */
-export const positionsOf = (parameters: Dividing): ((of: ModelInput) => number) => {
+export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {
     const wanted = isRole(of) ? parameters[of] : of;

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expandExperiment } from '../../src/experiment/file/expand.js';
+import type { RecipeInput } from '../../src/index.js';
+import { noStatistics } from '../../src/methods/framework/method.js';
 import { parseRecipe } from '../../src/recipe/recipe.js';
 import { expand, head, read, refusal } from './experiments.js';
 
@@ -23,6 +25,45 @@ describe('the merges of an experiment', () => {
       'telugu/math-1+tel-1/default',
       'telugu/math-2+tel-1/default',
     ]);
+  });
+
+  it('take sets of layers as values of a grid, and parts as one value', async () => {
+    expect(
+      await namesOfPair(
+        '{name: a, method: layer_swap, lang_layers: [0-4, "30,31", 7], others: [task, language]}',
+      ),
+    ).toEqual([
+      'a/lang-layers-0-4-o-task',
+      'a/lang-layers-0-4-o-language',
+      'a/lang-layers-30_31-o-task',
+      'a/lang-layers-30_31-o-language',
+      'a/lang-layers-7-o-task',
+      'a/lang-layers-7-o-language',
+    ]);
+    const parts = '[{model: language, layers: 0-4}, {models: [task, base], layers: rest}]';
+    const merges = await expand(`{name: a, method: layer_swap, parts: ${parts}}`);
+    expect(merges[0]).toMatchObject({
+      name: 'swahili/math-1+swh-1/a',
+      configuration: {
+        parts: [
+          { model: 'language', layers: '0-4' },
+          { models: ['task', 'base'], layers: 'rest' },
+        ],
+      },
+      recipe: { base: expect.stringMatching(/llama$/) },
+    });
+  });
+
+  it('record no counts where layers are named', async () => {
+    const [named] = await expand('{name: a, method: layer_swap, lang_layers: 0-4, base_layers: 12}');
+    expect(named?.configuration).toEqual({
+      weights: [1, 1],
+      others: 'average',
+      norms: 'layer',
+      langLayers: '0-4',
+      baseLayers: 12,
+    });
+    expect(named?.recipe).toMatchObject({ base: expect.stringMatching(/llama$/) });
   });
 
   it('say what they are of, with the defaults that hold', async () => {
@@ -340,6 +381,33 @@ describe('an experiment is refused', () => {
     ],
   ])('for %s', async (_, entry, message) => {
     expect(await refusal(() => expand(entry))).toContain(message);
+  });
+
+  it.each([
+    [
+      'parts of other models than the pair’s',
+      '{name: a, method: layer_swap, parts: [{model: ./other, layers: rest}]}',
+      '7:51: parts: an experiment merges its own experts, by pairs; expected a model of the pair: task, language, base',
+    ],
+    [
+      'parts of a recipe in a model’s place',
+      '{name: a, method: layer_swap, parts: [{models: [task, {method: soup}], layers: rest}]}',
+      'parts: an experiment merges its own experts, by pairs',
+    ],
+    [
+      'counts beside sets of layers',
+      '{name: a, method: layer_swap, lang_layers: 0-4, bottom: [3, 4]}',
+      'not to be given with',
+    ],
+    ['a set that is none', '{name: a, method: layer_swap, lang_layers: [0-4, 4-0]}', 'numbers and ranges'],
+  ])('for %s', async (_, entry, message) => {
+    // What says nothing of the models is refused when they are opened.
+    const work = async () => {
+      const merges = await expand(entry);
+      const recipe = merges[0]?.recipe as RecipeInput;
+      parseRecipe(recipe).compile({ layers: 32, models: [], ...noStatistics });
+    };
+    expect(await refusal(work)).toContain(message);
   });
 
   it('for a base that is needed and not there', async () => {

@@ -64,6 +64,16 @@ const recipesOf = (family: Pick<Family, 'base' | 'a' | 'b' | 'c'>): Record<strin
     ...Object.fromEntries(
       Object.entries(swaps).map(([name, parameters]) => [name, swap(family, parameters)]),
     ),
+    'a swap with layers of the base': swap(family, { base, langLayers: '0,5', baseLayers: '2-3' } as object),
+    'a swap of parts': {
+      method: 'layer_swap',
+      parts: [
+        { model: b, layers: '0-1', modules: 'attention' },
+        { model: family.c, layers: 2 },
+        { models: [a, b], weights: [3, 1], layers: 'outside' },
+        { model: a, layers: 'rest' },
+      ],
+    },
     'a revert of layers': { method: 'revert', base, model: a, bottom: 2, top: 1 },
     'a revert of the middle': { method: 'revert', base, model: a, bottom: 2, top: 1, keep: 'top_bottom' },
     'a revert of some modules': { method: 'revert', base, model: a, bottom: 2, top: 1, modules: 'mlp' },
