@@ -401,7 +401,7 @@ const catalogue = {
   ),
   MEASUREMENT_INVALID: input(
     (d: { file: string; reason: string }) =>
-      `${d.file} ${d.reason}; measure both experts from one base in one way: \`${layerloomCommand('analyze')}\`, or \`${layerloomCommand('diff', 'BASE', 'EXPERT', '--json')}\` into a file`,
+      `${d.file} ${d.reason}; measure both experts from one base in one way: by \`${layerloomCommand('analyze')}\`, or by \`${layerloomCommand('diff')}\`, as JSON in a file`,
   ),
   PARTITION_INVALID: input(
     (d: { file: string; reason: string; remedy: string }) => `${d.file}: ${d.reason}; ${d.remedy}`,

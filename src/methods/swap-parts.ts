@@ -50,26 +50,39 @@ export const partsOf = (
   const part = (
     shares: readonly Share[],
     of: readonly number[] | 'rest' | 'outside',
-    parameter: string,
+    { parameter, name }: { readonly parameter: string; readonly name: string },
   ): Part => ({
     shares,
     layers: typeof of === 'string' ? of : new Set(of),
     modules: undefined,
-    name: optionName(parameter),
+    name,
     path: [parameter],
   });
   const language = named('language');
   const byCounts = [
-    part(language, range(0, bottom), 'bottom'),
-    part(average, range(bottom, bottom + bottomTransition), 'bottomTransition'),
-    part(average, range(layers - top - topTransition, layers - top), 'topTransition'),
-    part(language, range(layers - top, layers), 'top'),
+    part(language, range(0, bottom), { parameter: 'bottom', name: optionName('bottom') }),
+    part(average, range(bottom, bottom + bottomTransition), {
+      parameter: 'bottomTransition',
+      name: optionName('bottomTransition'),
+    }),
+    part(average, range(layers - top - topTransition, layers - top), {
+      parameter: 'topTransition',
+      name: optionName('topTransition'),
+    }),
+    part(language, range(layers - top, layers), { parameter: 'top', name: optionName('top') }),
   ];
+  const byNumbers = part(language, listed(langLayers), {
+    parameter: 'langLayers',
+    name: optionName('langLayers'),
+  });
   return [
-    ...(langLayers === undefined ? byCounts : [part(language, listed(langLayers), 'langLayers')]),
-    part(named('base'), listed(baseLayers), 'baseLayers'),
-    part(others === 'average' ? average : named(others), 'outside', 'others'),
-    part(named('task'), 'rest', 'task'),
+    ...(langLayers === undefined ? byCounts : [byNumbers]),
+    part(named('base'), listed(baseLayers), { parameter: 'baseLayers', name: optionName('baseLayers') }),
+    part(others === 'average' ? average : named(others), 'outside', {
+      parameter: 'others',
+      name: optionName('others'),
+    }),
+    part(named('task'), 'rest', { parameter: 'task', name: optionName('task') }),
   ].filter(({ layers: of }) => typeof of !== 'object' || of.size > 0);
 };
 

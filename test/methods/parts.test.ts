@@ -375,7 +375,7 @@ describe('parts of a swap', () => {
     ];
     await expect(planMerge(recipe({ parts }))).rejects.toMatchObject({
       code: 'PARTS_INVALID',
-      message: expect.stringContaining('embeddings are the head too'),
+      message: expect.stringContaining('a head that is the embeddings'),
     });
   });
 });

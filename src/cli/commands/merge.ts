@@ -36,8 +36,8 @@ export const merge = command({
   examples: [
     ['layerloom merge ties.yaml -o ./merged-ties', 'run a recipe'],
     [
-      "layerloom merge '{method: task_arithmetic, base: ./llama-3.1-8b, models: [./math-1, ./swh-1], weights: [1, 1]}' -o ./chat",
-      'a chat vector: add what ./math-1 changed of the base to ./swh-1',
+      'layerloom merge chat-vector.yaml -o ./chat',
+      'add a chat vector to a model of a language: by task_arithmetic',
     ],
     ['layerloom merge ties.yaml --dry-run --json', 'print the plan as JSON'],
     ['layerloom merge ties.yaml --explain lm_head.weight', 'print the formula of one tensor'],

@@ -72,11 +72,11 @@ const recipeChoose = command({
   examples: [
     [
       'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --top 7 -o chosen.yaml',
-      'the 7 layers that the language expert changed most, compared with the task expert',
+      'the 7 layers that the language expert changed most beside the other',
     ],
     [
       'layerloom recipe choose --task ./analysis/math-1.json --lang ./analysis/swh-1.json --by module --tau 0.002',
-      'attention and feed-forward of each layer from the expert that changed them more, else blended',
+      'each module from the expert that changed it more, else of both',
     ],
   ],
   run: async (given) => {

@@ -155,12 +155,13 @@ export const divide = (
   // What several parts take goes before what none does: it is rather what was mistyped.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.layers !== 'rest');
+  // What is outside an adapter's modules, or a layer that it does not change, is not there to be taken.
+  const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalid(
       [idle],
-      `${idle.name} takes no tensor: the models have none in ${wordsOf(idle)}`,
-      'leave the part out; where embeddings are the head too, they are its only tensor',
+      `${idle.name} takes no tensor: there is none of ${wordsOf(idle)}`,
+      'leave the part out; a head that is the embeddings goes with these',
     );
   return (place) => {
     const [part, ...others] = claimsOf(parts, place);
