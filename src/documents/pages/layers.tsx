@@ -19,6 +19,9 @@ export const describeBands = (bands: readonly Band[], outside: string | null): s
     ...(outside === null ? [] : [`outside the layers: ${outside}`]),
   ].join('; ');
 
+/** About the width of a character of a label. */
+const character = 6.6;
+
 /** Draws a merge's layers as a stack, layer 0 at the bottom, with the origin of each run. */
 export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   const { bands, outside } = model;
@@ -26,12 +29,16 @@ export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   if (count === 0) return <p class="none">The number of this merge's layers is not known.</p>;
   const row = Math.max(4, Math.min(12, 320 / count));
   const y = (layer: number) => top + (count - 1 - layer) * row;
+  const longest = Math.max(
+    ...[...bands.map(({ label }) => label), outside ?? ''].map(({ length }) => length),
+  );
+  const labels = Math.max(220, 20 + longest * character);
   const height = top + count * row + (outside === null ? 10 : 42);
   return (
     <svg
       class="stack"
-      viewBox={`0 0 ${left + width + 220} ${height}`}
-      width={left + width + 220}
+      viewBox={`0 0 ${left + width + labels} ${height}`}
+      width={left + width + labels}
       height={height}
       role="img"
       aria-labelledby={`${id}-title ${id}-desc`}
