@@ -1,4 +1,4 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
+import { LayerloomError } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
 import { isObject } from '../checkpoint/json.js';
 import { formatLayers, type LayerSet, parseLayers } from './framework/layer-set.js';
@@ -110,7 +110,7 @@ export const swapModels = (parameters: SwapModels): ModelReference[] => {
     const used: readonly Role[] = takesFromBase({ ...parameters })
       ? ['task', 'language', 'base']
       : ['task', 'language'];
-    return used.map((role) => referenceOf(parameters, role, [role]));
+    return used.map((role) => referenceOf(parameters, role, role === 'base' ? ['baseLayers'] : [role]));
   }
   const rest = parts.find(({ layers }) => layers === 'rest') ?? parts[0];
   const found: ModelReference[] = task === undefined ? [] : [{ role: 'task', model: task }];
@@ -135,10 +135,17 @@ const referenceOf = (
   if (!isRole(of)) return { role: 'model', model: of, path };
   const model = parameters[of];
   if (model === undefined)
-    throw invalidParameter(
-      of,
-      null,
-      `the model that ${path.join('.')} means by ${of}; ./${of} is a directory`,
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: of,
+        value: null,
+        expected:
+          path[0] === 'parts'
+            ? `the model that ${path.join('.')} means by ${of}; a directory of that name is ./${of}`
+            : `the model that layers are taken from by ${optionName('baseLayers')}`,
+      },
+      { context: { recipePath: path } },
     );
   return { role: of, model };
 };

@@ -47,9 +47,15 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
       })
       .optional(),
     modules: z
-      .union([moduleName, z.array(moduleName).min(1)], {
-        error: `one of ${moduleNames.join(', ')}, or a list of them`,
-      })
+      .union(
+        [
+          moduleName,
+          z.array(moduleName).min(1, { error: `one of ${moduleNames.join(', ')}, or a list of them` }),
+        ],
+        {
+          error: `one of ${moduleNames.join(', ')}, or a list of them`,
+        },
+      )
       .optional(),
   })
   .superRefine(({ model, models, weights, layers, modules }, { addIssue }) => {
