@@ -1,7 +1,8 @@
+import { itemAt } from '../base/lookup.js';
 import { tensorParameters } from '../methods/framework/parameter-facts.js';
 import { snakeCase } from '../methods/framework/tensor-method.js';
 import { isBuiltIn, methods } from '../methods/index.js';
-import { movesRows } from '../plan/operands.js';
+import { movesRows, tensorOf } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
 import { parseDtype, torchName } from '../tensor/dtype.js';
 import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
@@ -58,7 +59,12 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
     return { recipe: mergekitMoe(rest), notes };
   }
   const common = { ...dtypesOf(plan), ...tokenizerOf(rest) };
-  if (averages.has(name)) return { recipe: { ...averagesIn(plan, rest), ...common }, notes: [] };
+  if (averages.has(name)) {
+    const notes = addsInOtherOrder(plan)
+      ? ['mergekit adds averages of three or more models in another order, so that last bits differ']
+      : [];
+    return { recipe: { ...averagesIn(plan, rest), ...common }, notes };
+  }
   const known = methods.get(name);
   const parameters = known === undefined ? undefined : tensorParameters(known);
   if (!isBuiltIn(name) || parameters === undefined)
@@ -77,6 +83,16 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 /** True for a plan in which rows of embeddings stand in another order than in a model. */
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
+
+/** True for a plan with an average of three or more models in another order than that of its inputs. */
+const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) =>
+    tensors.some(({ expression }) => {
+      if (expression.kind !== 'linear' || expression.terms.length < 3) return false;
+      const inputs = expression.terms.map(({ source }) => tensorOf(source)?.input ?? -1);
+      return inputs.some((input, index) => index > 0 && input < itemAt(inputs, index - 1));
+    }),
+  );
 
 /** True for a mixture with random routers or noise. */
 const drawsNumbers = ({ shards }: MergePlan): boolean =>

@@ -112,7 +112,8 @@ export const swapModels = (parameters: SwapModels): ModelReference[] => {
       : ['task', 'language'];
     return used.map((role) => referenceOf(parameters, role, role === 'base' ? ['baseLayers'] : [role]));
   }
-  const rest = parts.find(({ layers }) => layers === 'rest') ?? parts[0];
+  const rests = parts.filter(({ layers }) => layers === 'rest');
+  const rest = rests.find(({ modules }) => modules === undefined) ?? rests[0] ?? parts[0];
   const found: ModelReference[] = task === undefined ? [] : [{ role: 'task', model: task }];
   const ordered = rest === undefined ? parts : [rest, ...parts.filter((part) => part !== rest)];
   for (const part of ordered) {

@@ -218,6 +218,8 @@ describe('parts of a swap', () => {
     ];
     const donorOf = async (more: object) => (await planMerge(recipe({ parts, ...more }))).inputs[0]?.name;
     expect(await donorOf({})).toBe('language');
+    const norms = { model: task.path, layers: 'rest', modules: 'norms' };
+    expect(await donorOf({ parts: [norms, { model: language.path, layers: 'rest' }] })).toBe('language');
     expect(await donorOf({ task: task.path })).toBe('task');
   });
 

@@ -74,6 +74,13 @@ const recipesOf = (family: Pick<Family, 'base' | 'a' | 'b' | 'c'>): Record<strin
         { model: a, layers: 'rest' },
       ],
     },
+    'a swap of an average of three': {
+      method: 'layer_swap',
+      parts: [
+        { models: [a, b, family.c], weights: [1, 2, 4], layers: 2 },
+        { model: a, layers: 'rest' },
+      ],
+    },
     'a revert of layers': { method: 'revert', base, model: a, bottom: 2, top: 1 },
     'a revert of the middle': { method: 'revert', base, model: a, bottom: 2, top: 1, keep: 'top_bottom' },
     'a revert of some modules': { method: 'revert', base, model: a, bottom: 2, top: 1, modules: 'mlp' },
@@ -145,6 +152,21 @@ describe('a recipe exported for mergekit', () => {
       source(b, [...outside('model.embed_tokens.weight'), { value: 1 }]),
     ]);
     expect(slices[1]?.sources).toEqual([source(a, 1), source(b, 0)]);
+  });
+
+  it('says that averages of three are added in another order, where they are', async () => {
+    const family = writeFamily({ layers: 4 });
+    const { a, b, c } = family;
+    const notesOf = async (models: string[]) => {
+      const parts = [
+        { models, layers: 1 },
+        { model: a, layers: 'rest' },
+      ];
+      return (await exported({ method: 'layer_swap', parts } as RecipeInput, family)).notes;
+    };
+    expect(await notesOf([a, b, c])).toEqual([]);
+    expect(await notesOf([b, a])).toEqual([]);
+    expect(await notesOf([b, a, c])).toEqual([expect.stringContaining('in another order')]);
   });
 
   it('copies where all is copied', async () => {

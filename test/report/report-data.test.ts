@@ -194,6 +194,44 @@ describe('the layers of a merge', () => {
   });
 });
 
+describe('the layers of a merge of parts', () => {
+  const bandsWith = (configuration: Readonly<Record<string, unknown>>) => {
+    const of = { name: 'm', method: 'layer_swap', task: 'math', languageExpert: 'swh' };
+    const { bands, outside } = bandsOf(scoredModel({ ...of, configuration }), 6);
+    return [...bands.map(({ first, last, from, label }) => `${first}-${last} ${from}: ${label}`), outside];
+  };
+
+  it('are those of each set, and of the base', () => {
+    expect(bandsWith({ langLayers: '0,4-5', baseLayers: 2, others: 'average' })).toEqual([
+      '0-0 language: swh',
+      '1-1 task: math',
+      '2-2 other: the base',
+      '3-3 task: math',
+      '4-5 language: swh',
+      'average of math and swh',
+    ]);
+  });
+
+  it('have their modules named where these are of several models', () => {
+    const parts = [
+      { model: 'language', layers: '0-1', modules: 'attention' },
+      { models: ['task', 'base'], weights: [1, 3], layers: 2 },
+      { model: 'language', modules: 'embeddings' },
+      { model: 'task', layers: 'rest' },
+    ];
+    expect(bandsWith({ parts })).toEqual([
+      '0-1 mixed: attention: swh; feed-forward, norms: math',
+      '2-2 mixed: 0.25 math + 0.75 the base',
+      '3-5 task: math',
+      'embeddings: swh; final norm: math',
+    ]);
+  });
+
+  it('are drawn as they were asked for where the merge failed', () => {
+    expect(bandsWith({ langLayers: '0-9', others: 'task' })).toEqual(['0-5 language: swh', 'math']);
+  });
+});
+
 describe('the recipe shown', () => {
   it('quotes what YAML would read as something else', () => {
     expect(yamlOf({ bottomTransition: 1, weights: [1, 3], base: 'true', name: 'a: b' })).toBe(
