@@ -174,6 +174,7 @@ export const layerSwap: Method<Parameters> = {
   takes: { base: 'optional', models: 'pair' },
   keepsCard: false,
   needsLayers: true,
+  required: [['task', 'language'], ['parts']],
   needsBase: takesFromBase,
   idle: ({ partition, parts, langLayers }) => {
     if (partition !== undefined) return allButPartition;

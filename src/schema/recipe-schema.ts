@@ -86,15 +86,18 @@ export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.Zo
 const withParameters = (
   properties: Properties,
   settings: Properties,
-  required: readonly string[] = [],
+  alternatives: readonly (readonly string[])[] = [],
 ): JsonSchema => {
   const { required: _required, ...mapping } = strict({
     ...properties,
     ...settings,
     parameters: { ...strict(settings), description: 'Parameters of the method, as mergekit places them.' },
   });
-  if (required.length === 0) return mapping;
-  return { ...mapping, anyOf: [{ required }, { required: ['parameters'] }] };
+  if (alternatives.every((required) => required.length === 0)) return mapping;
+  return {
+    ...mapping,
+    anyOf: [...alternatives.map((required) => ({ required })), { required: ['parameters'] }],
+  };
 };
 
 /** The parameters of a tensor method, by their names in files. */
@@ -157,11 +160,12 @@ const recipeOf = (method: Method<never>): JsonSchema => {
   const shape = shapeOf(method);
   const named = { const: method.name, description: method.title };
   if ('dialect' in shape) return tensorRecipe(method, named);
-  const required = Object.entries(shape)
+  const needed = Object.entries(shape)
     .filter(([, schema]) => !schema.safeParse(undefined).success)
-    .map(([name]) => spelt(name));
+    .map(([name]) => name);
+  const alternatives = (method.required ?? [needed]).map((names) => names.map(spelt));
   const properties = ownProperties(shape);
-  return withParameters({ method: named, ...recipeProperties, name: text }, properties, required);
+  return withParameters({ method: named, ...recipeProperties, name: text }, properties, alternatives);
 };
 
 /** Makes the JSON Schema of a recipe's file, of either dialect, from the methods' schemas. */

@@ -106,6 +106,17 @@ describe('the JSON Schema of recipes', () => {
     expect(refused).toBeGreaterThan(2);
   });
 
+  it('asks for both experts of a swap, or for parts', () => {
+    expect(
+      errorsOf(acceptsRecipe, 'method: layer_swap\ntask: ./a\nlanguage: ./b\nlang_layers: 0-4\n'),
+    ).toEqual([]);
+    expect(errorsOf(acceptsRecipe, 'method: layer_swap\nparts: [{model: ./a, layers: rest}]\n')).toEqual([]);
+    expect(errorsOf(acceptsRecipe, 'method: layer_swap\ntask: ./a\n')).not.toEqual([]);
+    expect(errorsOf(acceptsRecipe, 'method: layer_swap\nparts: [{model: ./a, layer: rest}]\n')).not.toEqual(
+      [],
+    );
+  });
+
   it.each([
     ['method: ties\nbase: ./b\nmodels: [./a]\nweight: 1\ndensty: 0.5\n'],
     ['method: layer_swap\ntask: ./a\nlanguage: ./b\nbotom: 5\n'],

@@ -5,7 +5,6 @@ import { methods } from '../../methods/index.js';
 import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
 import { expectKey, expectList } from '../../recipe/fields.js';
 import { invalid } from '../../recipe/invalid.js';
-import { partWords } from '../../recipe/model-places.js';
 import { nearest } from '../../recipe/nearest.js';
 import { withPlace } from '../../recipe/read-recipe.js';
 import { parseRecipe, refuseLayout } from '../../recipe/recipe.js';
@@ -15,6 +14,7 @@ import { checkDirectories } from './directories.js';
 import { mergeSettings } from './experiment-block.js';
 import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
 import { mergedBy, shapeOf } from './merged-by.js';
+import { refuseOtherModels } from './part-models.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
@@ -147,24 +147,6 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
     expected: `one of ${[...methods.keys()].join(', ')}`,
     nearest: nearest(name, methods.keys()),
   });
-};
-
-/** Parts of an entry are of the models of each pair: others would be the same in merges that are said to be of a pair. */
-const refuseOtherModels = ({ entries }: Mapping): void => {
-  const parts = entries.get('parts')?.value;
-  const models = (parts?.kind === 'list' ? parts.items : []).flatMap((part) => {
-    if (part.kind !== 'mapping') return [];
-    const several = part.entries.get('models')?.value;
-    const one = part.entries.get('model')?.value;
-    return [...(several?.kind === 'list' ? several.items : []), ...(one === undefined ? [] : [one])];
-  });
-  for (const model of models)
-    if (!(isText(model) && partWords.has(model.value)))
-      throw invalid(model.mark, {
-        key: 'parts',
-        reason: 'an experiment merges its own experts, by pairs',
-        expected: `a model of the pair: ${[...partWords].join(', ')}`,
-      });
 };
 
 /** Returns the defaults of a method's schema. */

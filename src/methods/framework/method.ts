@@ -233,6 +233,8 @@ export interface Method<Parameters> {
   stacksLayers?(parameters: Parameters): boolean;
   /** True where a recipe of it cannot stand in a model's place: its output is no model like those in other places. */
   readonly standsAlone?: boolean;
+  /** Lists of parameters, one of which a recipe has whole. Default: those without which the schema fails. */
+  readonly required?: readonly (readonly string[])[];
   /** True for parameters, not checked yet, that need a base which other parameters of the method do not. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
   /** Parameters that have no meaning beside the given ones, not checked yet: what an experiment records leaves them out. */
