@@ -6,7 +6,7 @@ import type { Place } from '../model/architecture/architecture.js';
 import type { Expression } from '../operations/expression.js';
 import { schemaOf } from './framework/declared.js';
 import { type LayerSet, layerSetSchema } from './framework/layer-set.js';
-import type { Compiled, Method, ModelView } from './framework/method.js';
+import type { Compiled, Method } from './framework/method.js';
 import { layerSwapping } from './framework/papers.js';
 import {
   countSchema,
@@ -14,24 +14,17 @@ import {
   magnitudeWeights,
   modelSchema,
   normalise,
-  repeatableWeights,
   resolvedWeights,
   weightingSchema,
   weightNotes,
 } from './framework/parameters.js';
 import type { PartName } from './framework/part-names.js';
-import {
-  divide,
-  type Part,
-  type PartParameters,
-  partSchema,
-  type Share,
-  spellPart,
-} from './framework/parts.js';
+import { divide, type PartParameters, partSchema, type Share } from './framework/parts.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { PartOfTensor, partitionSchema, type TensorParts } from './framework/tensor-parts.js';
-import { type Counts, checkCounts, countsFor, ofFewLayers } from './swap-counts.js';
-import { partsOf, positionsOf, spellLayers, swapModels, takesFromBase } from './swap-parts.js';
+import { checkCounts, countsFor, ofFewLayers } from './swap-counts.js';
+import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js';
+import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
  * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
@@ -278,63 +271,4 @@ const refuseBeside = (
         { context: { recipePath: [name] } },
       );
   }
-};
-
-/** What a swap is recorded by. */
-interface Described {
-  readonly parameters: Parameters;
-  readonly counts: Counts;
-  readonly used: readonly number[];
-  readonly parts: readonly Part[];
-  readonly models: readonly ModelView[];
-  readonly position: (of: ModelInput) => number;
-}
-
-const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
-  const { others, norms, langLayers, baseLayers } = parameters;
-  // A recipe that is complete has its parts among its models.
-  if (parameters.parts !== undefined) return {};
-  const { bottom, top, bottomTransition, topTransition } = counts;
-  return {
-    ...(langLayers === undefined
-      ? { bottom, top, bottomTransition, topTransition }
-      : { langLayers: spellLayers(langLayers) }),
-    ...(baseLayers === undefined ? {} : { baseLayers: spellLayers(baseLayers) }),
-    weights: repeatedWeights(parameters, used),
-    others,
-    norms,
-  };
-};
-
-const repeatedWeights = ({ weights }: Pick<Parameters, 'weights'>, used: readonly number[]) =>
-  weights === 'magnitude' ? repeatableWeights(used) : weights;
-
-const resolve = ({
-  parameters,
-  counts,
-  used,
-  parts,
-  models,
-  position,
-}: Described): Record<string, unknown> => {
-  const { weights, others, norms, langLayers, baseLayers } = parameters;
-  const nameOf = (of: ModelInput): unknown => {
-    const view = models[position(of)];
-    return view?.recipe ?? view?.name ?? of;
-  };
-  if (parameters.parts !== undefined) return { parts: parts.map((part) => spellPart(part, nameOf)) };
-  return {
-    ...(langLayers === undefined
-      ? {
-          bottom: counts.bottom,
-          top: counts.top,
-          bottom_transition: counts.bottomTransition,
-          top_transition: counts.topTransition,
-        }
-      : { lang_layers: spellLayers(langLayers) }),
-    ...(baseLayers === undefined ? {} : { base_layers: spellLayers(baseLayers) }),
-    ...resolvedWeights(weights, used),
-    others,
-    norms,
-  };
 };
