@@ -30,6 +30,7 @@ export const commands = {
   search: 'search',
   table: 'table',
   report: 'report',
+  export: 'export',
 };
 
 /** Options with which a command that writes a checkpoint writes none, or needs an output that has a name. */

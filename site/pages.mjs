@@ -47,6 +47,7 @@ export const groups = [
       'docs/extract-lora.md',
       'docs/tokenizers.md',
       'docs/hub.md',
+      'docs/gguf.md',
       'docs/analysis.md',
       'docs/diff.md',
       'docs/experiments.md',

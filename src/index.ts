@@ -15,6 +15,7 @@ export {
 } from './api/choose-parts.js';
 export { type DiffOptions, diff } from './api/diff.js';
 export { type Examination, examineInstallation } from './api/examine-installation.js';
+export { exportModel } from './api/export-model.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
 export { type ExtractLoraParameters, extractLora } from './api/extract-lora.js';
 export { formatTables } from './api/format-tables.js';
@@ -81,6 +82,9 @@ export {
 } from './checkpoint/containers/safetensors/header.js';
 export type { Layout } from './checkpoint/layouts.js';
 export type { Explanation } from './compile/explanation.js';
+export type { ExportedModel, ModelExportOptions } from './conversion/export-model.js';
+export type { GgufType } from './conversion/gguf-types.js';
+export type { LoadedOnce } from './conversion/steps.js';
 export type { Finding } from './doctor/finding.js';
 export type { ProposedSwap } from './documents/analysis/proposed-swaps.js';
 export type { AnalysisResult } from './documents/analysis/write-analysis.js';

@@ -18,6 +18,7 @@ import {
   chooseParts,
   type ErrorCode,
   errorCodes,
+  exportModel,
   exportRecipe,
   extractLora,
   LayerloomError,
@@ -540,6 +541,20 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     writeTrained(root, join(root, 'base'));
     rmSync(join(root, 'checkpoints'), { recursive: true });
     return trainStatusCommand({ directories: [root], quiet: true });
+  },
+  PROGRAM_MISSING: () => {
+    const { task } = writePair();
+    return exportModel(task, {
+      to: 'gguf',
+      type: 'q4_k_m',
+      converter: 'true',
+      llamaCpp: temporaryDirectory(),
+    });
+  },
+  EXPORT_FAILED: () => {
+    const { task } = writePair();
+    const converter = "sh -c 'echo Model is not supported >&2; exit 1'";
+    return exportModel(task, { to: 'gguf', type: 'q8_0', converter });
   },
   ...evaluationScenarios,
   INTERRUPTED: () => {

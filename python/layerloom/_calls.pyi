@@ -14,6 +14,7 @@ from .results import (
     EvaluationCommands,
     EvaluationDone,
     EvaluationPlan,
+    ExportedModel,
     ExtractionResult,
     Imported,
     InspectedCheckpoint,
@@ -49,6 +50,7 @@ __all__ = [
     "search",
     "table",
     "report",
+    "export",
 ]
 
 @overload
@@ -1540,3 +1542,14 @@ def report(
     force: bool = False,
     progress: Progress = None,
 ) -> WrittenReport: ...
+
+def export(
+    dir: StrPath,
+    *,
+    to: Literal["gguf"],
+    type: Literal["f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s", "q4_1", "iq4_nl", "iq4_xs", "q4_0", "q3_k_l", "q3_k_m", "q3_k_s", "q2_k"],
+    out: StrPath | None = None,
+    llama_cpp: StrPath | None = None,
+    converter: StrPath | None = None,
+    progress: Progress = None,
+) -> ExportedModel: ...

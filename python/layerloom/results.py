@@ -36,6 +36,7 @@ __all__ = [
     "EvaluationPlanFailed",
     "EvaluationPlanImpossible",
     "EvaluationPlanModels",
+    "ExportedModel",
     "ExtractedTensor",
     "ExtractionResult",
     "FileIdentity",
@@ -60,6 +61,7 @@ __all__ = [
     "KeptTensor",
     "KeyDifference",
     "LeftOutTensor",
+    "LoadedOnce",
     "MeasuredMerging",
     "MergeResult",
     "MergeResultKept",
@@ -321,6 +323,7 @@ class PlannedDownloadModels(TypedDict):
 
 
 class _MergeResult(TypedDict):
+    seconds: float
     out: str
     """Absolute path of the output."""
     method: str
@@ -333,7 +336,6 @@ class _MergeResult(TypedDict):
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
     bytesWritten: float
     threads: float
-    seconds: float
 
 
 class MergeResult(_MergeResult, total=False):
@@ -1482,6 +1484,27 @@ class Cell(_Cell, total=False):
     """`best`: the best figure of its row."""
     flag: str
     """A doubt about the figure, in a sentence."""
+
+
+class ExportedModel(TypedDict):
+    out: str
+    """Absolute."""
+    file: str
+    """Name of the GGUF file in it."""
+    type: Literal["bf16", "f16", "f32", "iq4_nl", "iq4_xs", "q2_k", "q3_k_l", "q3_k_m", "q3_k_s", "q4_0", "q4_1", "q4_k_m", "q4_k_s", "q5_0", "q5_1", "q5_k_m", "q5_k_s", "q6_k", "q8_0"]
+    bytes: float
+    loaded: LoadedOnce | None
+    """Null where no program of llama.cpp was found that generates: the file was not loaded."""
+    seconds: float
+    warnings: list[str]
+
+
+class LoadedOnce(TypedDict):
+    program: str
+    version: str | None
+    """As the program calls itself; null where it does not say."""
+    text: str
+    """What it printed: the prompt, and how the model continues it."""
 
 
 class WatchedStudy(TypedDict):

@@ -185,14 +185,17 @@ const catalogue = {
   SEARCH_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
   SELECTION_INVALID: usage((d: { reason: string; remedy: string }) => `${d.reason}; ${d.remedy}`),
   OUTPUT_INVALID: usage((d: { out: string; reason: string }) => `${d.out}: ${d.reason}`),
-  OUTPUT_EXISTS: usage((d: { out: string; experiment?: boolean; page?: boolean; file?: boolean }) =>
-    d.file
-      ? `${d.out} exists; choose another file, or ${optionName('force')} to replace it`
-      : d.page
-        ? `${d.out} is not a page that layerloom wrote; choose another file, or ${optionName('force')} to replace it`
-        : d.experiment
-          ? `${d.out} holds an experiment; choose another output, or ${optionName('resume')} to make what is missing of this one`
-          : `${d.out} is not empty; choose another output, or ${optionName('force')} to replace a merged checkpoint`,
+  OUTPUT_EXISTS: usage(
+    (d: { out: string; experiment?: boolean; page?: boolean; file?: boolean; kept?: boolean }) =>
+      d.kept
+        ? `${d.out} is not empty; choose another output`
+        : d.file
+          ? `${d.out} exists; choose another file, or ${optionName('force')} to replace it`
+          : d.page
+            ? `${d.out} is not a page that layerloom wrote; choose another file, or ${optionName('force')} to replace it`
+            : d.experiment
+              ? `${d.out} holds an experiment; choose another output, or ${optionName('resume')} to make what is missing of this one`
+              : `${d.out} is not empty; choose another output, or ${optionName('force')} to replace a merged checkpoint`,
   ),
   OUTPUT_NOT_OURS: usage(
     (d: { out: string; others: readonly string[] }) =>
@@ -524,6 +527,14 @@ const catalogue = {
   ),
 
   // The machine said no.
+  PROGRAM_MISSING: failed(
+    (d: { programs: readonly string[]; directory: string | undefined; remedy: string }) =>
+      `there is no ${d.programs.join(' or ')} ${d.directory === undefined ? '' : `in ${d.directory} or `}on the PATH; ${d.remedy}`,
+  ),
+  EXPORT_FAILED: failed(
+    (d: { model: string; program: string; reason: string; log: string }) =>
+      `${d.program} failed for ${d.model} (${d.reason}); nothing was written; its output is in ${d.log}`,
+  ),
   HARNESS_MISSING: failed(
     (d: { command: string; reason: string }) =>
       `${d.command} cannot be run (${d.reason}); install it with \`pip install "lm-eval[hf,api]==0.4.13"\`, or name its command with ${optionName('lmEval')}`,

@@ -4,6 +4,7 @@ import type { BatchCost } from '../batch/cost.js';
 import type { CostInPlace } from '../batch/in-place/cost-in-place.js';
 import type { BatchResult } from '../batch/run-batch.js';
 import type { Explanation } from '../compile/explanation.js';
+import type { ExportedModel } from '../conversion/export-model.js';
 import type { AnalysisResult } from '../documents/analysis/write-analysis.js';
 import type { WrittenReport } from '../documents/report/write-report.js';
 import type { WatchedStudy } from '../documents/study/watch-study.js';
@@ -165,5 +166,6 @@ export interface Printed {
   };
   readonly search: { readonly 'dry-run': SearchPlan; readonly plain: SearchDone };
   readonly table: { readonly out: WrittenTables; readonly plain: ScoreTables };
+  readonly export: { readonly plain: ExportedModel };
   readonly report: { readonly watch: WatchedStudy; readonly plain: WrittenReport };
 }

@@ -10,6 +10,7 @@ import { diff } from './commands/diff.js';
 import { doctor } from './commands/doctor.js';
 import { evaluate } from './commands/evaluate.js';
 import { experiment } from './commands/experiment.js';
+import { exportModel } from './commands/export.js';
 import { extractLora } from './commands/extract-lora.js';
 import { inspect } from './commands/inspect.js';
 import { merge } from './commands/merge.js';
@@ -61,6 +62,7 @@ const commands = [
   store,
   cache,
   push,
+  exportModel,
   doctor,
   build,
   completion,

@@ -11,17 +11,12 @@ import { WorkerPool } from './threads/pool.js';
 /** Progress of a run. */
 export interface Progress {
   readonly phase:
-    | 'download'
-    | 'upload'
-    | 'merge'
-    | 'checksums'
-    | 'analysis'
-    | 'comparison'
-    | 'extraction'
-    | 'recomputation';
+    | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
+    | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs, and for `recomputation`;
-   * files for `checksums`; input bytes for `analysis` and `comparison`; bytes of the changes in float32 for `extraction`.
+   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs,
+   * for `recomputation` and for `conversion`; files for `checksums`; tensors for `quantisation`; input bytes for `analysis` and
+   * `comparison`; bytes of the changes in float32 for `extraction`.
    */
   readonly done: number;
   readonly total: number;

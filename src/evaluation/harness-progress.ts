@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { watchLog } from './watch-log.js';
 
 /** Requests of a run of the harness that are answered, of those that it has come to so far. */
 export interface Requests {
@@ -60,9 +60,6 @@ export class RequestCounter {
   }
 }
 
-/** Milliseconds between two looks at a log, and bytes that one look reads. */
-const [lookEveryMs, mostBytes] = [1000, 1 << 20];
-
 /**
  * Watches the log of a run for its bars. A log that cannot be read has none: the run itself says what went wrong.
  *
@@ -75,31 +72,13 @@ export const watchRequests = (
   onRequests: (requests: Requests) => void,
 ): (() => void) => {
   const counter = new RequestCounter();
-  let [from, seen, isLooking] = [begin, '', false];
-  const look = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
-    const bytes = await readFrom(log, from).catch(() => Buffer.alloc(0));
-    isLooking = false;
-    from += bytes.length;
-    // Figures and words are ASCII: a character of a bar that is cut in two does no harm.
-    counter.feed(bytes.toString('latin1'));
+  let seen = '';
+  return watchLog(log, begin, (grown) => {
+    counter.feed(grown);
     const { requests } = counter;
     const text = `${requests?.done} ${requests?.total}`;
     if (requests === undefined || text === seen) return;
     seen = text;
     onRequests(requests);
-  };
-  const timer = setInterval(() => void look(), lookEveryMs);
-  return () => clearInterval(timer);
-};
-
-const readFrom = async (path: string, from: number): Promise<Buffer> => {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes), 0, mostBytes, from);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
+  });
 };

@@ -1,7 +1,6 @@
-import { constants } from 'node:fs';
-import { access, open } from 'node:fs/promises';
-import { delimiter, isAbsolute, join, resolve } from 'node:path';
+import { open } from 'node:fs/promises';
 import { shellWord } from '../base/command-line.js';
+import { findProgram } from './find-program.js';
 
 /** Programs that run a command within an environment of Python, and hand it their input and output as they are. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
@@ -34,20 +33,6 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 };
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
-
-const findProgram = async (name: string, path: string): Promise<string | undefined> => {
-  const places = name.includes('/')
-    ? [isAbsolute(name) ? name : resolve(name)]
-    : path.split(delimiter).map((folder) => join(folder === '' ? '.' : folder, name));
-  for (const place of places) {
-    const isThere = await access(place, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return place;
-  }
-  return undefined;
-};
 
 /** Bytes of a script that its interpreter stands in. */
 const headBytes = 1024;

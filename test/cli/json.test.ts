@@ -9,9 +9,11 @@ import { llamaShapes, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
+import { llamaStandIn } from '../fixtures/llama-cpp.js';
 import { writeTrained } from '../fixtures/trained.js';
 
 const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.meta.url));
+const converter = llamaStandIn('convert-hf-to-gguf');
 const harness = ['--lm-eval', stubHarness];
 
 /** A command line, and the form of its output with --json: one document, or a line for each event. */
@@ -86,6 +88,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ],
     ['recipe export', 'document', [join(at('swap'), 'layerloom.json')]],
     ['push', 'document', [at('swap'), 'org/merged', '--dry-run']],
+    ['export', 'document', [at('swap'), '--to', 'gguf', '--type', 'q8_0', '--converter', converter]],
     ['cache ls', 'document', []],
     ['cache gc', 'document', ['--all', '--dry-run']],
     ['store ls', 'document', [store]],

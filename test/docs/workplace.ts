@@ -3,6 +3,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFi
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { writeMgsm } from '../fixtures/evaluation-data.js';
+import { writeLlamaPrograms } from '../fixtures/llama-cpp.js';
 import { root } from './fences.js';
 import { writeFullSizeModels, writeSmallModels } from './models.js';
 
@@ -31,6 +32,7 @@ export class Workplace {
     // As pip writes it where paths are long, so that its Python is found.
     const python = join(root, 'test/fixtures/stand-in/python');
     this.#script(this.#programs, 'lm_eval', `'''exec' "${python}" "$0" "$@"`);
+    writeLlamaPrograms(this.#programs);
   }
 
   #program(folder: string, name: string, script: string): void {
@@ -59,7 +61,7 @@ export class Workplace {
     return directory;
   }
 
-  /** Runs a line of a shell in a directory, with `layerloom` and a stand-in for `lm_eval` on the PATH. */
+  /** Runs a line of a shell in a directory, with `layerloom` and stand-ins for `lm_eval` and llama.cpp on the PATH. */
   async run(command: string, directory: string): Promise<Ended> {
     const child = spawn('bash', ['-c', command], {
       cwd: directory,

@@ -15,14 +15,20 @@ const work: Readonly<Record<Progress['phase'], string>> = {
   extraction: 'extracting',
   recomputation: 'recomputing',
   checksums: 'checking',
+  conversion: 'converting',
+  quantisation: 'quantising',
 };
+
+/** What is counted where it is not bytes. */
+const units: Partial<Record<Progress['phase'], string>> = { checksums: 'files', quantisation: 'tensors' };
 
 /** The rate says how much time is left after so many seconds, and this share of the work. */
 const [settledSeconds, settledShare] = [3, 0.01];
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
   const ofBatch = merges === undefined ? '' : `, ${merges.done} of ${merges.total} merges`;
-  if (phase === 'checksums') return `${work[phase]}: ${done} of ${total} files`;
+  const unit = units[phase];
+  if (unit !== undefined) return `${work[phase]}: ${done} of ${total} ${unit}`;
   const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;
   // At the start there is no rate yet, and at the end no time left.
   if (done === began || done >= total) return `${amount}${ofBatch}`;

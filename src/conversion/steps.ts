@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import type { ConvertedType, GgufType } from './gguf-types.js';
+import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.js';
+import { runProgram } from './run-program.js';
+
+/** What every step is given. */
+export interface StepContext {
+  /** The checkpoint, for messages. */
+  readonly model: string;
+  /** File that output of programs is appended to. */
+  readonly log: string;
+  /** For files that do not stay. */
+  readonly directory: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Called with how much of a step is done. */
+type OnDone = (done: number, total: number) => void;
+
+/** Calls `onDone` with the numbers of the last match of each piece of a log. */
+const lastMatch =
+  (pattern: RegExp, onDone: (done: string, total: string) => void) =>
+  (text: string): void => {
+    const [, done, total] = [...text.matchAll(pattern)].at(-1) ?? [];
+    if (done !== undefined && total !== undefined) onDone(done, total);
+  };
+
+const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+
+/** Parses a size as tqdm prints it: `133M`, `1.08G`. */
+const size = (text: string): number =>
+  Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
+
+/** Converts a checkpoint by llama.cpp's converter. `onDone` is called with bytes. */
+export const convert = async (
+  converter: Program,
+  { path, to, type }: { readonly path: string; readonly to: string; readonly type: ConvertedType },
+  context: StepContext,
+  onDone: OnDone,
+): Promise<void> => {
+  const words = [path, '--outfile', to, '--outtype', type];
+  // tqdm's bar: `Writing:  49%|████▉     | 133M/269M [00:01<…`.
+  const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
+  const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
+  await runProgram({ ...context, program: converter, words, onGrown });
+};
+
+/**
+ * Checks that llama-quantize runs and knows a type: its help lists them.
+ *
+ * @throws LayerloomError EXPORT_FAILED where it does not run; INVALID_PARAMETER
+ */
+export const checkQuantizer = async (
+  quantizer: Program,
+  type: GgufType,
+  context: StepContext,
+): Promise<void> => {
+  // It prints its help with exit code 1.
+  const run = { ...context, program: quantizer, words: ['--help'], mayFail: true };
+  const printed = await runProgram(run);
+  const listed = [...printed.matchAll(/^\s*\d+\s+or\s+([\w]+)\s*:/gm)].map(([, name = '']) => name);
+  if (listed.length === 0)
+    throw new LayerloomError('EXPORT_FAILED', {
+      ...{ model: context.model, program: quantizer.name, log: context.log },
+      reason: 'its help lists no types, as that of llama.cpp does',
+    });
+  if (!listed.some((name) => name.toLowerCase() === type))
+    throw invalidParameter('type', type, `one that ${quantizer.name} lists: ${listed.join(', ')}`);
+};
+
+/** Quantises a GGUF file. `onDone` is called with numbers of tensors. */
+export const quantize = async (
+  quantizer: Program,
+  { from, to, type }: { readonly from: string; readonly to: string; readonly type: GgufType },
+  context: StepContext,
+  onDone: OnDone,
+): Promise<void> => {
+  // `[  12/ 273]   blk.0.attn_q.weight - [  576,   576,     1,     1], type =   bf16, converting to q4_K .. `
+  const line = /^\[\s*(\d+)\/\s*(\d+)\]/gm;
+  const onGrown = lastMatch(line, (done, total) => onDone(Number(done), Number(total)));
+  const words = [from, to, type.toUpperCase()];
+  await runProgram({ ...context, program: quantizer, words, onGrown });
+};
+
+/** What a model was asked to continue, and how many tokens of its answer. */
+const [prompt, tokens] = ['Once upon a time', '8'];
+
+/** Programs of llama.cpp that load a file and generate, by what they take; the first that is found is used. */
+const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
+  'llama-completion': (file) => [
+    '-m',
+    file,
+    '-p',
+    prompt,
+    '-n',
+    tokens,
+    '-c',
+    '256',
+    '--temp',
+    '0',
+    '-no-cnv',
+  ],
+  'llama-simple': (file) => ['-m', file, '-n', tokens, prompt],
+};
+
+/** What llama.cpp made of a file. */
+export interface LoadedOnce {
+  readonly program: string;
+  /** As the program calls itself; null where it does not say. */
+  readonly version: string | null;
+  /** What it printed: the prompt, and how the model continues it. */
+  readonly text: string;
+}
+
+/**
+ * Has llama.cpp load a file and generate some tokens.
+ *
+ * @returns undefined where none of its programs is found
+ * @throws LayerloomError EXPORT_FAILED
+ */
+export const loadOnce = async (
+  file: string,
+  places: ProgramPlaces,
+  context: StepContext,
+): Promise<LoadedOnce | undefined> => {
+  for (const [name, wordsFor] of Object.entries(loaders)) {
+    const program = await findLlamaProgram(name, places);
+    if (program === undefined) continue;
+    const answer = join(context.directory, 'answer');
+    await runProgram({ ...context, program, words: wordsFor(file), answer });
+    const text = (await readFile(answer, 'utf8')).trim();
+    if (text === '' || text === prompt)
+      throw new LayerloomError('EXPORT_FAILED', {
+        ...{ model: context.model, program: name, log: context.log },
+        reason: 'it loaded the file, and generated nothing',
+      });
+    const printed = await runProgram({ ...context, program, words: ['--version'], mayFail: true });
+    return { program: name, version: /^version: (.+)$/m.exec(printed)?.[1] ?? null, text };
+  }
+  return undefined;
+};
