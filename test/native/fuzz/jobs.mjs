@@ -386,7 +386,9 @@ const dequantise = (random, files) => {
 /** To the nearest whole number, ties to even. @param {number} x */
 const toEven = (x) => {
   const below = Math.floor(x);
-  return x - below === 0.5 ? below + (below % 2 === 0 ? 0 : 1) : Math.round(x);
+  const even = x - below === 0.5 ? below + (below % 2 === 0 ? 0 : 1) : Math.round(x);
+  // -1/2 is -0, as its sign is kept.
+  return even === 0 && x < 0 ? -0 : even;
 };
 
 /** To the nearest of E2M1's numbers, ties to the even code. @param {number} x */
