@@ -179,6 +179,13 @@ constexpr Reader<NodeOperation> kOperations[] = {
                            readNestedScales(node),
                            readFloat(node, "after")};
      }},
+    {"unpack",
+     [](const Napi::Object& node) -> NodeOperation {
+         constexpr const char* types[] = {"F32",  "F16",  "BF16", "Q4_0", "Q4_1", "Q5_0",
+                                          "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"};
+         return Unpack{readName<Unpack::Type>(node, "type", types), readInteger(node, "width"),
+                       readInteger(node, "head"), readFloat(node, "plus")};
+     }},
     {"quantise",
      [](const Napi::Object& node) -> NodeOperation {
          constexpr const char* schemes[] = {"float8", "int8", "int4", "mxfp4", "nvfp4"};

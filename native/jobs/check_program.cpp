@@ -205,6 +205,20 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
     require(!what.transposed || program.columns == what.codes.rows, "columns");
 }
 
+/// The file has all rows that the slice is made of: those of whole heads.
+void check(const Unpack& what, const Node& node, const Program& program) {
+    checkInputs(node, 1, 1);
+    const StoredSource& bytes = program.sources[node.inputs[0]];
+    require(sizeOf(bytes.dtype) == 1, "dtype");
+    require(what.width >= 1 && what.width % what.block() == 0, "width");
+    require(what.head % 2 == 0, "head");
+    const std::uint64_t rows = blocksOf(program.first + program.count, what.width);
+    const std::uint64_t whole =
+        what.head == 0 ? rows : checkedLength(blocksOf(rows, what.head), what.head, "head");
+    const std::uint64_t inRow = checkedLength(what.width / what.block(), what.blockBytes(), "width");
+    require(bytes.elements >= checkedLength(whole, inRow, "width"), "elements");
+}
+
 /// The slice is of whole rows of blocks, but at the matrix's end.
 void check(const Quantise& what, const Node& node, const Program& program) {
     using enum Quantise::Scheme;

@@ -115,7 +115,9 @@ bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
 ValueId Evaluator::storedCause(ValueId id) const {
     if (id < program_.sources.size()) return id;
     const Node& node = program_.nodes[id - program_.sources.size()];
-    return std::holds_alternative<Dequantise>(node.operation) ? node.inputs[0] : id;
+    const bool isMade =
+        std::holds_alternative<Dequantise>(node.operation) || std::holds_alternative<Unpack>(node.operation);
+    return isMade ? node.inputs[0] : id;
 }
 
 /// Nodes whose operation moves bits have them from an input that has the same ones.
@@ -565,6 +567,13 @@ void Evaluator::evaluate(const Dequantise& what, const Work& work) {
         dequantiser = std::make_unique<Dequantiser>(kernels_, what, inputs, program_.columns);
     }
     inFloats(work, [&](float* out) { dequantiser->fill(firstElement(), count_, out); });
+}
+
+void Evaluator::evaluate(const Unpack& what, const Work& work) {
+    std::unique_ptr<Unpacker>& unpacker = prepared_[work.index].unpacker;
+    if (unpacker == nullptr)
+        unpacker = std::make_unique<Unpacker>(kernels_, what, found(work.node.inputs[0]).data);
+    inFloats(work, [&](float* out) { unpacker->fill(firstElement(), count_, out); });
 }
 
 void Evaluator::evaluate(const Quantise& what, const Work& work) {

@@ -11,6 +11,7 @@
 #include "program.hpp"
 #include "quantiser.hpp"
 #include "sorted.hpp"
+#include "unpacker.hpp"
 
 namespace layerloom {
 
@@ -98,6 +99,7 @@ class Evaluator {
         std::unique_ptr<ProductRows> product;
         std::unique_ptr<Dequantiser> dequantiser;
         std::unique_ptr<Quantiser> quantiser;
+        std::unique_ptr<Unpacker> unpacker;
     };
 
     /// Computes a node, and before it those that it is made of.
@@ -127,6 +129,7 @@ class Evaluator {
     void evaluate(const Product& product, const Work& work);
     void evaluate(const Dequantise& what, const Work& work);
     void evaluate(const Quantise& what, const Work& work);
+    void evaluate(const Unpack& what, const Work& work);
 
     /// `linear` into a node's tile, which notes whether the results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,

@@ -198,8 +198,34 @@ struct Quantise {
     std::uint64_t across(std::uint64_t columns) const { return (columns + blockColumns - 1) / blockColumns; }
 };
 
-using NodeOperation = std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap,
-                                   Importance, Select, Assemble, FillRows, Product, Dequantise, Quantise>;
+/// A tensor that GGUF stores in blocks along rows, in float32. Its input is a source that each slice needs
+/// wholly, taken for bytes.
+struct Unpack {
+    enum class Type : std::uint8_t { F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K };
+
+    Type type;
+    std::uint64_t width;  ///< elements of a row
+    /// Rows of a head, whose two halves the file has in turns: rows 0, h/2, 1, h/2 + 1, …; 0: rows are in order.
+    std::uint64_t head;
+    float plus;  ///< added to each value; 0 adds nothing
+
+    /// Elements of a block.
+    std::uint64_t block() const { return type < Type::Q4_0 ? 1 : type < Type::Q4_K ? 32 : 256; }
+    std::uint64_t blockBytes() const {
+        constexpr std::uint64_t bytes[] = {4, 2, 2, 18, 20, 22, 24, 34, 144, 176, 210};
+        return bytes[static_cast<std::size_t>(type)];
+    }
+    /// The row of the file that is a row of the output.
+    std::uint64_t storedRow(std::uint64_t row) const {
+        if (head == 0) return row;
+        const std::uint64_t in = row % head, half = head / 2;
+        return row - in + in % half * 2 + in / half;
+    }
+};
+
+using NodeOperation =
+    std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Importance, Select,
+                 Assemble, FillRows, Product, Dequantise, Quantise, Unpack>;
 
 /// True for operations whose inputs are whole sources.
 bool takesWhole(const NodeOperation& operation);

@@ -203,7 +203,7 @@ const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => 
   const tensors = new Map<string, TensorReference>();
   for (const [file, { identity, header }] of files.entries()) {
     const inOrder = [...header.tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
-    for (const [name, { begin, end, dtype, shape }] of inOrder) {
+    for (const [name, tensor] of inOrder) {
       const twin = tensors.get(name);
       if (twin !== undefined)
         throw new LayerloomError('DUPLICATE_TENSOR', {
@@ -211,7 +211,7 @@ const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => 
           tensor: name,
           alsoIn: files[twin.file]?.identity.path ?? '',
         });
-      tensors.set(name, { file, begin, end, dtype, shape });
+      tensors.set(name, { file, ...tensor });
     }
   }
   return tensors;

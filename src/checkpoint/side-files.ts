@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAnyWeightsName, isWeightsName } from './containers/containers.js';
+import { isWeightsName } from './containers/containers.js';
 import { cardName, provenanceName, staysInside } from './file-names.js';
 import { moduleFolder } from './module-folders.js';
 
@@ -38,7 +38,7 @@ const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
 const ofOtherFrameworks = /\.(onnx|h5|msgpack)$/;
 
 const isAtTop = (name: string): boolean =>
-  patterns.some((pattern) => pattern.test(name)) && !isAnyWeightsName(name) && !ofOtherFrameworks.test(name);
+  patterns.some((pattern) => pattern.test(name)) && !isWeightsName(name) && !ofOtherFrameworks.test(name);
 
 const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allExist } from '../base/exists.js';
-import { findWeights, isAnyWeightsName } from './containers/containers.js';
+import { findWeights, isWeightsName } from './containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { readSideFile } from './small-file.js';
 
@@ -29,4 +29,4 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
 
 /** True if a directory of the hub's cache has no file of weights of any kind. */
 export const hasNoWeights = async (directory: string): Promise<boolean> =>
-  !(await readdir(directory, { recursive: true })).some(isAnyWeightsName);
+  !(await readdir(directory, { recursive: true })).some(isWeightsName);

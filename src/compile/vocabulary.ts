@@ -241,7 +241,8 @@ const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
       tensor: name,
       reason: 'is not there, though rows of other models are to be filled from it',
     });
-  if (checkpoint.tensors.get(name)?.quantised !== undefined)
+  const { quantised, blocks } = checkpoint.tensors.get(name) ?? {};
+  if (quantised !== undefined || blocks !== undefined)
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,
       tensor: name,

@@ -1,3 +1,4 @@
+import type { BlockForm } from '../tensor/block-form.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantised-form.js';
 import type { Rows } from '../tensor/rows.js';
@@ -18,8 +19,8 @@ export interface Location {
  * - `elements`: element i of the output is made of element i of the source.
  * - `rows`: rows of the output are made of rows of the source as runs say; a row that none has is 0. Goes to no output as it
  *   stands.
- * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product` and
- *   `dequantise` take it.
+ * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product`,
+ *   `dequantise` and `unpack` take it.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -138,6 +139,8 @@ export type NodeOperation =
       readonly row: number;
     }
   | ({ readonly kind: 'dequantise' } & Dequantisation)
+  /** A tensor that GGUF stores in blocks, in float32: input 0, bytes, is `whole`. */
+  | ({ readonly kind: 'unpack' } & BlockForm)
   /**
    * Input 0 quantised: what its codes stand for, in float32, or its `codes`, a byte each, which the node's dtype says nothing
    * of. Slices are whole rows of blocks.

@@ -9,6 +9,7 @@ import type {
   RowSlicing,
   WholeSlicing,
 } from '../native/job.js';
+import type { BlockForm } from '../tensor/block-form.js';
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
@@ -119,6 +120,11 @@ export class Program {
       { kind: 'dequantise', ...how },
       sources.map((source) => this.#whole(source)),
     );
+  }
+
+  /** A tensor that GGUF stores in blocks, in float32. */
+  unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
+    return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
   /** What the codes of `value`, quantised, stand for in float32; or these, as bytes that F8_E4M3 is said of. */

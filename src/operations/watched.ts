@@ -28,8 +28,9 @@ export const watchedFor = (
 ): number[] => {
   const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
-  // A dequantised tensor is an input: it is looked at itself, and not the stored ones that it is made of.
-  const isInput = (value: number) => value < sources || itemAt(nodes, value - sources).kind === 'dequantise';
+  // A tensor that is stored in another form is an input: it is looked at itself, and not the stored ones that it is made of.
+  const isInput = (value: number) =>
+    value < sources || ['dequantise', 'unpack'].includes(itemAt(nodes, value - sources).kind);
   // What is quantised is looked at, and not the codes that no number is made of.
   const isComputed = (value: number) => {
     if (isInput(value)) return false;

@@ -4,6 +4,7 @@ import type { LowRankChange } from '../model/adapters/kinds/lora.js';
 import { isFloating } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import { operandKind, storedTensor } from '../tensor/stored-tensor.js';
+import { blockTensor } from './operands/blocks.js';
 import { computedTensor } from './operands/computed.js';
 import { doraTensor } from './operands/dora.js';
 import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
@@ -51,17 +52,21 @@ const adapted = (
   return computedTensor(dtype, { kind: 'linear', terms });
 };
 
+const unchanged = (input: number, reference: TensorReference): Operand => {
+  const { quantised, blocks } = reference;
+  if (quantised !== undefined) return quantisedTensor(input, reference, quantised);
+  return blocks === undefined ? storedTensor(input, reference) : blockTensor(input, reference, blocks);
+};
+
 /**
- * Returns a tensor of an input as an operand: its bytes, in float32 where they are quantised, or what an adapter makes of
+ * Returns a tensor of an input as an operand: its bytes, in float32 where they are quantised or in blocks, or what an adapter makes of
  * them, rounded to its dtype, so that a
  * merge gives the bits that it gives of the model with the adapter written out.
  *
  * @param input the index of its model in the inputs of the plan
  */
 export const operandOf = (input: number, reference: TensorReference): Operand => {
-  const { quantised } = reference;
-  const base =
-    quantised === undefined ? storedTensor(input, reference) : quantisedTensor(input, reference, quantised);
+  const base = unchanged(input, reference);
   const change = changeIn(reference);
   return change === undefined ? base : adapted(input, reference, base, change);
 };

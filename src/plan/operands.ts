@@ -10,6 +10,7 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
 import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
+import { blocks } from './operands/blocks.js';
 import { columns } from './operands/columns.js';
 import { computed, computedTensor } from './operands/computed.js';
 import { dora } from './operands/dora.js';
@@ -36,6 +37,7 @@ const kinds: {
   lowRank,
   dora,
   quantised,
+  blocks,
   computed: computed({
     sourcesOf: (formula) => sourcesOf(formula),
     describe: (formula, nameOf) => describe(formula, nameOf),

@@ -7,6 +7,7 @@ import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { operandKind, StoredTensor } from '../tensor/stored-tensor.js';
 import type { CompleteRecipe } from './complete-recipe.js';
+import type { BlockTensor } from './operands/blocks.js';
 import type { ColumnTensor } from './operands/columns.js';
 import type { DoraTensor } from './operands/dora.js';
 import type { GatheredTensor } from './operands/gathered.js';
@@ -33,7 +34,8 @@ export type Operand =
   | ColumnTensor
   | LowRankTensor
   | DoraTensor
-  | QuantisedTensor;
+  | QuantisedTensor
+  | BlockTensor;
 
 /** One output tensor down to byte ranges: moved as they are, or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

@@ -1,3 +1,4 @@
+import type { BlockForm } from './block-form.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import type { QuantisedForm } from './quantised-form.js';
 
@@ -25,6 +26,8 @@ export interface TensorReference {
    * the values, and `dtype` that of an output.
    */
   readonly quantised?: QuantisedForm<TensorReference>;
+  /** How its values are made where a container stores them in blocks; `dtype` is that of an output. */
+  readonly blocks?: BlockForm;
 }
 
 /** A change of a stored tensor; what there are is known where adapters are (`src/model/adapters/kinds/`). */

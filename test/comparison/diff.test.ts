@@ -403,7 +403,7 @@ describe('a comparison refuses', () => {
     await expect(diff(task, language)).rejects.toThrow(file);
   });
 
-  it("an adapter, a GGUF file, and a directory of neither's weights", async () => {
+  it("an adapter, a file of ONNX, and a directory of neither's weights", async () => {
     const { root, task } = writePair();
     mkdirSync(join(root, 'adapter'));
     writeFileSync(join(root, 'adapter/adapter_model.safetensors'), '');

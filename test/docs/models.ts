@@ -4,6 +4,7 @@ import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { familyFixture } from '../fixtures/families.js';
 import { fineTune } from '../fixtures/family.js';
+import { ggufModel, writeGguf } from '../fixtures/gguf-files.js';
 import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
 
@@ -102,6 +103,8 @@ export const writeSmallModels = (directory: string): void => {
     config: configOf(sizes.small),
     files: sideFiles,
   });
+  for (const [index, name] of ['math-q4', 'swh-q4'].entries())
+    writeGguf(join(directory, `${name}.gguf`), ggufModel({ seed: index + 1 }));
   const mixture = separateMixture({ dtype: 'BF16' });
   const mixtures = {
     moe: mixture,

@@ -163,6 +163,22 @@ const dequantiseJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
+/** Rows [4, 8] of float32 as bytes, in heads of two rows. */
+const unpackJob = (files: Files, operation: object = {}) => ({
+  kind: 'compute',
+  program: {
+    sources: [{ ...source(files.a, 'F8_E4M3'), slicing: 'whole', elements: 4 * count }],
+    nodes: [
+      { ...node({ kind: 'unpack', type: 'F32', width: columns, head: 2, plus: 1 }, [0]), ...operation },
+    ],
+    first: 0,
+    count,
+    columns,
+    watched: [],
+  },
+  outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
+});
+
 /** A matrix [4, 8] that is quantised in blocks of 2 × 4, its codes and its scales. */
 const quantiseJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
@@ -256,6 +272,7 @@ describe('the native door takes a job that is right', () => {
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a product', (files: Files) => door.run(productJob(files), words())],
     ['a quantised tensor', (files: Files) => door.run(dequantiseJob(files), words())],
+    ['a tensor in blocks', (files: Files) => door.run(unpackJob(files), words())],
     ['a matrix that is quantised', (files: Files) => door.run(quantiseJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
@@ -690,6 +707,19 @@ describe('the native door refuses, before it touches a file,', () => {
     ['groups of fewer features', (f) => withInput(dequantiseJob(f, { groups: true }))],
     ['nested scales without their numbers', (f) => dequantiseJob(f, { nested: { block: 4, offset: 0 } })],
     ['scales that are nested in nothing', (f) => dequantiseJob(f, { scales: 'nested' })],
+    ['blocks that are none', (f) => unpackJob(f, { type: 'Q2_K' })],
+    ['blocks in rows of no elements', (f) => unpackJob(f, { width: 0 })],
+    ['rows that blocks do not fill', (f) => unpackJob(f, { type: 'Q8_0', width: 48 })],
+    ['heads of an odd number of rows', (f) => unpackJob(f, { head: 3 })],
+    ['heads that wrap', (f) => unpackJob(f, { head: 2 ** 52 })],
+    ['heads that reach beyond the blocks', (f) => unpackJob(f, { head: 8 })],
+    ['rows of blocks that wrap', (f) => unpackJob(f, { type: 'Q6_K', width: 2 ** 53 - 256 })],
+    ['fewer blocks than the slice', (f) => having(unpackJob(f), 'program.first', 1)],
+    ['blocks that are float32', (f) => having(unpackJob(f), 'program.sources.0.dtype', 'F32')],
+    [
+      'blocks that are sliced',
+      (f) => computeJob(f, [node({ kind: 'unpack', type: 'F32', width: 8, head: 0, plus: 0 }, [0])]),
+    ],
     ['a scheme that is none', (f) => quantiseJob(f, { scheme: 'int3' })],
     ['a matrix of no rows', (f) => quantiseJob(f, { rows: 0 })],
     ['a matrix of fewer rows than the slice', (f) => quantiseJob(f, { rows: 3 })],
@@ -717,6 +747,7 @@ describe('the native door refuses, before it touches a file,', () => {
         ]),
     ],
     ['codes as an output', (f) => having(dequantiseJob(f), 'outputs.0.value', 0)],
+    ['blocks as an output', (f) => having(unpackJob(f), 'outputs.0.value', 0)],
     ['a descriptor that is none', (f) => having(copyJob(f), 'to.fd', -1)],
     ['no sources', (f) => having(computeJob(f), 'program.sources', [])],
     [

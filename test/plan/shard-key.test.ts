@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Sparsifier } from '../../src/index.js';
+import { blockTensor } from '../../src/plan/operands/blocks.js';
 import { columnTensor } from '../../src/plan/operands/columns.js';
 import { computedTensor } from '../../src/plan/operands/computed.js';
 import { doraTensor } from '../../src/plan/operands/dora.js';
@@ -52,6 +53,12 @@ const quantised = quantisedTensor(
     factor: { kind: 'divisor', of: { file: 0, begin: 176, end: 180, dtype: 'F32', shape: [] } },
     parts: new Map(),
   },
+);
+
+const inBlocks = blockTensor(
+  0,
+  { file: 0, begin: 128, end: 164, dtype: 'BF16', shape: [2, 32] },
+  { type: 'Q4_0', width: 32, head: 2, plus: -1 },
 );
 
 const inWords = quantisedTensor(
@@ -295,6 +302,11 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     { kind: 'linear', terms: [{ source: inWords, weight: 1 }] },
     '16cf7140f17a4e9d2199f25e67212f7a5deb78c11303d9dacc321c74117cf17b',
   ],
+  [
+    'a tensor in blocks',
+    { kind: 'linear', terms: [{ source: inBlocks, weight: 1 }] },
+    'c24246cc545d405c9b2a61140f5b9219d9dcc2f4bfd06eec04acbd02dcedaf6e',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
@@ -324,6 +336,7 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'random numbers added to a tensor',
     'codes',
     'a quantised tensor in words',
+    'a tensor in blocks',
   ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))

@@ -1,3 +1,4 @@
+import type { BlockForm } from '../../tensor/block-form.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 
@@ -7,6 +8,8 @@ export interface TensorInFile {
   readonly shape: Shape;
   readonly begin: number;
   readonly end: number;
+  /** Present where its bytes are not its elements in order: how they are made; `dtype` is then that of an output. */
+  readonly blocks?: BlockForm;
 }
 
 /** A parsed header: where each tensor is, and what else the file holds. */

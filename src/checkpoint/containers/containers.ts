@@ -1,6 +1,7 @@
 import { adapterConfigName, adapterWeightsName } from '../file-names.js';
 import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
+import { ggufReader } from './gguf/reader.js';
 import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
 import { safetensorsWriter } from './safetensors/writer.js';
 import { torchReaders } from './torch/reader.js';
@@ -10,15 +11,11 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
   ...torchReaders,
+  ggufReader,
 ];
 
 /** The container of outputs and of shards in stores. */
 export const writer: ContainerWriter = safetensorsWriter;
-
-/** Files of weights that are known and not read, and what to do instead. */
-const unreadWeights: readonly { readonly ending: RegExp; readonly remedy: string }[] = [
-  { ending: /\.gguf$/, remedy: 'its weights are GGUF; give the model that they were made of' },
-];
 
 /** The reader of a file of weights: by its name, or the first one where an index has named it otherwise. */
 export const readerOf = (file: string): ContainerReader =>
@@ -27,10 +24,6 @@ export const readerOf = (file: string): ContainerReader =>
 /** True if a file is named like weights that are read. */
 export const isWeightsName = (name: string): boolean =>
   readers.some(({ extension }) => name.endsWith(extension));
-
-/** True if a file is named like weights, also like those that are known and not read. */
-export const isAnyWeightsName = (name: string): boolean =>
-  isWeightsName(name) || unreadWeights.some(({ ending }) => ending.test(name));
 
 /** The name of a file of weights without its extension; other names as they are. */
 export const withoutExtension = (name: string): string =>
@@ -68,7 +61,7 @@ export const whyNoWeights = (names: readonly string[], remedy?: string): string 
   const wanted = new Set(readers.flatMap(({ looksFor, index }) => [looksFor, index?.name ?? []].flat()));
   const known = names.includes(adapterWeightsName)
     ? `it is an adapter without its ${adapterConfigName}; download or copy that too`
-    : (remedy ?? unreadWeights.find(({ ending }) => names.some((name) => ending.test(name)))?.remedy);
+    : remedy;
   const otherwise = `give a model with weights in ${[...new Set(readers.map(({ name }) => name))].join(' or ')}`;
   return `has neither ${[...wanted].join(' nor ')}: ${known ?? otherwise}`;
 };

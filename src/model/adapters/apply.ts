@@ -39,7 +39,8 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
     const { a, b, beside, rank, scale, experts } = pair;
     const transposed =
       experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
-    if (reference.quantised !== undefined && adapter.config.kind.noSum !== undefined)
+    const isStored = reference.quantised === undefined && reference.blocks === undefined;
+    if (!isStored && adapter.config.kind.noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: checkpoint.path,
         what: `tensor ${name}`,

@@ -74,5 +74,5 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   );
 };
 
-const isPlain = ({ quantised, change, dtype }: TensorReference): boolean =>
-  quantised === undefined && change === undefined && bitsOf(dtype) % 8 === 0;
+const isPlain = ({ quantised, blocks, change, dtype }: TensorReference): boolean =>
+  quantised === undefined && blocks === undefined && change === undefined && bitsOf(dtype) % 8 === 0;

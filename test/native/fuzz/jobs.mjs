@@ -1,6 +1,7 @@
 // @ts-check
 // Calls of the native door that are right, with what a simple text says they give.
 import { readSync } from 'node:fs';
+import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs';
 
 /** @import { Random } from './random.mjs' */
 
@@ -376,6 +377,39 @@ const dequantise = (random, files) => {
   const columns = transposed ? rows : random.pick([width, 1, rows * width]);
   const program = { sources, nodes: [node], first, count, columns, watched: [] };
   const output = { value: sources.length, fd: files.output, begin: 0, dtype: 'F32' };
+  return {
+    door: 'run',
+    values: [{ kind: 'compute', program, outputs: [output] }, control()],
+    written: behind(first * 4, written),
+  };
+};
+
+/** A tensor in blocks of GGUF, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+const unpack = (random, files) => {
+  const type = random.pick(Object.keys(blockSizes));
+  const [inBlock = 1, bytesOfBlock = 1] = blockSizes[type] ?? [];
+  const width = inBlock * random.from(1, inBlock === 1 ? 40 : 3);
+  const head = random.pick([0, 0, 2, 4, 6]);
+  const rows = head === 0 ? random.from(1, 9) : head * random.from(1, 3);
+  const plus = random.pick([0, 0, -1, 0.5]);
+  const { at, bytes } = locationOf(random, files, 0, (rows * width * bytesOfBlock) / inBlock);
+  const numbers = numbersOf(type, bytes);
+  const elements = rows * width;
+  const first = random.below(elements);
+  const count = random.below(elements - first + 1);
+  const written = Buffer.alloc(count * 4);
+  for (let i = 0; i < count; i += 1) {
+    const [row, column] = [Math.floor((first + i) / width), (first + i) % width];
+    const number = numbers[storedRow(row, head) * width + column] ?? 0;
+    const value = plus === 0 ? number : Math.fround(number + plus);
+    if (Number.isNaN(value)) written.writeUInt32LE(0x7fc0_0000, i * 4);
+    else written.writeFloatLE(value, i * 4);
+  }
+  const source = { ...at, dtype: 'F8_E5M2', slicing: 'whole', elements: bytes.length };
+  const node = { kind: 'unpack', type, width, head, plus, dtype: 'F32', inputs: [0] };
+  const columns = random.pick([width, 1, elements]);
+  const program = { sources: [source], nodes: [node], first, count, columns, watched: [] };
+  const output = { value: 1, fd: files.output, begin: 0, dtype: 'F32' };
   return {
     door: 'run',
     values: [{ kind: 'compute', program, outputs: [output] }, control()],
@@ -865,6 +899,8 @@ const all = [
   product,
   dequantise,
   dequantise,
+  unpack,
+  unpack,
   quantise,
   compute,
   compute,

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../../base/errors.js';
 import type { Dtype } from '../../../tensor/dtype.js';
-import { invalid, short, unsupported } from './refusals.js';
+import { short } from '../short-name.js';
+import { invalid, unsupported } from './refusals.js';
 import { globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
 /** The dtypes of typed storages, by the name of torch's class. */

@@ -2,8 +2,9 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
 import type { ContainerReader, WeightsIndex } from '../container-reader.js';
 import { parseShardIndex } from '../safetensors/shard-index.js';
+import { short } from '../short-name.js';
 import { readPickle } from './pickle.js';
-import { invalid, short, unsupported } from './refusals.js';
+import { invalid, unsupported } from './refusals.js';
 import { tensorsOf } from './state-dict.js';
 import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
 

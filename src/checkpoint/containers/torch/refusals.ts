@@ -15,6 +15,3 @@ export const unsupported = (file: string, reason: string, tensor?: string): Laye
         ? 'if you trust it, load it with torch.load(file, weights_only=True) and save its tensors with safetensors.torch.save_file'
         : 'load it with torch.load(file, weights_only=True) and save it with safetensors.torch.save_file after .contiguous()',
   });
-
-/** A name from the file, for messages. */
-export const short = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -2,7 +2,8 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
 import { byteLength, elementCount } from '../../../tensor/reference.js';
 import type { TensorInFile } from '../container-reader.js';
-import { short, unsupported } from './refusals.js';
+import { short } from '../short-name.js';
+import { unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
 
 /** Keys under which training programs put a state dict beside other things. */

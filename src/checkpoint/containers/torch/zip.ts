@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
-import { invalid, short, unsupported } from './refusals.js';
+import { short } from '../short-name.js';
+import { invalid, unsupported } from './refusals.js';
 
 /** Reads a range of the file. */
 export type ReadRange = (begin: number, end: number) => Promise<Uint8Array>;

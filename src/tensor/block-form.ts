@@ -1,0 +1,38 @@
+/** Types of GGUF's tensors that are read: elements of a block, and its bytes. */
+const types = {
+  F32: [1, 4],
+  F16: [1, 2],
+  BF16: [1, 2],
+  Q4_0: [32, 18],
+  Q4_1: [32, 20],
+  Q5_0: [32, 22],
+  Q5_1: [32, 24],
+  Q8_0: [32, 34],
+  Q4_K: [256, 144],
+  Q5_K: [256, 176],
+  Q6_K: [256, 210],
+} as const;
+
+export type BlockType = keyof typeof types;
+
+export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
+
+/** Elements of a block, which stand side by side in a row. */
+export const elementsOfBlock = (type: BlockType): number => types[type][0];
+
+/** Bytes of a row of so many elements; no integer where blocks do not fill it. */
+export const bytesOfRow = (type: BlockType, width: number): number =>
+  (width / types[type][0]) * types[type][1];
+
+/** How GGUF stores a tensor where its bytes are not its elements, in order: in blocks along rows, rows in another order. */
+export interface BlockForm {
+  readonly type: BlockType;
+  /** Elements of a row. */
+  readonly width: number;
+  /**
+   * Rows of a head, whose two halves the file has in turns: 0, h/2, 1, h/2 + 1, … of each; 0: rows are in order.
+   */
+  readonly head: number;
+  /** Added to each value, in float32; 0: nothing is. */
+  readonly plus: number;
+}
