@@ -47,6 +47,8 @@ export const runProgram = async ({
   const stop = () => void (child && endGroup(child));
   signal?.addEventListener('abort', stop);
   try {
+    // It may have been aborted while the log was opened, when nobody listened.
+    checkInterrupt(signal);
     const end = await new Promise<Parameters<typeof endingOf>[0]>((resolve, reject) => {
       const [command, given] =
         answer === undefined

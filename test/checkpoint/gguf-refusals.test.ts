@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { LayerloomError } from '../../src/base/errors.js';
@@ -17,6 +17,7 @@ import {
   writeGguf,
 } from '../fixtures/gguf-files.js';
 import { generator } from '../fixtures/numbers.js';
+import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 const refusal = async (bytes: Uint8Array): Promise<string> => {
   const file = join(temporaryDirectory(), 'model.gguf');
@@ -207,6 +208,17 @@ describe('a file that is no GGUF file is refused, and so is one', () => {
   });
 });
 
+describe('a header that is larger than any', () => {
+  it('is refused once it is seen, and not read on', () => {
+    const array = value.raw(9, Buffer.concat([Buffer.of(0, 0, 0, 0), u64(2 ** 28)]));
+    const start = Buffer.alloc(100_000_000);
+    ggufBytes({ metadata: { x: array }, tensors: {} }).copy(start);
+    const endOf = (bytes: number) => ggufReader.headerEnd(start.subarray(0, bytes), 'model.gguf', 2 ** 30);
+    expect([endOf(0), endOf(2 ** 20), endOf(90_000_000)]).toEqual([2 ** 20, 2 ** 21, 100_000_000]);
+    expect(() => endOf(100_000_000)).toThrow(/announces a header of 268435\d{3} bytes/);
+  });
+});
+
 describe('a file with bytes changed', () => {
   it('is read or refused by a code, whichever they are', async () => {
     const bytes = ggufBytes(model);
@@ -237,6 +249,23 @@ describe('a file with bytes changed', () => {
 });
 
 describe('what is not done with blocks', () => {
+  it('is moving rows of a vocabulary', async () => {
+    const root = temporaryDirectory();
+    const words = ['<unk>', 'a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const models = [words, words.toReversed()].map((tokens, index) => {
+      const directory = writeVocabulary(join(root, `${index}`), { tokens, rows: words.length });
+      rmSync(join(directory, 'model.safetensors'));
+      writeGguf(join(directory, 'model.gguf'), ggufModel({ seed: index + 1 }));
+      return directory;
+    });
+    await expect(
+      soup({ models, tokenizerSource: 'union' } as never, { out: join(root, 'out') }),
+    ).rejects.toMatchObject({
+      code: 'VOCABULARY_UNMERGEABLE',
+      message: expect.stringContaining('its rows would have to move'),
+    });
+  });
+
   it('is a DoRA adapter over them, whose norms are of stored weights', async () => {
     const root = temporaryDirectory();
     const base = writeGguf(join(root, 'model.gguf'), model);

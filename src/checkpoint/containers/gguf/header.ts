@@ -18,8 +18,8 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** The most bytes before the data, keys of metadata and tensors that are read: ten times what the largest models have. */
-const [mostHeaderBytes, mostKeys, mostTensors] = [256 * 1024 * 1024, 65_536, 1 << 20];
+/** The most bytes before the data, keys of metadata and tensors that are read: several times what the largest models have. */
+const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
 /** Bytes that are read at first; then twice as many each time. */
 const firstBytes = 1 << 20;
@@ -67,15 +67,15 @@ const typeNames: Readonly<Record<number, string>> = {
 /** @returns where the header ends, or how many bytes to ask with again @throws LayerloomError */
 export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < 24) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
-  if (start.length > mostHeaderBytes)
-    throw new LayerloomError('HEADER_TOO_LARGE', { file, bytes: start.length });
-  const more = Math.min(fileBytes, Math.max(firstBytes, 2 * start.length));
+  const more = Math.min(fileBytes, mostHeaderBytes, Math.max(firstBytes, 2 * start.length));
   if (start.length === 0) return more;
   try {
     return scan(start, file, fileBytes).end;
   } catch (error) {
-    if (error instanceof MoreNeeded) return more;
-    throw error;
+    if (!(error instanceof MoreNeeded)) throw error;
+    if (start.length >= mostHeaderBytes)
+      throw new LayerloomError('HEADER_TOO_LARGE', { file, bytes: error.bytes });
+    return more;
   }
 };
 

@@ -2,7 +2,15 @@ import { LayerloomError } from '../../../base/errors.js';
 import { short } from '../short-name.js';
 
 /** The end of the bytes that were read of a file that has more. */
-export class MoreNeeded extends Error {}
+export class MoreNeeded extends Error {
+  /** At least so many are needed. */
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super();
+    this.bytes = bytes;
+  }
+}
 
 /** Returns the error of a header that is none of GGUF's. */
 export const invalid = (file: string, reason: string, tensor?: string): LayerloomError =>
@@ -140,7 +148,7 @@ export class Scanner {
       throw new LayerloomError('HEADER_TRUNCATED', {
         ...{ file: this.#file, announced: end, available: this.#fileBytes },
       });
-    if (end > this.#view.byteLength) throw new MoreNeeded();
+    if (end > this.#view.byteLength) throw new MoreNeeded(end);
     this.#at = end;
     return begin;
   }
