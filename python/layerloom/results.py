@@ -1505,6 +1505,8 @@ class LoadedOnce(TypedDict):
     """As the program calls itself; null where it does not say."""
     text: str
     """What it printed: the prompt, and how the model continues it."""
+    generated: bool
+    """False where nothing came behind the prompt: a model may end there."""
 
 
 class WatchedStudy(TypedDict):

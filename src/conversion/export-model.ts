@@ -87,7 +87,9 @@ export const exportModel = async (
     const warnings = await staging.commit();
     await rm(dirname(log), { recursive: true, force: true });
     const seconds = (performance.now() - started) / 1000;
-    const all = [...checkpoint.warnings, ...staging.warnings, ...warnings];
+    const silent =
+      loaded?.generated === false ? [`${loaded.program} loaded ${file}, and generated nothing`] : [];
+    const all = [...checkpoint.warnings, ...staging.warnings, ...warnings, ...silent];
     return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
   } catch (error) {
     await staging.discard();
@@ -131,15 +133,15 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
 };
 
-/** The most bytes that the output and the file that it is quantised from take. */
-const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number => {
-  const elements = [...checkpoint.tensors.values()].reduce(
-    (sum, tensor) => sum + elementsOf(tensor.shape),
-    0,
+/** About the bytes of a file of a type, and of one that is quantised at most. */
+const bytesIn = ({ tensors }: CheckpointIndex, type: GgufType): number =>
+  Math.ceil(
+    [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0) * bytesPerElement(type),
   );
-  const first = isConvertedType(type) ? 0 : bytesPerElement(between(checkpoint));
-  return Math.ceil(elements * (first + bytesPerElement(type)));
-};
+
+/** The most bytes that the output and the file that it is quantised from take. */
+const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
+  (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
 interface Making {
   readonly type: GgufType;
@@ -159,6 +161,7 @@ const writeWeights = async (
     onProgress?.({ phase, done, total });
   const { path } = checkpoint;
   const [converted, quantised] = [report('conversion'), report('quantisation')];
+  converted(0, bytesIn(checkpoint, isConvertedType(type) ? type : between(checkpoint)));
   if (isConvertedType(type)) return await convert(converter, { path, to: weights, type }, context, converted);
   if (quantizer === undefined) throw new RangeError(`nothing writes ${type}`);
   const first = between(checkpoint);

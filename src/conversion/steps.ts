@@ -113,6 +113,8 @@ export interface LoadedOnce {
   readonly version: string | null;
   /** What it printed: the prompt, and how the model continues it. */
   readonly text: string;
+  /** False where nothing came behind the prompt: a model may end there. */
+  readonly generated: boolean;
 }
 
 /**
@@ -132,13 +134,9 @@ export const loadOnce = async (
     const answer = join(context.directory, 'answer');
     await runProgram({ ...context, program, words: wordsFor(file), answer });
     const text = (await readFile(answer, 'utf8')).trim();
-    if (text === '' || text === prompt)
-      throw new LayerloomError('EXPORT_FAILED', {
-        ...{ model: context.model, program: name, log: context.log },
-        reason: 'it loaded the file, and generated nothing',
-      });
     const printed = await runProgram({ ...context, program, words: ['--version'], mayFail: true });
-    return { program: name, version: /^version: (.+)$/m.exec(printed)?.[1] ?? null, text };
+    const version = /^version: (.+)$/m.exec(printed)?.[1] ?? null;
+    return { program: name, version, text, generated: text !== '' && text !== prompt };
   }
   return undefined;
 };

@@ -33,8 +33,9 @@ def write_sentencepiece(out):
     sentencepiece.SentencePieceTrainer.train(
         input=str(text),
         model_prefix=str(out / "tokenizer"),
-        vocab_size=64,
+        vocab_size=320,
         hard_vocab_limit=False,
+        byte_fallback=True,
         pad_id=0,
         eos_id=1,
         bos_id=2,
@@ -76,6 +77,10 @@ def make(base, root):
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.05)
         model.save_pretrained(out)
+        if family == "qwen2":
+            # Of its own type transformers makes another tokenizer, which the converter does not know.
+            config = json.loads((out / "config.json").read_text())
+            (out / "config.json").write_text(json.dumps({**config, "model_type": "llama"}))
     print(json.dumps(FAMILIES))
 
 

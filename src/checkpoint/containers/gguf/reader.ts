@@ -25,7 +25,7 @@ const unsupported = (file: string, reason: string, remedy: string, tensor?: stri
 const architectureOf = ({ metadata }: GgufHeader, file: string): [string, GgufArchitecture] => {
   const parts = metadata.get('split.count');
   if (typeof parts === 'number' && parts > 1)
-    throw unsupported(file, `it is one of ${parts} parts`, 'join them with llama-gguf-split --merge');
+    throw unsupported(file, `it is one of ${parts} parts`, 'join them with llama-gguf-split');
   const name = String(metadata.get('general.architecture'));
   const found = Object.hasOwn(architectures, name) ? architectures[name] : undefined;
   if (found !== undefined) return [name, found];
