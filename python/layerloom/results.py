@@ -323,6 +323,7 @@ class PlannedDownloadModels(TypedDict):
 
 
 class _MergeResult(TypedDict):
+    threads: float
     seconds: float
     out: str
     """Absolute path of the output."""
@@ -335,7 +336,6 @@ class _MergeResult(TypedDict):
     bytesRead: float
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
     bytesWritten: float
-    threads: float
 
 
 class MergeResult(_MergeResult, total=False):
