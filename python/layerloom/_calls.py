@@ -851,7 +851,7 @@ def verify(
         out: a directory that a merge wrote
         against_inputs: compute the weights again from the inputs, and compare
         sample: only this share of the tiles: 0.05
-        seed: which tiles a sample has (default: drawn)
+        seed: which tiles a sample has; drawn where it is not given
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
         progress: a function, or True for a bar of tqdm

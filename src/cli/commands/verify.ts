@@ -11,7 +11,7 @@ export const verify = command({
   options: {
     againstInputs: option('--against-inputs', 'compute the weights again from the inputs, and compare'),
     sample: option('--sample <share>', 'only this share of the tiles: 0.05', { parse: toNumber }),
-    seed: option('--seed <n>', 'which tiles a sample has (default: drawn)', { parse: toNumber }),
+    seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
     download: download(),
     threads,
   },
