@@ -26,8 +26,14 @@ describe('a list of all', () => {
     const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
     const made = new Set(recipes.map(({ method }) => method));
     // These only copy and average: test/engine/run-plan.test.ts has them. Mixtures are of dense models of known
-    // architectures: test/methods/mixture.test.ts.
-    expect(builtIn.filter((name) => !made.has(name as never))).toEqual(['layer_swap', 'relayout', 'mixture']);
+    // architectures: test/methods/mixture.test.ts. Fisher averages have files of importances: test/methods/fisher.test.ts,
+    // test/sweeps/same-bits.test.ts and test/fixtures/plans.ts.
+    expect(builtIn.filter((name) => !made.has(name as never))).toEqual([
+      'layer_swap',
+      'relayout',
+      'fisher',
+      'mixture',
+    ]);
   });
 
   it.each<[string, string[]]>([

@@ -294,6 +294,7 @@ describe('types', () => {
       ram: true,
       ramplus_tl: true,
       arcee_fusion: true,
+      fisher: true,
       mixture: true,
     };
     expect([...methods.keys()].sort()).toEqual(Object.keys(known).sort());

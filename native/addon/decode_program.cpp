@@ -142,6 +142,10 @@ constexpr Reader<NodeOperation> kOperations[] = {
      }},
     {"variance", [](const Napi::Object&) -> NodeOperation { return Variance{}; }},
     {"nearSwap", [](const Napi::Object& node) -> NodeOperation { return NearSwap{readFloat(node, "t")}; }},
+    {"fisher",
+     [](const Napi::Object& node) -> NodeOperation {
+         return Fisher{readNumbers<float>(node, "weights"), readFloat(node, "eps")};
+     }},
     {"importance",
      [](const Napi::Object& node) -> NodeOperation {
          return Importance{readVector<double>(node, "divergences")};

@@ -92,6 +92,11 @@ void check(const Variance&, const Node& node, const Program&) { checkInputs(node
 
 void check(const NearSwap&, const Node& node, const Program&) { checkInputs(node, 2, 2); }
 
+void check(const Fisher& fisher, const Node& node, const Program&) {
+    checkInputs(node, 2);
+    require(fisher.weights.size() == node.inputs.size() - fisher.weights.size(), "weights");
+}
+
 void check(const Importance& importance, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     checkRows(Rows::Output, importance.divergences.size(), 1, program, "divergences");

@@ -467,6 +467,14 @@ void Evaluator::evaluate(const NearSwap& nearSwap, const Work& work) {
     inFloats(work, [&](float* out) { kernels_.nearSwap(inputs[0], inputs[1], nearSwap.t, out, count_); });
 }
 
+void Evaluator::evaluate(const Fisher& fisher, const Work& work) {
+    const float* const* inputs = allFloats(work.node);
+    const std::size_t terms = fisher.weights.size();
+    inFloats(work, [&](float* out) {
+        kernels_.fisher(inputs, inputs + terms, fisher.weights.data(), terms, fisher.eps, out, count_);
+    });
+}
+
 void Evaluator::evaluate(const Importance& importance, const Work& work) {
     const float* const* inputs = allFloats(work.node);
     inFloats(work, [&](float* out) {

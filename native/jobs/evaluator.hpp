@@ -122,6 +122,7 @@ class Evaluator {
     void evaluate(const Vote& vote, const FusedVote& fused, const Work& work);
     void evaluate(const Variance& variance, const Work& work);
     void evaluate(const NearSwap& nearSwap, const Work& work);
+    void evaluate(const Fisher& fisher, const Work& work);
     void evaluate(const Importance& importance, const Work& work);
     void evaluate(const Select& select, const Work& work);
     void evaluate(const Assemble& assemble, const Work& work);

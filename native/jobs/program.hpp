@@ -70,6 +70,12 @@ struct NearSwap {
     float t;
 };
 
+/// The mean of the first half of the inputs, each element weighted by the importance of the second half.
+struct Fisher {
+    std::vector<float> weights;  ///< [input of the first half]
+    float eps;                   ///< added to each importance
+};
+
 /// |input 0 − input 1| · the row's divergence.
 struct Importance {
     std::vector<double> divergences;  ///< [row of the tensor]
@@ -224,8 +230,8 @@ struct Unpack {
 };
 
 using NodeOperation =
-    std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Importance, Select,
-                 Assemble, FillRows, Product, Dequantise, Quantise, Unpack>;
+    std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Fisher, Importance,
+                 Select, Assemble, FillRows, Product, Dequantise, Quantise, Unpack>;
 
 /// True for operations whose inputs are whole sources.
 bool takesWhole(const NodeOperation& operation);

@@ -122,6 +122,28 @@ void nearSwap(const float* a, const float* b, float t, float* out, std::size_t c
     }
 }
 
+void fisher(const float* const* x, const float* const* importances, const float* weights, std::size_t terms,
+            float eps, float* out, std::size_t count) {
+    constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+    float sum[kChunk], divisor[kChunk];
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t length = std::min(kChunk, count - at);
+        for (std::size_t t = 0; t < terms; ++t) {
+            const float* const own = importances[t] + at;
+            const float* const value = x[t] + at;
+            for (std::size_t i = 0; i < length; ++i) {
+                const float importance = own[i] < 0 ? kNaN : own[i];
+                const float weight = weights[t] * (importance + eps);
+                const float product = weight * value[i];
+                // From the first term on, so that −0 stays.
+                sum[i] = t == 0 ? product : sum[i] + product;
+                divisor[i] = t == 0 ? weight : divisor[i] + weight;
+            }
+        }
+        for (std::size_t i = 0; i < length; ++i) out[at + i] = sum[i] / divisor[i];
+    }
+}
+
 void linearColumns(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                    std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) out[i] = weights[0][i] * x[0][i];

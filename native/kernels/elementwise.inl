@@ -32,6 +32,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .consensus = {},
         .variance = variance,
         .nearSwap = nearSwap,
+        .fisher = fisher,
         .linearColumns = linearColumns,
         .histogram = histogram<V>,
         .isFinite = {isFinite<BF16>, isFinite<F16>, isFinite<F32>, isFinite<F64>, isFinite<F8_E4M3>,

@@ -166,6 +166,11 @@ struct Kernels {
     /// out[i] = a + (b − a)·clamp(t / |a − b|, 0, 1), as w·b + (1 − w)·a.
     void (*nearSwap)(const float* a, const float* b, float t, float* out, std::size_t count);
 
+    /// out[i] = Σ w[t][i]·x[t][i] / Σ w[t][i], w[t][i] = weights[t]·(importances[t][i] + eps): terms in order,
+    /// each operation in float32. NaN where an importance is below 0.
+    void (*fisher)(const float* const* x, const float* const* importances, const float* weights,
+                   std::size_t terms, float eps, float* out, std::size_t count);
+
     /// out[i] = Σ weights[t][i]·x[t][i], terms in order.
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);

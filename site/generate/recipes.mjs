@@ -120,7 +120,10 @@ const examples = {
 const required = { t: 0.5, weights: [1, 1] };
 
 /** Values that a recipe of a method needs beside its models. */
-const settingsOf = { mixture: { gateMode: 'random' } };
+const settingsOf = {
+  mixture: { gateMode: 'random' },
+  fisher: { importances: ['math-1.fisher.safetensors', 'swh-1.fisher.safetensors'] },
+};
 
 /** Models of the methods whose number of them the type of their recipes does not say. */
 const modelsOf = {

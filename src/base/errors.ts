@@ -69,7 +69,7 @@ const whereNonFinite = (found: NonFinite): string => {
   const { tensor, index, is, file } = found;
   const element = `${tensor}[${index.join(', ')}]`;
   return file === undefined
-    ? `${element} of the output (${is}, of finite inputs: beyond its dtype)`
+    ? `${element} of the output (${is}, of finite inputs: beyond its dtype${is === 'NaN' ? ', or of a negative importance' : ''})`
     : `${element} of ${file} (${is})`;
 };
 

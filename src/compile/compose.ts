@@ -75,6 +75,7 @@ const composeValues = async (
     ...found,
   });
   for (const model of models) if (model.role === 'gates') await checkGates(model);
+  checkVocabularies(models);
   const tensors = frame.tensorsOf(compiled);
   const unmatched = compiled.unused?.() ?? [];
   const edits = { ...first.configEdits, ...stackedEdits(compiled, models), ...compiled.configEdits };
@@ -108,6 +109,18 @@ const composeValues = async (
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };
+};
+
+/** Importances are in the rows of their model's own vocabulary. @throws LayerloomError INVALID_PARAMETER */
+const checkVocabularies = (models: readonly OpenedModel[]): void => {
+  const importance = models.find(({ role }) => role === 'importance');
+  const other = models.find(({ vocabulary }) => vocabulary !== undefined);
+  if (importance !== undefined && other !== undefined)
+    throw invalid(
+      ['importances'],
+      importance.checkpoint.path,
+      `models of one vocabulary, in whose rows the importances of embeddings are, and ${other.checkpoint.name} would get other rows`,
+    );
 };
 
 /** Opens the models of a recipe of bare adapters, and the base where it is here; undefined for other recipes. */

@@ -111,8 +111,10 @@ export const openEach = async (
     references.map(async (reference) => {
       const address = await parseAddress(reference.model);
       const { adapter, checkpoint } = await open(address).catch((error: unknown) => {
-        const missing = reference.role === 'gates' && isMissingModel(error);
-        throw missing ? noRouters(reference) : at(error, reference.path);
+        const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
+        throw wanted === undefined
+          ? at(error, reference.path)
+          : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, and there is none`);
       });
       const architecture = describeArchitecture(checkpoint);
       return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
@@ -123,8 +125,11 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-const noRouters = ({ model, path = ['gates'] }: CheckpointReference): LayerloomError =>
-  invalid(path, model, 'the file of the routers that `python -m layerloom_gates` makes, and there is none');
+/** Files of tensors that are no models, by their role. */
+const madeInPython: Readonly<Record<string, string>> = {
+  gates: 'the file of the routers that `python -m layerloom_gates` makes',
+  importance: 'the file of importances that `python -m layerloom.train.importances` makes',
+};
 
 /** Returns the first error; if it is a missing model, with the others that are missing. */
 const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {

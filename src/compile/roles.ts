@@ -7,13 +7,20 @@ export interface NamedModel {
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
+/** Roles that several models have: the keys of their lists. */
+const lists: Readonly<Record<string, string>> = { model: 'models', importance: 'importances' };
+
 /**
- * Returns a recipe's models under their keys: `models` is a list, other roles are keys of their own, nested
- * recipes are inlined.
+ * Returns a recipe's models under their keys: `models` and `importances` are lists, other roles are keys of their own,
+ * nested recipes are inlined.
  */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
-  const merged = models.filter(({ role }) => role === 'model').map(named);
-  const others = models.filter(({ role }) => role !== 'model').map((model) => [model.role, named(model)]);
-  return { ...(merged.length === 0 ? {} : { models: merged }), ...Object.fromEntries(others) };
+  const found: Record<string, unknown> = {};
+  for (const model of models) {
+    const list = lists[model.role];
+    if (list === undefined) found[model.role] = named(model);
+    else found[list] = [...((found[list] as unknown[] | undefined) ?? []), named(model)];
+  }
+  return found;
 };

@@ -7,6 +7,7 @@ import { dareLinear } from './dare-linear.js';
 import { dareTies } from './dare-ties.js';
 import { della } from './della.js';
 import { dellaLinear } from './della-linear.js';
+import { fisher } from './fisher.js';
 import type { Method } from './framework/method.js';
 import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
@@ -78,6 +79,7 @@ const known = {
   ram,
   ramplus_tl: ramplusTl,
   arcee_fusion: arceeFusion,
+  fisher,
   mixture,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 

@@ -5,6 +5,7 @@ import type { dareLinear } from './dare-linear.js';
 import type { dareTies } from './dare-ties.js';
 import type { della } from './della.js';
 import type { dellaLinear } from './della-linear.js';
+import type { FisherParameters } from './fisher.js';
 import type { MethodParameters } from './framework/tensor-parameters.js';
 import type { karcher } from './karcher.js';
 import type { LayerSwapParameters, SwapOfParts } from './layer-swap.js';
@@ -54,6 +55,7 @@ declare module './framework/recipe-input.js' {
     ram: MethodParameters<typeof ram>;
     ramplus_tl: MethodParameters<typeof ramplusTl>;
     arcee_fusion: MethodParameters<typeof arceeFusion>;
+    fisher: FisherParameters;
     mixture: MixtureParameters;
   }
 }
@@ -65,6 +67,7 @@ export type { DareLinearParameters } from './dare-linear.js';
 export type { DareTiesParameters } from './dare-ties.js';
 export type { DellaParameters } from './della.js';
 export type { DellaLinearParameters } from './della-linear.js';
+export type { FisherParameters } from './fisher.js';
 export type { PartParameters } from './framework/parts.js';
 export type * from './framework/recipe-input.js';
 export type { TensorParts } from './framework/tensor-parts.js';

@@ -117,6 +117,11 @@ export type NodeOperation =
   | { readonly kind: 'variance' }
   /** Input 0 moved towards input 1, by at most t. */
   | { readonly kind: 'nearSwap'; readonly t: number }
+  /**
+   * The mean of the first half of the inputs, each element weighted by its input's weight times its importance, in the second
+   * half, plus `eps`.
+   */
+  | { readonly kind: 'fisher'; readonly weights: readonly number[]; readonly eps: number }
   /** |input 0 − input 1| · the divergence of its row. */
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
   /** Rows of input 0 where `kept` is not 0, else of input 1: their bits as they are, whatever the dtype. */

@@ -3,6 +3,7 @@ import type { Concatenate } from './concatenate.js';
 import type { Consensus } from './consensus.js';
 import type { Copy } from './copy.js';
 import type { Factor } from './factor.js';
+import type { Fisher } from './fisher.js';
 import type { Fusion } from './fusion.js';
 import type { GramFormula } from './gram.js';
 import type { Linear } from './linear.js';
@@ -26,6 +27,7 @@ export interface Formulas<T> {
   sce: Sce<T>;
   nearSwap: NearSwap<T>;
   ram: Ram<T>;
+  fisher: Fisher<T>;
   fusion: Fusion<T>;
   assemble: Assemble<T>;
   padRows: PadRows<T>;

@@ -3,6 +3,7 @@ import { concatenate } from './concatenate.js';
 import { consensus } from './consensus.js';
 import { type Copy, copy } from './copy.js';
 import { type Factor, factor } from './factor.js';
+import { fisher } from './fisher.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
 import { fusion } from './fusion.js';
 import { gram } from './gram.js';
@@ -43,6 +44,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   sce,
   nearSwap,
   ram,
+  fisher,
   fusion,
   assemble,
   padRows,

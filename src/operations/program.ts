@@ -290,6 +290,23 @@ export class Program {
     return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
   }
 
+  /** Σ wᵢ · valueᵢ / Σ wᵢ at each element, wᵢ = weightᵢ · (importanceᵢ + eps); NaN where an importance is negative. */
+  fisher({
+    values,
+    importances,
+    weights,
+    eps,
+    dtype,
+  }: {
+    values: readonly Value[];
+    importances: readonly Value[];
+    weights: readonly number[];
+    eps: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fisher', weights, eps }, [...values, ...importances], dtype);
+  }
+
   /** |value − base| · the divergence of the element's row. */
   importance({
     value,

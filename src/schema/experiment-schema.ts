@@ -88,6 +88,7 @@ const parametersOf = (method: Method<never>): Properties => {
         'weights',
         'sharedExperts',
         'gates',
+        'importances',
       ].includes(name),
   );
   const parameters = Object.fromEntries(

@@ -397,6 +397,7 @@ describe('the native door takes every operation', () => {
     node({ ...vote, election: null }, [0, 1]),
     node({ kind: 'variance' }, [0, 1]),
     node({ kind: 'nearSwap', t: 0.1 }, [0, 1]),
+    node({ kind: 'fisher', weights: [0.5], eps: 1e-6 }, [0, 1]),
     importance(4),
     selectNode('F32'),
     node({ kind: 'assemble', width: columns, runs: Float64Array.of(0, 1, 2) }, [0, 1]),
@@ -572,6 +573,14 @@ describe('the native door refuses, before it touches a file,', () => {
     ],
     ['a node of itself', (f) => computeJob(f, [node({ kind: 'linear', weights: [1] }, [2])])],
     ['a node of no inputs', (f) => computeJob(f, [node({ kind: 'linear', weights: [] }, [])])],
+    [
+      'a mean with too few importances',
+      (f) => computeJob(f, [node({ kind: 'fisher', weights: [1, 1], eps: 1 }, [0, 1, 0])]),
+    ],
+    [
+      'a mean with more weights than inputs',
+      (f) => computeJob(f, [node({ kind: 'fisher', weights: [1, 1, 1, 1], eps: 1 }, [0, 1])]),
+    ],
     ['a node of too few inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0])])],
     ['a node of too many inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0, 1, 0])])],
     ['a node of too few weights', (f) => computeJob(f, [node({ kind: 'linear', weights: [1] }, [0, 1])])],

@@ -698,6 +698,46 @@ void combining(std::size_t count, std::size_t offset) {
     }
 }
 
+void averagingByImportance(std::size_t count, std::size_t offset) {
+    const float by[] = {0.5f, 1.0f, 0.3f};
+    std::vector<std::vector<float>> x, importances;
+    std::vector<const float*> at, of;
+    for (std::size_t t = 0; t < 3; ++t) {
+        x.push_back(smallFloats(offset + count));
+        importances.push_back(t == 1 ? smallFloats(offset + count) : anyFloats(offset + count));
+        // Those of the second are never negative.
+        if (t == 1)
+            for (float& importance : importances[t]) importance = std::fabs(importance);
+    }
+    for (std::size_t t = 0; t < 3; ++t) {
+        at.push_back(x[t].data() + offset);
+        of.push_back(importances[t].data() + offset);
+    }
+    const auto check = [&](std::size_t first, std::size_t terms, float eps) {
+        std::vector<float> want(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            volatile float sum = 0, divisor = 0;
+            bool negative = false;
+            for (std::size_t t = first; t < first + terms; ++t) {
+                negative = negative || of[t][i] < 0;
+                volatile float raised = of[t][i] + eps;
+                volatile float weight = by[t] * raised;
+                volatile float product = weight * at[t][i];
+                sum = t == first ? product : sum + product;
+                divisor = t == first ? weight : divisor + weight;
+            }
+            want[i] = negative ? std::numeric_limits<float>::quiet_NaN() : sum / divisor;
+        }
+        checkFloats("fisher", want, offset, [&](const Kernels& k, float* out) {
+            k.fisher(at.data() + first, of.data() + first, by + first, terms, eps, out, count);
+        });
+    };
+    for (const float eps : {1e-6f, 1e-30f}) {
+        check(1, 1, eps);
+        for (const std::size_t terms : {2, 3}) check(0, terms, eps);
+    }
+}
+
 void counting(std::size_t count, std::size_t offset) {
     const std::vector<float> x = anyFloats(offset + count);
     const std::uint32_t quarter = magnitudeOf(0.25f), tiny = magnitudeOf(0.25f * 1e-41f);
@@ -723,6 +763,7 @@ void taskVectors() {
         for (const std::size_t offset : kOffsets) {
             keeping(count, offset);
             combining(count, offset);
+            averagingByImportance(count, offset);
             counting(count, offset);
         }
 }

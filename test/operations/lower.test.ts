@@ -26,6 +26,7 @@ const builders = [
   'vote',
   'variance',
   'nearSwap',
+  'fisher',
   'importance',
   'select',
 ] as const;
@@ -176,6 +177,20 @@ describe('lowering without statistics', () => {
     ]);
     expect(await kept('output', [4, 3])).toEqual([
       ['select', { value: x, base, rows: 'output', kept: Uint8Array.of(1, 0, 1, 0), dtype: 'BF16' }],
+    ]);
+  });
+
+  it('of a Fisher-weighted average is one node', async () => {
+    const terms = [
+      { source: base, importance: x, weight: 0.25 },
+      { source: x, importance: base, weight: 0.75 },
+    ];
+    const { calls } = await lowered({ kind: 'fisher', terms, eps: 1e-6 });
+    expect(calls).toEqual([
+      [
+        'fisher',
+        { values: [base, x], importances: [x, base], weights: [0.25, 0.75], eps: 1e-6, dtype: 'BF16' },
+      ],
     ]);
   });
 

@@ -107,6 +107,19 @@ const formulas: readonly {
     words: 'base + changes of x, the 1 that vary most',
   },
   {
+    formula: {
+      kind: 'fisher',
+      terms: [
+        { source: 'x', importance: 'f', weight: 0.25 },
+        { source: 'y', importance: 'g', weight: 0.75 },
+      ],
+      eps: 1e-6,
+    },
+    operands: ['x', 'f', 'y', 'g'],
+    statistics: [],
+    words: 'mean of x by 0.25 f, y by 0.75 g',
+  },
+  {
     formula: { kind: 'nearSwap', base: 'base', source: 'x', t: 0.001 },
     operands: ['base', 'x'],
     statistics: [],

@@ -160,6 +160,18 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     'b5e63d0fec6923e58c92e164b0de26ce778f5b2695c8ee919ed9cb4da7d5245e',
   ],
   [
+    'fisher',
+    {
+      kind: 'fisher',
+      terms: [
+        { source: a, importance: c, weight: 0.25 },
+        { source: b, importance: c, weight: 0.75 },
+      ],
+      eps: 1e-6,
+    },
+    'c64a784929d2cdfa57966dcaed1fa0ec9a90b629a08c2dbdc2b1db13d76ad140',
+  ],
+  [
     'ram',
     { kind: 'ram', base: a, sources: [b, c], epsilon: 0.001, bonus: { rate: 0.1, most: 0.2 } },
     'e58a63a2c91773a90501d4e387b32cbff38e5c925c229b2a4be03f0754e0fb8d',
@@ -325,6 +337,7 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
   const since = [
+    'fisher',
     'ram',
     'assemble',
     'padRows',

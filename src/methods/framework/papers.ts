@@ -62,6 +62,14 @@ export const taskVectors: Citation = {
   source: { arxiv: '2212.04089' },
 };
 
+export const fisherMerging: Citation = {
+  key: 'matena2022fisher',
+  title: 'Merging Models with Fisher-Weighted Averaging',
+  authors: ['Matena, Michael', 'Raffel, Colin'],
+  year: 2022,
+  source: { arxiv: '2111.09832' },
+};
+
 export const tiesMerging: Citation = {
   key: 'yadav2023ties',
   title: 'TIES-Merging: Resolving Interference When Merging Models',

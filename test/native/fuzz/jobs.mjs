@@ -597,6 +597,11 @@ const operations = {
     inputs: random.list(2, () => random.below(length)),
     t: numberOf(random),
   }),
+  fisher: (random, _, { length }) => {
+    const weights = random.list(random.from(1, 3), () => numberOf(random));
+    const inputs = random.list(2 * weights.length, () => random.below(length));
+    return { inputs, weights, eps: random.pick([1e-6, 1e-30, 0]) };
+  },
   importance: (random, slice, { length }) => ({
     inputs: random.list(2, () => random.below(length)),
     divergences: Float64Array.from(tableOf(random, slice, 'output', 1)),
