@@ -131,6 +131,9 @@ const madeInPython: Readonly<Record<string, string>> = {
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 
+/** True for a file of tensors that a merge is computed with, and that is no model. */
+export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
+
 /** Returns the first error; if it is a missing model, with the others that are missing. */
 const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
   const missing = await Promise.all(

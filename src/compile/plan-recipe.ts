@@ -37,7 +37,7 @@ import {
 } from '../tensor/stored-tensor.js';
 import { compose } from './compose.js';
 import { type Composed, requireMatches, type StatisticsByRecipe } from './composed.js';
-import { type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
+import { isNoModel, type OpenedCheckpoint, type OpenedModel, plannedInput } from './models.js';
 import { type OpenedInputs, openInputs } from './opened-inputs.js';
 import { planSideFiles } from './side-files.js';
 
@@ -128,7 +128,9 @@ const planCard = async (
   const read = new Set(
     tensors.flatMap(({ expression }) => sourcesOf(expression).map(({ input }) => itemAt(checkpoints, input))),
   );
-  const inputs = checkpoints.filter((opened) => read.has(opened)).map(({ checkpoint }) => checkpoint);
+  const inputs = checkpoints
+    .filter((opened) => read.has(opened) && !isNoModel(opened))
+    .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
     complete !== undefined || inputs.includes(checkpoint);
   // Last, unless it is one of two models that the merge goes between.

@@ -172,7 +172,9 @@ describe('a Fisher-weighted average', () => {
       await merge(again, { out: other, threads: 1, layout: 'size' });
       expect(readFileSync(join(other, 'model.safetensors'))).toEqual(weights);
     }
-    expect(readFileSync(join(out, 'README.md'), 'utf8')).toContain('2111.09832');
+    const card = readFileSync(join(out, 'README.md'), 'utf8');
+    expect(card).toContain('# Fisher merging of a, b and c\n');
+    expect(card).toContain('2111.09832');
   });
 
   it('stands in the place of a model, and averages recipes', async () => {

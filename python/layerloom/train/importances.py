@@ -77,23 +77,26 @@ def tokens_of(path: Path, tokenizer, most: int | None, length: int) -> Iterator[
     if not numbered:
         raise DataError(f"{path}: no rows")
     for number, line in numbered:
-        ids = tokenizer(text_of(line, tokenizer, f"{path}:{number}"), return_tensors="pt", truncation=True, max_length=length)
+        text, is_templated = text_of(line, tokenizer, f"{path}:{number}")
+        # A chat template writes the tokens that a tokenizer adds to plain text.
+        ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=length, add_special_tokens=not is_templated)
         if ids["input_ids"].shape[1] < 2:
             raise DataError(f"{path}:{number}: fewer than two tokens, of which none is predicted")
         yield ids["input_ids"]
 
 
-def text_of(line: str, tokenizer, place: str) -> str:
+def text_of(line: str, tokenizer, place: str) -> tuple[str, bool]:
+    """Returns the text of a row, and whether a chat template made it."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise DataError(f"{place}: not JSON: {error}") from error
     if isinstance(row, dict) and isinstance(row.get("text"), str):
-        return row["text"]
+        return row["text"], False
     if isinstance(row, dict) and isinstance(row.get("messages"), list):
         if tokenizer.chat_template is None:
             raise DataError(f"{place}: messages, and the model's tokenizer has no chat template; give rows of `text`")
-        return tokenizer.apply_chat_template(row["messages"], tokenize=False)
+        return tokenizer.apply_chat_template(row["messages"], tokenize=False), True
     raise DataError(f"{place}: neither `text` nor `messages`")
 
 
