@@ -151,9 +151,8 @@ describe('an output against its record', () => {
 describe('an output against its inputs', () => {
   it('is what they give, by methods of each kind', async () => {
     const recipes = everyMethod(writeFamily());
-    const kinds = ['slerp', 'ties', 'della', 'model_stock', 'sce', 'revert', 'nested'] as const;
-    for (const name of kinds) {
-      const recipe = recipes[name];
+    const kinds = ['slerp', 'ties', 'della', 'model_stock', 'sce', 'revert', 'nested'];
+    for (const [name, recipe] of Object.entries(recipes).filter(([each]) => kinds.includes(each))) {
       const out = join(temporaryDirectory(), 'out');
       await merge(recipe, { out });
       const { intact, againstInputs, files } = await verify(out, { againstInputs: true });
