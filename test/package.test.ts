@@ -108,10 +108,10 @@ describe('the package', () => {
     expect({ gypfile, shipped: files.includes('binding.gyp') }).toEqual({ gypfile: false, shipped: false });
   });
 
-  // With all six addons, which are 4.5 MB (1.6 MB packed), it has about 4.4 MB packed and 14.1 MB unpacked: docs/install.md.
-  it('stays below 4.6 MB packed, and 15 MB unpacked', () => {
-    expect(sizes.packed).toBeLessThan(4.6e6);
-    expect(sizes.unpacked).toBeLessThan(15e6);
+  // With all six addons, which are 4.8 MB (1.8 MB packed), it has about 4.8 MB packed and 15.3 MB unpacked: docs/install.md.
+  it('stays below 5 MB packed, and 16 MB unpacked', () => {
+    expect(sizes.packed).toBeLessThan(5e6);
+    expect(sizes.unpacked).toBeLessThan(16e6);
   });
 
   it('names no source map that it lacks, nor one of sources that it lacks', () => {
