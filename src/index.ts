@@ -181,6 +181,7 @@ export type {
   OutputVerification,
   RecomputedTiles,
   VerifiedFile,
+  VerifiedInput,
 } from './measure/verification/verification.js';
 export type {
   Citation,

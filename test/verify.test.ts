@@ -1,5 +1,5 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isChosen } from '../src/engine/compute/recompute.js';
 import { extractLora, layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
@@ -28,6 +28,12 @@ const flip = (file: string, at: number, bit = 0): void => {
   bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << bit), at);
   writeFileSync(file, bytes);
 };
+
+const readRecord = (out: string): Record<string, unknown> =>
+  JSON.parse(readFileSync(join(out, 'layerloom.json'), 'utf8'));
+
+const writeRecord = (out: string, record: object): void =>
+  writeFileSync(join(out, 'layerloom.json'), JSON.stringify(record));
 
 const statesOf = async (out: string) =>
   Object.fromEntries((await verify(out)).files.map(({ file, state }) => [file, state]));
@@ -88,6 +94,15 @@ describe('an output against its record', () => {
     expect(found.intact).toBe(false);
     expect(found.files.find(({ file }) => file === 'config.json')).toMatchObject({ state });
   });
+
+  it.each(['adapter_model.safetensors', 'modeling_x.py', 'special_tokens_map.json', 'added.jinja'])(
+    'shows %s, which a loader would read and no merge wrote',
+    async (name) => {
+      const { out } = await swapped();
+      writeFileSync(join(out, name), '');
+      expect(await verify(out)).toMatchObject({ intact: false, unlisted: [name] });
+    },
+  );
 
   it('lets a card be edited, and says which files are not of the merge', async () => {
     const { out } = await swapped();
@@ -262,6 +277,60 @@ describe('an output against its inputs', () => {
     const { intact, layerloom, againstInputs } = await verify(published, { againstInputs: true });
     expect({ intact, layerloom }).toEqual({ intact: true, layerloom: null });
     expect(againstInputs?.different).toEqual([]);
+  });
+
+  it('says what it was compared with', async () => {
+    const { out, task, language } = await swapped();
+    const { againstInputs } = await verify(out, { againstInputs: true });
+    expect(againstInputs?.inputs).toEqual(
+      [task, language].map((path) => ({ name: basename(path), path, commit: null })),
+    );
+  });
+
+  it('is not believed where the recipe of its card is another', async () => {
+    const { out } = await swapped();
+    const card = join(out, 'README.md');
+    writeFileSync(card, readFileSync(card, 'utf8').replace('bottom: 1', 'bottom: 2'));
+    expect(await verify(out, { againstInputs: true })).toMatchObject({ intact: false });
+  });
+
+  it('is not believed where it is its own input', async () => {
+    const { out } = await swapped();
+    const record = readRecord(out);
+    writeRecord(out, { ...record, completeRecipe: { method: 'relayout', model: '.' }, inputs: [] });
+    const found = await verify(out, { againstInputs: true });
+    expect(found.files).toContainEqual(
+      expect.objectContaining({ file: 'layerloom.json', reason: 'has the output for an input' }),
+    );
+    expect(found.intact).toBe(false);
+  });
+
+  it('is not believed where a commit of the hub stands for other files', async () => {
+    const { out } = await swapped();
+    const record = readRecord(out);
+    const revision = '1'.repeat(40);
+    const [first, ...others] = record['inputs'] as Record<string, unknown>[];
+    writeRecord(out, {
+      ...record,
+      completeRecipe: { ...(record['completeRecipe'] as object), task: `org/m@${revision}` },
+      inputs: [{ ...first, name: 'org/m', hub: { id: 'org/m', revision } }, ...others],
+    });
+    const found = await verify(out, { againstInputs: true });
+    expect(found.intact).toBe(false);
+    expect(found.files).toContainEqual(
+      expect.objectContaining({
+        file: 'layerloom.json',
+        reason: `names org/m@${revision}, and that was not read`,
+      }),
+    );
+  });
+
+  it('has at least one tile in a sample', async () => {
+    const { out } = await swapped();
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const { againstInputs } = await verify(out, { againstInputs: true, sample: 1e-9, seed });
+      expect(againstInputs?.recomputed).toBe(1);
+    }
   });
 
   it('is made of float32 too', async () => {

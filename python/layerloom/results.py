@@ -134,6 +134,7 @@ __all__ = [
     "TrainedModel",
     "TruncatedProduct",
     "VerifiedFile",
+    "VerifiedInput",
     "WatchedStudy",
     "WeightsToBeLoaded",
     "WrittenReport",
@@ -757,6 +758,9 @@ class QuantisationReport(TypedDict):
 
 
 class OutputVerification(TypedDict):
+    bytesRead: float
+    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    bytesWritten: float
     out: str
     """Absolute path of the output."""
     layerloom: str | None
@@ -771,9 +775,6 @@ class OutputVerification(TypedDict):
     againstInputs: RecomputedTiles | None
     """Null unless the output was compared with its inputs."""
     warnings: list[str]
-    bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
-    bytesWritten: float
     threads: float
     seconds: float
 
@@ -800,6 +801,8 @@ class RecomputedTiles(TypedDict):
     recomputed: float
     bytes: float
     different: list[DifferentTensor]
+    inputs: list[VerifiedInput]
+    """What they were computed from."""
 
 
 class DifferentTensor(TypedDict):
@@ -808,6 +811,13 @@ class DifferentTensor(TypedDict):
     """Null for the header of the file."""
     at: float
     """Where in the file the first byte that differs was found."""
+
+
+class VerifiedInput(TypedDict):
+    name: str
+    path: str
+    commit: str | None
+    """The commit that it is, of a model of the hub."""
 
 
 class AdapterSummary(TypedDict):

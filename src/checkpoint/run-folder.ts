@@ -28,10 +28,10 @@ export const listCheckpoints = async (run: string): Promise<RunCheckpoint[]> => 
     names.map(async (folder): Promise<RunCheckpoint[]> => {
       const step = checkpointName.exec(folder)?.groups?.['step'];
       if (step === undefined) return [];
-      // A link to a folder counts; one that leads nowhere does not.
+      // A link counts, also one that leads nowhere: what cannot be opened is an error then, and never left out in silence.
       const isFolder = await stat(join(run, folder)).then(
         (at) => at.isDirectory(),
-        () => false,
+        () => true,
       );
       return isFolder ? [{ step: Number(step), folder }] : [];
     }),

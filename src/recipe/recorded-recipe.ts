@@ -25,6 +25,11 @@ const refused = (file: string, reason: string): LayerloomError =>
 const blankAround = (text: string, begin: number, end: number): string =>
   `${text.slice(0, begin).replace(/[^\n]/g, ' ')}${text.slice(begin, end)}`;
 
+const fencedYaml = /^(?<open>(?<fence>`{3,})ya?ml[ \t]*\r?\n)(?<recipe>.*?)^\k<fence>[ \t]*$/ms;
+
+/** Returns the text of the recipe of a model card; undefined where it has none. */
+export const recipeBlock = (card: string): string | undefined => fencedYaml.exec(card)?.groups?.['recipe'];
+
 /**
  * Returns the recipe of a model card: the first block fenced as YAML. Models that do not lie beside the card
  * are looked for where the layerloom.json beside it recorded them.
@@ -32,7 +37,7 @@ const blankAround = (text: string, begin: number, end: number): string =>
  * @throws LayerloomError RECIPE_INVALID without such a block
  */
 export const cardRecipe = async (card: string, file: string): Promise<RecordedRecipe> => {
-  const block = /^(?<open>(?<fence>`{3,})ya?ml[ \t]*\r?\n)(?<recipe>.*?)^\k<fence>[ \t]*$/ms.exec(card);
+  const block = fencedYaml.exec(card);
   if (block?.groups === undefined) throw refused(file, 'has no recipe: no block between ```yaml and ```');
   const { open = '', recipe = '' } = block.groups;
   const begin = block.index + open.length;

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeOthers, writeRun } from '../fixtures/runs.js';
 
 describe('the checkpoints of a run', () => {
-  it('are its checkpoint-N folders by number, links among them, and nothing else that lies there', async () => {
+  it('are its checkpoint-N folders by number, links among them, broken ones too, and nothing else that lies there', async () => {
     const root = temporaryDirectory();
     const run = join(root, 'run');
     writeRun(run, [1000, 20, 300]);
@@ -15,7 +15,7 @@ describe('the checkpoints of a run', () => {
     symlinkSync(join(run, 'checkpoint-20'), join(run, 'checkpoint-100'));
     symlinkSync(join(run, 'nowhere'), join(run, 'checkpoint-500'));
     expect(await listCheckpoints(run)).toEqual(
-      [20, 100, 300, 1000].map((step) => ({ step, folder: `checkpoint-${step}` })),
+      [20, 100, 300, 500, 1000].map((step) => ({ step, folder: `checkpoint-${step}` })),
     );
     expect(await listCheckpoints(join(run, 'config.json'))).toEqual([]);
   });

@@ -244,6 +244,15 @@ describe('a rank for averages of adapters', () => {
     const message = await codeOf(soup({ models: [task, bad], rank: 4 }, { out }));
     expect(message).toContain('NON_FINITE');
     expect(message).toContain('model.layers.0.self_attn.q_proj.weight');
+    // Pruning would leave it out, wherever it stands.
+    for (const models of [
+      [task, bad],
+      [bad, task],
+    ])
+      for (const method of ['ties', 'breadcrumbs'] as const) {
+        const pruned = { method, base, models, weight: 1, density: 0.3, rank: 4 } as RecipeInput;
+        expect(await codeOf(merge(pruned, { out }))).toContain('NON_FINITE');
+      }
   });
 
   it('refuses plans whose factors contradict each other', async () => {

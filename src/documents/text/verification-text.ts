@@ -20,7 +20,12 @@ export const describeOutput = (found: OutputVerification): string => {
       : []),
     ...(edited.length > 0 ? [`edited since: ${named(edited)}`] : []),
     ...(unlisted.length > 0 ? [`not of the merge: ${unlisted.join(', ')}`] : []),
-    ...(againstInputs === null ? [] : [describeTiles(againstInputs)]),
+    ...(againstInputs === null
+      ? []
+      : [
+          describeTiles(againstInputs),
+          plainTable(againstInputs.inputs.map(({ name, path, commit }) => [name, commit ?? path])),
+        ]),
     ...(wrong.length > 0 ? [plainTable(wrong.map(({ file, reason = '' }) => [file, reason]))] : []),
     ...(againstInputs !== null && againstInputs.different.length > 0
       ? [

@@ -4,12 +4,14 @@ import { optionName } from '../../base/option-name.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
 import { computedTensor } from '../../plan/operands/computed.js';
-import { sourcesOf } from '../../plan/operands.js';
+import { factorsIn, sourcesOf } from '../../plan/operands.js';
 import type { Dtype } from '../../tensor/dtype.js';
+import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { type Factors, factoriseMatrix } from './factorise.js';
 import type { OpenFiles } from './jobs.js';
+import { BlockMeasurer } from './measure.js';
 import type { Slab, SlabOutput } from './tasks.js';
 
 /**
@@ -29,6 +31,9 @@ export const makeFactors = async <S>(
   const [left, right] = [sideOf(outputs, 'left'), sideOf(outputs, 'right')];
   const { expression, output } = right;
   const { of, shape, terms } = expression;
+  // Methods that prune would leave out what is not finite, and with it whole rows and columns.
+  const measurer = new BlockMeasurer(pool, inputs, of);
+  for (const factor of distinctSources(factorsIn(expression))) await measurer.checkFactor(factor);
   const at = ({ shard, tensor }: SlabOutput<S>): Location => ({
     fd: valueAt(files.outputs, shard),
     begin: tensor.begin,

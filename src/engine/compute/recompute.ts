@@ -71,7 +71,9 @@ export const recompute = async (
   const all = plan.shards.flatMap((shard) =>
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
-  const chosen = all.filter((_, index) => isChosen(sample, index));
+  const drawn = all.filter((_, index) => isChosen(sample, index));
+  // A small output may have none: one is taken then, so that something is looked at.
+  const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();
   const note = (found: DifferentTensor): void => {

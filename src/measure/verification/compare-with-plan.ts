@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nameWithCommit } from '../../address/found-model.js';
 import { recompute, type Sample } from '../../engine/compute/recompute.js';
 import type { RunControls } from '../../engine/run.js';
-import type { MergePlan, PlannedShard } from '../../plan/plan.js';
-import type { RecomputedTiles, VerifiedFile } from './verification.js';
+import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
+import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';
 import { compareSideFiles } from './verify-files.js';
 
 /** What a plan says of the files of an output. */
@@ -40,10 +41,16 @@ export const compareWithPlan = async (
   });
   return {
     files: [...shards, ...(await compareSideFiles(directory, plan.files))],
-    tiles: { ...sample, tiles, recomputed, bytes, different },
+    tiles: { ...sample, tiles, recomputed, bytes, different, inputs: plan.inputs.map(inputOf) },
     bytesRead,
   };
 };
+
+const inputOf = (input: PlannedInput): VerifiedInput => ({
+  name: input.name,
+  path: input.path,
+  commit: nameWithCommit(input) ?? null,
+});
 
 const notOfInputs = { state: 'different', reason: 'is not what the inputs give' } as const;
 

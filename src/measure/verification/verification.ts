@@ -15,6 +15,14 @@ export interface VerifiedFile {
   readonly reason?: string;
 }
 
+/** An input that weights were computed again from. */
+export interface VerifiedInput {
+  readonly name: string;
+  readonly path: string;
+  /** The commit that it is, of a model of the hub. */
+  readonly commit: string | null;
+}
+
 /** What was found where weights were computed again. */
 export interface RecomputedTiles {
   /** The probability with which a tile was taken, and so with which one that is wrong is found. */
@@ -25,6 +33,8 @@ export interface RecomputedTiles {
   readonly recomputed: number;
   readonly bytes: number;
   readonly different: readonly DifferentTensor[];
+  /** What they were computed from. */
+  readonly inputs: readonly VerifiedInput[];
 }
 
 /** Whether an output is what its record, and its inputs, say. */

@@ -8,6 +8,7 @@ import { readSideFile } from '../../checkpoint/small-file.js';
 import { contentOf } from '../../engine/output/provenance.js';
 import type { Run } from '../../engine/run.js';
 import type { MergePlan } from '../../plan/plan.js';
+import { recipeBlock } from '../../recipe/recorded-recipe.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
@@ -82,15 +83,30 @@ export const compareSideFiles = async (
         return { file, bytes: null, state: 'missing', reason: 'is missing' };
       const found = await readSideFile(join(directory, file));
       if (found.equals(wanted)) return { file, bytes: found.length, state: 'equal' };
-      const state = file === cardName ? 'edited' : 'different';
-      return { file, bytes: found.length, state, reason: 'is not what the inputs give' };
+      const bytes = found.length;
+      if (file !== cardName)
+        return { file, bytes, state: 'different', reason: 'is not what the inputs give' };
+      return recipeBlock(found.toString()) === recipeBlock(wanted.toString())
+        ? { file, bytes, state: 'edited', reason: 'is not what the inputs give' }
+        : { file, bytes, state: 'different', reason: 'has another recipe than the one that was compared' };
     }),
   );
 
-/** Lists the files of a directory that are none of these; hidden ones are not looked at. */
+/** True for a file that loaders of models read, or run: one that a merge did not write changes what is loaded. */
+export const isLoaded = (name: string): boolean =>
+  !name.includes('/') &&
+  (/\.(safetensors|bin|pt|pth|gguf|py|index\.json|jinja|model)$/.test(name) ||
+    /(config|tokens_map|vocab|tokenizer|added_tokens|merges)\w*\.(json|txt)$/.test(name));
+
+/** Lists the files of a directory that are none of these, but for those of git and of the hub's client. */
 export const listUnlisted = async (directory: string, known: ReadonlySet<string>): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => !entry.isDirectory())
     .map(({ parentPath, name }) => join(parentPath, name).slice(join(directory, '/').length))
-    .filter((name) => !known.has(name) && name !== provenanceName && !/(^|\/)\./.test(name))
+    .filter(
+      (name) =>
+        !known.has(name) &&
+        name !== provenanceName &&
+        !/^\.(git|cache\/huggingface)(\/|attributes$|ignore$)/.test(name),
+    )
     .sort();
