@@ -1,6 +1,6 @@
-import { relative, resolve } from 'node:path';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { optionName } from '../base/option-name.js';
+import { wayFrom } from '../base/way.js';
 import {
   type ChosenUnit,
   chooseByThreshold,
@@ -82,10 +82,7 @@ export const chooseParts = async (
     throw invalidParameter('top', top, `a whole number from 0 to ${all.length}, the number of ${by}s`);
   const chosen =
     top === undefined ? chooseByThreshold(all, tau ?? 0.001) : chooseTop(all, top, statistic ?? 'difference');
-  const way = (path: string) => {
-    const from = relative(resolve(folder), path);
-    return from.startsWith('..') ? from : `./${from}`;
-  };
+  const way = (path: string) => wayFrom(folder, path);
   return {
     recipe: {
       method: 'layer_swap',

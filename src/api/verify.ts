@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
@@ -8,19 +7,14 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import { optionName } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { cardName, provenanceName } from '../checkpoint/file-names.js';
-import { readSmallFile } from '../checkpoint/small-file.js';
 import { openAnyForm } from '../compile/models.js';
 import { Run, type RunControls } from '../engine/run.js';
 import { compareWithPlan } from '../measure/verification/compare-with-plan.js';
-import type {
-  OutputVerification,
-  VerifiedFile,
-  VerifiedInput,
-} from '../measure/verification/verification.js';
+import { mistakenInputs } from '../measure/verification/mistaken-inputs.js';
+import type { OutputVerification, VerifiedFile } from '../measure/verification/verification.js';
 import { isLoaded, listUnlisted, verifyFiles } from '../measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
 import type { MergePlan } from '../plan/plan.js';
-import { recipeBlock } from '../recipe/recorded-recipe.js';
 import { locateText } from '../sources/locate.js';
 import { planMerge } from './plan-merge.js';
 
@@ -66,10 +60,10 @@ export const verify = async (
     : undefined;
   const drawn = { share: sample ?? 1, seed: seed ?? randomInt(2 ** 32) };
   const again = planned && (await compareWithPlan(path, planned.plan, drawn, controls));
-  const known = together(recorded, again?.files ?? []);
+  const mistaken = again ? await mistakenInputs(path, record, again.tiles.inputs) : [];
+  const known = together(recorded, again?.files ?? [], mistaken);
   const unlisted = await listUnlisted(path, new Set(known.map(({ file }) => file)));
-  const mistaken = planned && again ? await mistakenInputs(path, planned.plan, again.tiles.inputs) : [];
-  const files = [...known, ...unlisted.filter(isLoaded).map(addedFile), ...mistaken];
+  const files = [...known, ...unlisted.filter(isLoaded).map(addedFile)];
   const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
   const { threads, seconds, bytesRead, bytesWritten } = run.cost;
   return {
@@ -95,47 +89,6 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
     throw invalidParameter('sample', sample, 'a number above 0 and at most 1');
   if (seed !== undefined && !(Number.isSafeInteger(seed) && seed >= 0))
     throw invalidParameter('seed', seed, 'a whole number, 0 or more');
-};
-
-/** A commit of the hub as records and cards name it. */
-const commitNames = /[\w.-]+\/[\w.-]+@[0-9a-f]{40}/g;
-
-/**
- * Returns the record or the card where it names a commit of the hub that is none of the inputs, or where an input is the
- * output: both are written by who made the output, and say then something else than what was computed from.
- */
-const mistakenInputs = async (
-  out: string,
-  plan: MergePlan,
-  inputs: readonly VerifiedInput[],
-): Promise<VerifiedFile[]> => {
-  const commits = new Set(inputs.map(({ commit }) => commit));
-  const named = await Promise.all(
-    [provenanceName, cardName].map(async (file): Promise<VerifiedFile[]> => {
-      const path = join(out, file);
-      const text = (await exists(path)) ? (await readSmallFile(path)).toString() : '';
-      const recipe = file === cardName ? (recipeBlock(text) ?? '') : recordedText(text);
-      const unread = recipe.match(commitNames)?.find((name) => !commits.has(name));
-      return unread === undefined
-        ? []
-        : [{ file, bytes: null, state: 'different', reason: `names ${unread}, and that was not read` }];
-    }),
-  );
-  const real = await realpath(out);
-  const paths = await Promise.all(plan.inputs.map((input) => realpath(input.path)));
-  const isOwn = paths.includes(real);
-  const own: VerifiedFile = {
-    ...{ file: provenanceName, bytes: null, state: 'different' },
-    reason: 'has the output for an input',
-  };
-  return [...named.flat(), ...(isOwn ? [own] : [])];
-};
-
-/** The recipe that a record says it has. */
-const recordedText = (text: string): string => {
-  if (text === '') return '';
-  const { completeRecipe }: { completeRecipe?: unknown } = JSON.parse(text);
-  return JSON.stringify(completeRecipe ?? '');
 };
 
 const addedFile = (file: string): VerifiedFile => ({

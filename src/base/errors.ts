@@ -39,12 +39,17 @@ interface Pair {
 const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
+interface DamagedOutput {
+  readonly out: string;
+  readonly structure: string | null;
+  readonly files: readonly { readonly file: string; readonly state: string; readonly reason?: string }[];
+  readonly againstInputs: {
+    readonly different: readonly { readonly file: string; readonly tensor: string | null }[];
+  } | null;
+}
+
 /** What is wrong with an output, in phrases. */
-const damageOf = (d: {
-  structure: string | null;
-  files: readonly { file: string; state: string; reason?: string }[];
-  againstInputs: { different: readonly { file: string; tensor: string | null }[] } | null;
-}): string[] => [
+const damageOf = (d: DamagedOutput): string[] => [
   ...(d.structure === null ? [] : [d.structure]),
   ...d.files
     .filter(({ state }) => state === 'different' || state === 'missing')
@@ -467,12 +472,7 @@ const catalogue = {
       `${d.out}: ${d.reason}, so that nothing says what its files should be; merge it again, or compare it with its inputs (${optionName('againstInputs')})`,
   ),
   OUTPUT_DAMAGED: input(
-    (d: {
-      out: string;
-      structure: string | null;
-      files: readonly { file: string; state: string; reason?: string }[];
-      againstInputs: { different: readonly { file: string; tensor: string | null }[] } | null;
-    }) => `${d.out} is not as it was written: ${some(damageOf(d))}; merge it again`,
+    (d: DamagedOutput) => `${d.out} is not as it was written: ${some(damageOf(d))}; merge it again`,
   ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>

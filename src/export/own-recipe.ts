@@ -1,5 +1,5 @@
-import { relative, resolve } from 'node:path';
 import { foundParts, sharedAddress } from '../address/found-model.js';
+import { wayFrom } from '../base/way.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import { replaceModels } from '../recipe/model-places.js';
@@ -20,8 +20,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
       .map((part) => {
         const shared = input.adapted === undefined ? undefined : sharedAddress(part);
         if (shared !== undefined) return shared;
-        const way = relative(resolve(folder), part.path);
-        return way.startsWith('..') ? way : `./${way}`;
+        return wayFrom(folder, part.path);
       })
       .join('+');
   const hubFirst = (input: PlannedInput, text: string) =>

@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises';
-import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
 import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { wayFrom } from '../../base/way.js';
 import { checkExperimentText } from '../../experiment/file/read-experiment.js';
 import {
   type EvaluationChoices,
@@ -138,8 +139,7 @@ const mapValues = async <From, To>(
 /** Writes a directory's path so that it leads from `folder` to where it leads from here. */
 const dataFrom = (folder: string, directory: string): string => {
   if (isAbsolute(directory)) return directory;
-  const way = relative(folder, resolve(directory));
-  return way.startsWith('..') ? way : `./${way}`;
+  return wayFrom(folder, directory);
 };
 
 /** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
@@ -148,8 +148,7 @@ const pathFrom = async (folder: string, model: string): Promise<string> => {
   return printAddress(
     mapPlaces(address, ({ at, isHere }) => {
       if (isAbsolute(at) || !(isHere || isDotted(at))) return at;
-      const way = relative(folder, resolve(at));
-      return way.startsWith('..') ? way : `./${way}`;
+      return wayFrom(folder, at);
     }),
   );
 };

@@ -137,9 +137,9 @@ export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
 /** The ranges that a task writes, each of one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
-    piece.slab.outputs.flatMap((output) => [
-      ...[...extentsOf({ pieces: [{ ...piece, slab: { outputs: [output] } }] }).values()].flat(),
-    ]),
+    piece.slab.outputs.flatMap((output) =>
+      [...extentsOf({ pieces: [{ ...piece, slab: { outputs: [output] } }] }).values()].flat(),
+    ),
   );
 
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>

@@ -50,10 +50,14 @@ export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
 
 const compareBytes = 1024 * 1024;
 
+/** Two for each thread, as with checksums. */
+let compareBuffers: readonly [Buffer, Buffer] | undefined;
+
 /** Compares ranges of two files through buffers. A file that ends before the other differs where it ends. */
 export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult => {
   const words = new BigInt64Array(shared);
-  const [of, other] = [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
+  compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
+  const [of, other] = compareBuffers;
   const firstDifference = ({ begin, end }: Extent): number | undefined => {
     for (let at = begin; at < end && Atomics.load(words, control.cancel) === 0n; ) {
       const wanted = Math.min(compareBytes, end - at);

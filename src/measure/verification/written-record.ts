@@ -23,6 +23,7 @@ const schema = z.object({
   /** Not recorded by version 0.1 before these were. */
   sideFiles: z.array(fileSchema).exactOptional(),
   files: z.array(name),
+  completeRecipe: z.unknown().optional(),
 });
 
 /** A file as it was when it was written; `bytes` and `sha256` where they were recorded. */
@@ -39,6 +40,8 @@ export interface WrittenRecord {
   readonly files: readonly WrittenFile[];
   /** True for the output of a merge, which has a recipe; false for an extracted adapter. */
   readonly isMerge: boolean;
+  /** Its complete recipe as JSON; empty where it has none. */
+  readonly recipe: string;
 }
 
 /** @throws LayerloomError OUTPUT_UNRECORDED where there is no such record, or it is none */
@@ -49,6 +52,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
     shards = [],
     sideFiles = [],
     files,
+    completeRecipe,
   } = await readJsonFile(join(directory, provenanceName), {
     schema,
     what: 'the record of an output',
@@ -69,6 +73,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
   return {
     layerloom,
     isMerge: method !== extractionMethod,
+    recipe: JSON.stringify(completeRecipe ?? ''),
     files: [
       ...[...described.values()].map(({ file, bytes, sha256 }) => ({
         ...{ file, bytes },

@@ -1,0 +1,43 @@
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exists } from '../../base/exists.js';
+import { cardName, provenanceName } from '../../checkpoint/file-names.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { recipeBlock } from '../../recipe/recorded-recipe.js';
+import type { VerifiedFile, VerifiedInput } from './verification.js';
+import type { WrittenRecord } from './written-record.js';
+
+/** A commit of the hub as records and cards name it. */
+const commitNames = /[\w.-]+\/[\w.-]+@[0-9a-f]{40}/g;
+
+/**
+ * Returns the record or the card where it names a commit of the hub that is none of the inputs, and the record where an input
+ * is the output: both are written by who made the output, and say then something else than what was computed from.
+ */
+export const mistakenInputs = async (
+  out: string,
+  record: WrittenRecord | undefined,
+  inputs: readonly VerifiedInput[],
+): Promise<VerifiedFile[]> => {
+  const card = join(out, cardName);
+  const ofCard = (await exists(card)) ? recipeBlock((await readSmallFile(card)).toString()) : undefined;
+  const recipes = [
+    [provenanceName, record?.recipe ?? ''],
+    [cardName, ofCard ?? ''],
+  ] as const;
+  const commits = new Set(inputs.map(({ commit }) => commit));
+  const named = recipes.flatMap(([file, recipe]) => {
+    const unread = recipe.match(commitNames)?.find((name) => !commits.has(name));
+    return unread === undefined ? [] : [mistaken(file, `names ${unread}, and that was not read`)];
+  });
+  const paths = await Promise.all(inputs.map(({ path }) => realpath(path)));
+  const isOwn = paths.includes(await realpath(out));
+  return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
+};
+
+const mistaken = (file: string, reason: string): VerifiedFile => ({
+  file,
+  bytes: null,
+  state: 'different',
+  reason,
+});
