@@ -298,5 +298,15 @@ template <class V, DType In, DType Out>
     }
 }
 
+/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within
+/// a page only.
+constexpr std::size_t kAhead = 2048;
+
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void fetchAhead(const std::byte* at) {
+    constexpr std::size_t line = 64;
+    for (std::size_t offset = 0; offset < bytes; offset += line) __builtin_prefetch(at + kAhead + offset);
+}
+
 }  // namespace
 }  // namespace layerloom

@@ -23,6 +23,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .linear = {},
         .columnMagnitudes = {},
         .laneMagnitudes = {},
+        .histogram = {},
         .dot = dot<V>,
         .overlap = overlap<V>,
         .difference = difference<V>,
@@ -34,7 +35,6 @@ constexpr Kernels makeKernels(const char* isa) {
         .nearSwap = nearSwap,
         .fisher = fisher,
         .linearColumns = linearColumns,
-        .histogram = histogram<V>,
         .isFinite = {isFinite<BF16>, isFinite<F16>, isFinite<F32>, isFinite<F64>, isFinite<F8_E4M3>,
                      isFinite<F8_E5M2>},
         .countMagnitude = countMagnitude,
@@ -49,6 +49,7 @@ constexpr Kernels makeKernels(const char* isa) {
     const auto row = [&]<DType In>() {
         kernels.columnMagnitudes[static_cast<std::size_t>(In)] = columnMagnitudes<V, In>;
         kernels.laneMagnitudes[static_cast<std::size_t>(In)] = laneMagnitudes<V, In>;
+        kernels.histogram[static_cast<std::size_t>(In)] = histogram<V, In>;
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };
         entry.template operator()<BF16>();

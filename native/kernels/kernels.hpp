@@ -125,6 +125,12 @@ struct Kernels {
     /// lanes[i % kLanes] += |x[i]| of the same x, in order: the same sums on every instruction set.
     void (*laneMagnitudes[kDTypes])(const Terms& terms, double* lanes, std::size_t count);
 
+    /// Adds to each bin the magnitudes of the same x, candidates left out; to `exact` how many have each
+    /// candidate's; and returns how many are above the window. NaN are canonical, but for those of a float32
+    /// term alone of weight 1, which stands as it is. Only what goes to a bin is looked at one by one.
+    std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
+                                        std::uint64_t* exact, std::size_t count);
+
     /// lanes[i % kLanes] += x[i]·y[i]: eight float32 products of a lane are summed in float32, and their sum
     /// is widened. For comparing directions, where seven digits are plenty.
     void (*dot)(const float* x, const float* y, double* lanes, std::size_t count);
@@ -174,11 +180,6 @@ struct Kernels {
     /// out[i] = Σ weights[t][i]·x[t][i], terms in order.
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);
-
-    /// Adds to each bin its magnitudes, candidates left out; to `exact` how many have each candidate's; and
-    /// returns how many are above the window. Only what goes to a bin is looked at one by one.
-    std::uint64_t (*histogram)(const float* x, const Window& window, std::uint32_t* bins,
-                               std::uint64_t* exact, std::size_t count);
 
     /// True if no element is NaN or infinite. Also of F64.
     bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);

@@ -1,3 +1,4 @@
+#pragma once
 // The text of the kernels over weighted sums of stored elements, compiled once for each instruction set like
 // elementwise.inl, which includes it.
 #include "convert.hpp"

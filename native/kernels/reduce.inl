@@ -1,6 +1,8 @@
 // The text of the kernels that sum float32 tiles, compiled once for each instruction set like
 // elementwise.inl, which includes it.
+#include "convert.hpp"
 #include "kernels.hpp"
+#include "linear.inl"
 
 namespace layerloom {
 namespace {
@@ -86,11 +88,11 @@ struct Counts {
     typename V::Ints above, exact[Candidates + 1];
 };
 
-/// Counts elements i … i + lanes − 1. The few that are within the window and no candidate cost a step each.
+/// Counts the elements of a vector. The few that are within the window and no candidate cost a step each.
 template <class V, std::size_t Candidates>
-[[gnu::always_inline]] inline void histogramAt(const float* x, const Window& window, std::uint32_t* bins,
+[[gnu::always_inline]] inline void histogramOf(typename V::Floats x, const Window& window, std::uint32_t* bins,
                                                Counts<V, Candidates>& found) {
-    auto magnitudes = V::both(V::asInts(loadFrom<V>(x)), V::ints(0x7FFF'FFFFu));
+    auto magnitudes = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
     found.above = V::count(found.above, V::less(V::ints(window.last), magnitudes));
     for (std::size_t c = 0; c < Candidates; ++c) {
         const auto equal = V::equal(magnitudes, V::ints(window.candidates[c]));
@@ -113,30 +115,49 @@ void addCounts(const Counts<V, Candidates>& found, std::uint64_t& above, std::ui
     for (std::size_t c = 0; c < Candidates; ++c) exact[c] += totalOf<V>(found.exact[c]);
 }
 
-template <class V, std::size_t Candidates>
-std::uint64_t histogramOver(const float* x, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
+template <class V, DType In, std::size_t Candidates>
+std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
                             std::size_t count) {
+    constexpr std::size_t block = kAbreast * V::lanes;
     // A copy of its own: bins could stand anywhere, for all that the compiler knows.
     const Window window = shared;
+    const bool isSum = In != DType::F32 || terms.count > 1 || terms.weights[0] != 1;
+    // Which NaN a sum is matters only to a window with NaN.
+    const bool isExact = isSum && window.last > kInfinity32;
     Counts<V, Candidates> found;
     Counts<Scalar, Candidates> rest{};
     found.above = V::ints(0);
     for (auto& lanes : found.exact) lanes = V::ints(0);
     std::size_t i = 0;
-    for (; i + V::lanes <= count; i += V::lanes) histogramAt<V, Candidates>(x + i, window, bins, found);
-    for (; i < count; ++i) histogramAt<Scalar, Candidates>(x + i, window, bins, rest);
+    if constexpr (V::lanes > 1)
+        for (; i + block <= count; i += block) {
+            typename V::Floats x[kAbreast];
+            for (std::size_t t = 0; t < terms.count; ++t)
+                fetchAhead<block * sizeOf(In)>(terms.sources[t] + i * sizeOf(In));
+            if (isSum)
+                sumFour<V, In, DType::F32>(terms, i, x);
+            else
+                loadFour<V, In, DType::F32>(terms.sources[0] + i * sizeOf(In), x);
+            for (std::size_t n = 0; n < kAbreast; ++n)
+                histogramOf<V, Candidates>(isExact ? canonical<V>(x[n]) : x[n], window, bins, found);
+        }
+    for (; i < count; ++i) {
+        const float x = isSum ? canonical<Scalar>(sumOne<In>(terms, i))
+                              : load<Scalar, In>(terms.sources[0] + i * sizeOf(In));
+        histogramOf<Scalar, Candidates>(x, window, bins, rest);
+    }
     std::uint64_t above = 0;
     addCounts<V, Candidates>(found, above, exact);
     addCounts<Scalar, Candidates>(rest, above, exact);
     return above;
 }
 
-template <class V>
-std::uint64_t histogram(const float* x, const Window& window, std::uint32_t* bins, std::uint64_t* exact,
+template <class V, DType In>
+std::uint64_t histogram(const Terms& terms, const Window& window, std::uint32_t* bins, std::uint64_t* exact,
                         std::size_t count) {
     static_assert(kCandidates == 4);
     const auto over = [&]<std::size_t Candidates>() {
-        return histogramOver<V, Candidates>(x, window, bins, exact, count);
+        return histogramOver<V, In, Candidates>(terms, window, bins, exact, count);
     };
     switch (window.wanted) {
         case 0:

@@ -152,16 +152,6 @@ bool vote(const float* base, const float* const* changes, const float* weights, 
         });
 }
 
-/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within
-/// a page only.
-constexpr std::size_t kAhead = 2048;
-
-template <std::size_t bytes>
-[[gnu::always_inline]] inline void fetchAhead(const std::byte* at) {
-    constexpr std::size_t line = 64;
-    for (std::size_t offset = 0; offset < bytes; offset += line) __builtin_prefetch(at + kAhead + offset);
-}
-
 /// True if a bound lies among the NaN: then it matters which one a difference is.
 bool parts(const Kept& kept) {
     const auto isBetween = [](std::uint32_t bits) { return bits > kInfinity32 + 1 && bits <= kMagnitude; };

@@ -768,8 +768,36 @@ void taskVectors() {
         }
 }
 
-/// Magnitudes in windows, some of them counted apart from the bins.
+/// Counts the magnitudes of `x`, which are those of `terms`, in a window.
+void histogramOf(const std::vector<float>& x, const Terms& terms, DType dtype, const Window& window) {
+    std::vector<std::uint32_t> bins(((window.last - window.low) >> window.shift) + 1);
+    std::uint64_t exact[kCandidates] = {5}, above = 0;
+    for (const float value : x) {
+        const std::uint32_t bits = magnitudeOf(value);
+        std::size_t candidate = 0;
+        while (candidate < window.wanted && window.candidates[candidate] != bits) ++candidate;
+        if (bits > window.last)
+            ++above;
+        else if (candidate < window.wanted)
+            ++exact[candidate];
+        else if (bits >= window.low)
+            ++bins[(bits - window.low) >> window.shift];
+    }
+    for (const Kernels* kernels : availableKernels()) {
+        std::vector<std::uint32_t> gotBins(bins.size());
+        std::uint64_t gotExact[kCandidates] = {5};
+        const std::uint64_t got = kernels->histogram[static_cast<std::size_t>(dtype)](
+            terms, window, gotBins.data(), gotExact, x.size());
+        expect(gotBins == bins, kernels->isa, "bins of a histogram", window.shift, window.wanted);
+        expect(got == above, kernels->isa, "magnitudes above a window", above, got);
+        for (std::size_t c = 0; c < kCandidates; ++c)
+            expect(gotExact[c] == exact[c], kernels->isa, "a candidate", exact[c], gotExact[c]);
+    }
+}
+
+/// Magnitudes in windows, some of them counted apart from the bins. A float32 alone stands as it is, NaN too.
 void histograms() {
+    constexpr float one = 1;
     for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000})
         for (std::size_t wanted = 0; wanted <= kCandidates; ++wanted)
             for (const std::uint32_t shift : {0u, 3u, 20u}) {
@@ -783,31 +811,44 @@ void histograms() {
                     window.candidates[c] = c < wanted ? likely[c] : 0xFFFF'FFFFu;
                 for (float& value : x)
                     if (random_() % 3 == 0) std::memcpy(&value, &likely[random_() % 4], sizeof value);
-
-                std::vector<std::uint32_t> bins(((window.last - window.low) >> shift) + 1);
-                std::uint64_t exact[kCandidates] = {5}, above = 0;
-                for (const float value : x) {
-                    const std::uint32_t bits = magnitudeOf(value);
-                    std::size_t candidate = 0;
-                    while (candidate < wanted && window.candidates[candidate] != bits) ++candidate;
-                    if (bits > window.last)
-                        ++above;
-                    else if (candidate < wanted)
-                        ++exact[candidate];
-                    else if (bits >= window.low)
-                        ++bins[(bits - window.low) >> shift];
-                }
-                for (const Kernels* kernels : availableKernels()) {
-                    std::vector<std::uint32_t> gotBins(bins.size());
-                    std::uint64_t gotExact[kCandidates] = {5};
-                    const std::uint64_t got =
-                        kernels->histogram(x.data(), window, gotBins.data(), gotExact, count);
-                    expect(gotBins == bins, kernels->isa, "bins of a histogram", shift, wanted);
-                    expect(got == above, kernels->isa, "magnitudes above a window", above, got);
-                    for (std::size_t c = 0; c < kCandidates; ++c)
-                        expect(gotExact[c] == exact[c], kernels->isa, "a candidate", exact[c], gotExact[c]);
-                }
+                const auto* const data = reinterpret_cast<const std::byte*>(x.data());
+                histogramOf(x, {&data, &one, 1}, DType::F32, window);
             }
+}
+
+/// The same of weighted sums, as they are read; NaN are canonical. Windows are around the magnitude of one of them.
+void histogramsOfSums() {
+    const float weights[] = {1, -1, 0.3f};
+    for (const DType dtype : {DType::BF16, DType::F16, DType::F32, DType::F8_E4M3, DType::F8_E5M2})
+        for (const std::size_t terms : {1, 2, 3})
+            for (const std::size_t count : {1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 300, 1000})
+                for (const bool any : {false, true}) {
+                    if (dtype == DType::F32 && terms == 1) continue;
+                    const std::size_t misaligned = random_() % 4;
+                    std::vector<Input> inputs;
+                    std::vector<const std::byte*> sources;
+                    for (std::size_t t = 0; t < terms; ++t)
+                        inputs.push_back((any ? anyBits : likeWeights)(dtype, 1, count, misaligned));
+                    for (const Input& input : inputs) sources.push_back(input.bytes.data() + misaligned);
+                    std::vector<float> x(count);
+                    for (std::size_t i = 0; i < count; ++i)
+                        for (std::size_t t = 0; t < terms; ++t) {
+                            const double value =
+                                decode(formatOf(dtype), bitsAt(inputs[t].bytes, misaligned, dtype, i));
+                            const float product = timesFloat(weights[t], static_cast<float>(value));
+                            const volatile float sum = t == 0 ? product : x[i] + product;
+                            x[i] = std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN() : sum;
+                        }
+                    const std::uint32_t middle = std::max(magnitudeOf(x[count / 2]), 9u);
+                    for (const std::uint32_t width : {4u, 0x0100'0000u, 0x7FFF'FFFFu}) {
+                        Window window{middle > width ? middle - width : 1,
+                                      std::min(0x7FFF'FFFFu - width, middle) + width,
+                                      width == 4 ? 0u : 12u,
+                                      {middle, 0xFFFF'FFFFu, 0xFFFF'FFFFu, 0xFFFF'FFFFu},
+                                      1};
+                        histogramOf(x, {sources.data(), weights, terms}, dtype, window);
+                    }
+                }
 }
 
 constexpr int kVoteRules = 2 * 2 * 2 * 3 * 2;
@@ -1049,6 +1090,7 @@ int main() {
     taskVectors();
     differences();
     histograms();
+    histogramsOfSums();
     votes();
     consensuses();
     products();

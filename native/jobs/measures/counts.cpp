@@ -13,8 +13,9 @@ class HistogramCounts : public Accumulator {
 
     void add(const Tile& tile) override {
         std::uint64_t exact[kCandidates] = {};
-        out_[0] += static_cast<double>(tile.kernels.histogram(
-            tile.floats(histogram_.value), histogram_.window, bins_.data(), exact, tile.count));
+        const auto [terms, dtype] = tile.evaluator.sum(histogram_.value, 0);
+        out_[0] += static_cast<double>(tile.kernels.histogram[static_cast<std::size_t>(dtype)](
+            terms, histogram_.window, bins_.data(), exact, tile.count));
         for (std::size_t c = 0; c < kCandidates; ++c) out_[1 + c] += static_cast<double>(exact[c]);
     }
 
@@ -62,6 +63,11 @@ class MagnitudeSearch : public Accumulator {
 
     void add(const Tile& tile) override {
         const float* x = tile.floats(what_.value);
+        const std::uint64_t found = tile.kernels.countMagnitude(x, what_.bits, tile.count);
+        if (seen_ + found < what_.ordinal) {
+            seen_ += found;
+            return;
+        }
         for (std::size_t i = 0; i < tile.count && !done(); ++i) {
             std::uint32_t bits;
             std::memcpy(&bits, x + i, sizeof bits);
