@@ -13,9 +13,6 @@ if (Number(process.versions.node.split('.')[0]) < oldest) {
 } else if (/^(--version|-V)$/.test(process.argv.slice(2).join(' '))) {
   // Answered here, since scripts ask it often: it needs nothing of the program.
   process.stdout.write(`${require('../package.json').version}\n`);
-} else if (process.argv.some((word) => /^--plugin(=|$)/.test(word))) {
-  // A plugin imports the library and registers its method there: the command has to share that module.
-  import('../dist/cli/main.js');
 } else {
-  require('../dist/cli/start.cjs');
+  require('../dist/cli/start.cjs').run();
 }

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Bundles the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
- * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, runs it: one file is loaded and compiled in a third of the
- * time of some hundred, and as CommonJS it can be compiled from a cache. `dist/cli/main.js` remains what plugins need: it shares its
- * modules with the library that they import.
+ * Bundles the library and the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
+ * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command and for `dist/index.js`: one file is
+ * loaded and compiled in a third of the time of some hundred, and as CommonJS it can be compiled from a cache.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -66,8 +66,11 @@ const libraries = {
 };
 
 const { metafile, outputFiles } = await build({
-  // Imported, since an entry point would keep its first line, `#!`, which a compiled script may not have.
-  stdin: { contents: "import './src/cli/main.ts';", resolveDir: root },
+  stdin: {
+    contents: `exports.run = () => void require('./src/cli/main.ts');
+      exports.library = () => require('./src/index.ts');`,
+    resolveDir: root,
+  },
   absWorkingDir: root,
   write: false,
   bundle: true,
@@ -82,6 +85,8 @@ const { metafile, outputFiles } = await build({
   mainFields: ['module', 'main'],
   conditions: ['import', 'module'],
   minifyWhitespace: true,
+  // Node prints the line of an error that nothing catches.
+  lineLimit: 160,
   minifySyntax: true,
   // V8 keeps a text of ASCII in half the memory, and reads it faster.
   charset: 'ascii',
@@ -110,3 +115,11 @@ await build({
 });
 
 writeFileSync(join(folder, 'layerloom.licences.txt'), licencesOf(root, metafile));
+
+const { library } = createRequire(import.meta.url)(join(folder, 'start.cjs'));
+writeFileSync(
+  join(root, 'dist/index.js'),
+  `import start from './cli/start.cjs';
+export const { ${Object.keys(library()).join(', ')} } = start.library();
+`,
+);

@@ -1,5 +1,9 @@
-/** Modules of `src` that stand for libraries, without their suffix: the build bundles each apart. */
+/**
+ * Modules of `src` that stand for libraries, or that a compiled script cannot hold, without their suffix: the build bundles
+ * each apart.
+ */
 export const libraryModules = [
+  'base/import-file',
   'sources/hub/push/hub-library',
   'scores/distributions',
   'documents/score-table/parquet-library',

@@ -2,12 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
-import {
-  type AnalysisResult,
-  prepareDirectory,
-  readPublishedTable,
-  writeAnalysis,
-} from '../documents/analysis/write-analysis.js';
+import type { AnalysisResult } from '../documents/analysis/write-analysis.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
 import type { MavVectors } from '../measure/analysis/analysis.js';
 import { rolesOf } from '../measure/analysis/expert-roles.js';
@@ -96,6 +91,9 @@ export const analyze = async (
     throw invalidParameter(...recorded, 'not to be given with saved vectors, which record it');
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
+  const { prepareDirectory, readPublishedTable, writeAnalysis } = await import(
+    '../documents/analysis/write-analysis.js'
+  );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
   const rolesIn = (names: readonly string[]) =>

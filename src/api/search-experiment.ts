@@ -3,15 +3,13 @@ import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { requireOut } from '../base/require-out.js';
 import type { JsonFault } from '../checkpoint/json-file.js';
-import { drawPicture } from '../documents/pictures/draw-picture.js';
-import { SearchPicture } from '../documents/pictures/search.js';
 import { withFile } from '../engine/output/durable.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
 import { expertFile, proposalsName, readProposals, readShares } from '../measure/analysis/saved-analysis.js';
-import { type PlanSearchOptions, planSearch, type SearchPlan } from '../search/plan-search.js';
+import type { PlanSearchOptions, SearchPlan } from '../search/plan-search.js';
 import type { Analysed, LayerShares } from '../search/promising-order.js';
-import { runSearch, type SearchOptions, type SearchRecord } from '../search/run-search.js';
+import type { SearchOptions, SearchRecord } from '../search/run-search.js';
 
 /** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
@@ -39,6 +37,9 @@ export const searchExperiment = async (
   { analysis, onWarning, ...options }: SearchExperimentOptions,
 ): Promise<SearchResult> => {
   requireOut(options);
+  const { runSearch } = await import('../search/run-search.js');
+  const { drawPicture } = await import('../documents/pictures/draw-picture.js');
+  const { SearchPicture } = await import('../documents/pictures/search.js');
   const out = resolve(options.out);
   const warnings: string[] = [];
   const record = await runSearch(input, {
@@ -71,11 +72,13 @@ export interface PlanSearchExperimentOptions
 export const planSearchExperiment = async (
   input: ExperimentInput | string,
   { analysis, ...options }: PlanSearchExperimentOptions,
-): Promise<SearchPlan> =>
-  await planSearch(input, {
+): Promise<SearchPlan> => {
+  const { planSearch } = await import('../search/plan-search.js');
+  return await planSearch(input, {
     ...options,
     analysed: analysis === undefined ? undefined : await analysedIn(analysis, input, options.directory),
   });
+};
 
 const write = async (path: string, text: string): Promise<void> => {
   try {

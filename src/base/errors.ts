@@ -805,7 +805,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 
   /** The same error in further circumstances; those that it has and `context` says otherwise are replaced. */
   with(context: ErrorContext): LayerloomError<Code> {
-    return new LayerloomError(this.code, this.#own, {
+    return newError(this.code, this.#own, {
       cause: this.cause,
       context: { ...this.context, ...context },
     });
@@ -816,6 +816,11 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     return { code: this.code, message: this.message, details: this.details };
   }
 }
+
+/** Outside the class: bundled, one that names itself has another name, which Node prints. */
+const newError = <Code extends ErrorCode>(
+  ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
+): LayerloomError<Code> => new LayerloomError(...parameters);
 
 /**
  * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or

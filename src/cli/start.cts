@@ -1,5 +1,6 @@
-// Runs the bundled command line. Its compiled code is kept in the user's cache, since Node 20 has no cache of its own:
-// compiling takes a third of the time of a short command.
+// Loads the bundle, which is the command line and the library: plugins of the command share the library's modules. Its
+// compiled code is kept in the user's cache, since Node 20 has no cache of its own: compiling takes a third of the time
+// of a short command.
 
 const {
   constants,
@@ -112,17 +113,42 @@ const writeCompiled = (path: string, code: Buffer, into: string): void => {
   }
 };
 
-const path = kept === undefined ? undefined : join(kept, name);
-const cachedData = path === undefined ? undefined : readCompiled(path);
-const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
-  filename: file,
-  ...(cachedData === undefined ? {} : { cachedData }),
-});
-script.runInThisContext()(exports, require, module, file, __dirname);
-if (
-  path !== undefined &&
-  kept !== undefined &&
-  (cachedData === undefined || script.cachedDataRejected === true)
-)
-  // At the end, when the functions that a command calls are compiled too.
-  process.once('exit', () => writeCompiled(path, script.createCachedData(), kept));
+/** The bundle: each function runs the modules that it needs, once. */
+interface Bundle {
+  /** Runs the command line on the process's arguments. */
+  readonly run: () => void;
+  /** Returns what the package exports. */
+  readonly library: () => object;
+}
+
+/** @param use compiled code is of the functions that ran: a command needs others than a program that imports the library */
+const load = (use: 'run' | 'library'): Bundle => {
+  const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
+  const cachedData = path === undefined ? undefined : readCompiled(path);
+  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
+    filename: file,
+    ...(cachedData === undefined ? {} : { cachedData }),
+  });
+  const bundle = { exports: {} as Bundle };
+  script.runInThisContext()(bundle.exports, require, bundle, file, __dirname);
+  if (
+    path !== undefined &&
+    kept !== undefined &&
+    (cachedData === undefined || script.cachedDataRejected === true)
+  )
+    // At the end, when the functions that were called are compiled too.
+    process.once('exit', () => writeCompiled(path, script.createCachedData(), kept));
+  return bundle.exports;
+};
+
+let loaded: Bundle | undefined;
+
+exports.run = (): void => {
+  loaded ??= load('run');
+  loaded.run();
+};
+
+exports.library = (): object => {
+  loaded ??= load('library');
+  return loaded.library();
+};

@@ -1,4 +1,3 @@
-import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import { reasonOf } from '../base/errors.js';
 
@@ -10,8 +9,16 @@ export class Fault extends Error {}
 /** Something that no other server would do either. */
 export class Permanent extends Fault {}
 
-/** A load of weights may take longer than the five minutes that undici waits for headers: only `timeoutSeconds` counts. */
-const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+/**
+ * Loads what asks; few of those that import the library ask a server. A load of weights may take longer than the five
+ * minutes that undici waits for headers: only `timeoutSeconds` counts.
+ */
+const loadClient = async () => {
+  const { Agent, request } = await import('undici');
+  return { request, dispatcher: new Agent({ headersTimeout: 0, bodyTimeout: 0 }) };
+};
+
+let client: ReturnType<typeof loadClient> | undefined;
 
 interface Patience {
   readonly timeoutSeconds: number;
@@ -52,9 +59,11 @@ export class AskedServer {
   async text(path: string, body?: object): Promise<string> {
     const url = `${this.url}${path}`;
     const key = process.env['OPENAI_API_KEY'];
+    client ??= loadClient();
+    const { request, dispatcher } = await client;
     const late = AbortSignal.timeout(this.timeoutSeconds * 1000);
     const answer = await request(url, {
-      dispatcher: patient,
+      dispatcher,
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),

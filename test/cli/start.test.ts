@@ -83,6 +83,39 @@ describe('the libraries that a command loads', () => {
   });
 });
 
+describe('the library', () => {
+  const imported = `import * as all from 'file://${join(root, 'dist/index.js')}'; console.log(Object.keys(all).join());`;
+  const program = (): string => {
+    const file = join(temporaryDirectory(), 'program.mjs');
+    writeFileSync(file, imported);
+    return file;
+  };
+
+  it('exports what its types tell, and loads none of other libraries but what formats tables at once', async () => {
+    const names = run([program()]).trim().split(',');
+    expect(names).toEqual(Object.keys(await import('../../src/index.js')).sort());
+    expect(librariesOf(program(), [])).toEqual(['papaparse']);
+  });
+
+  it('has errors by name, in lines that a terminal shows', () => {
+    const file = join(temporaryDirectory(), 'fails.mjs');
+    writeFileSync(
+      file,
+      `import { soup } from 'file://${join(root, 'dist/index.js')}'; await soup({ models: ['/none', '/none'] }, { out: '/none/out' });`,
+    );
+    const { stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8' });
+    expect(stderr).toMatch(/^LayerloomError: /m);
+    expect(Math.max(...stderr.split('\n').map((line) => line.length))).toBeLessThan(400);
+  });
+
+  it('is compiled from code of its own', () => {
+    const cache = temporaryDirectory();
+    for (const word of [program(), launcher]) run([word, '--help'], { XDG_CACHE_HOME: cache });
+    const uses = readdirSync(join(cache, 'layerloom/code')).map((name) => name.split('-').at(-1));
+    expect(uses.sort()).toEqual(['library', 'run']);
+  });
+});
+
 describe('the launcher', () => {
   const codeIn = (cache: string): string => join(cache, 'layerloom/code');
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { LayerloomError } from '../../base/errors.js';
+import { importFile } from '../../base/import-file.js';
 import { methods } from '../../methods/index.js';
 
 /**
@@ -12,7 +12,7 @@ import { methods } from '../../methods/index.js';
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
   for (const file of new Set(files.map((given) => resolve(given)))) {
     const before = methods.size;
-    await import(pathToFileURL(file).href).catch((cause: unknown) => {
+    await importFile(file).catch((cause: unknown) => {
       const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
       throw new LayerloomError('USAGE', { reason: `--plugin ${file}: ${reason}` }, { cause });
     });
