@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import Papa from 'papaparse';
 import { splitName } from '../address/name.js';
@@ -6,6 +6,7 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
@@ -140,9 +141,12 @@ const measured = async (
 const invalid = (file: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason: `${file} ${reason}`, remedy });
 
+/** Limit on a table of scores. */
+const largest = 64 * 1024 * 1024;
+
 const textOf = async (file: string, remedy: string): Promise<string> => {
   try {
-    return await readFile(file, 'utf8');
+    return (await readSmallFile(file, { most: largest, what: 'a table of scores', pipes: true })).toString();
   } catch (error) {
     throw invalid(file, `cannot be read: ${reasonOf(error)}`, remedy);
   }

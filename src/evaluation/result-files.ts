@@ -91,7 +91,8 @@ export class ResultFiles {
   /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    return { file, result: await readAs(summarySchema, path) };
+    // Results of earlier versions do not state the longest answer: it is the task's own.
+    return { file, result: { maxTokens: null, ...(await readAs(summarySchema, path)) } };
   }
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
@@ -187,28 +188,28 @@ const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
 const fileName = z.string().regex(/^[\w.-]+$/);
 
 /** As `write` writes them; files in an experiment's directory may be somebody else's. */
-const summarySchema: z.ZodType<ResultSummary> = z.object({
-  weights: z.string(),
-  task: z.string(),
-  taskVersion: z.string(),
-  promptHash: z.string(),
-  fewshot: z.number(),
-  seed: z.string(),
-  rows: rows.nullable(),
-  // Results of earlier versions have the task's own.
-  maxTokens: z.number().nullable().default(null),
-  backend: z.string(),
-  layerloom: z.string(),
-  model: z.string(),
-  harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
-  metrics: z.record(z.string(), z.number().nullable()),
-  higherIsBetter: z.record(z.string(), z.boolean()),
-  n: z.number(),
-  texts: fileName.nullable(),
-  source: z.enum(['run', 'imported']),
-  started: z.string(),
-  seconds: z.number(),
-});
+const summarySchema: z.ZodType<Omit<ResultSummary, 'maxTokens'> & Partial<Pick<ResultSummary, 'maxTokens'>>> =
+  z.object({
+    weights: z.string(),
+    task: z.string(),
+    taskVersion: z.string(),
+    promptHash: z.string(),
+    fewshot: z.number(),
+    seed: z.string(),
+    rows: rows.nullable(),
+    maxTokens: z.number().nullable().exactOptional(),
+    backend: z.string(),
+    layerloom: z.string(),
+    model: z.string(),
+    harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
+    metrics: z.record(z.string(), z.number().nullable()),
+    higherIsBetter: z.record(z.string(), z.boolean()),
+    n: z.number(),
+    texts: fileName.nullable(),
+    source: z.enum(['run', 'imported']),
+    started: z.string(),
+    seconds: z.number(),
+  });
 
 const score = z.union([z.number(), z.tuple([z.number(), z.number()]).readonly()]);
 

@@ -1,3 +1,4 @@
+import { invalidParameter } from '../base/invalid-parameter.js';
 import type { Role } from '../model/architecture/role.js';
 import { claimsOf, partOf, type Share } from './framework/parts.js';
 import { layerSwap } from './layer-swap.js';
@@ -17,6 +18,7 @@ export interface SwapOrigin {
  * do not fit the number of layers, what was asked for first.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
+ * @throws LayerloomError INVALID_PARAMETER
  */
 export const swapOrigins = (
   parameters: Readonly<Record<string, unknown>>,
@@ -24,10 +26,14 @@ export const swapOrigins = (
 ): { readonly inside: readonly (readonly SwapOrigin[])[]; readonly outside: readonly SwapOrigin[] } => {
   const { bottom, top, bottomTransition, topTransition, others, scaled, langLayers, baseLayers, parts } =
     parameters;
-  const checked = layerSwap.schema.parse({
+  const { data: checked, error } = layerSwap.schema.safeParse({
     ...{ task: 'task', language: 'language', base: 'base' },
     ...{ bottom, top, bottomTransition, topTransition, others, scaled, langLayers, baseLayers, parts },
   });
+  if (checked === undefined) {
+    const { path: [name = ''] = [], message = '' } = error.issues[0] ?? {};
+    throw invalidParameter(String(name), parameters[String(name)], message);
+  }
   const average = partOf({ models: ['task', 'language'], layers: 'rest' }, 0).shares;
   const found = partsOf(checked, countsFor(checked, layers), layers, average);
   const originOf = (layer: number | undefined, role: Role, module: string): SwapOrigin => ({

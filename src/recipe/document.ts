@@ -6,6 +6,7 @@ import {
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   Parser,
   type YAMLMap,
   type Node as YamlNode,
@@ -71,10 +72,7 @@ export const parseDocuments = (
 };
 
 const composed = (source: RecipeText): Document.Parsed[] => {
-  const tokens = [...new Parser().parse(source.text)];
-  const deep = tooDeep(tokens);
-  if (deep !== undefined)
-    throw invalid({ source, offset: deep }, { reason: `values are nested more than ${deepest} deep` });
+  const tokens = tokensOf(source);
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   const documents = [...composer.compose(tokens, false, source.text.length)];
   for (const { errors, warnings } of documents) {
@@ -85,26 +83,21 @@ const composed = (source: RecipeText): Document.Parsed[] => {
   return documents as Document.Parsed[];
 };
 
-/**
- * Returns the offset of a value that is nested too deep, if there is one. Walks the tree of tokens with a
- * stack of its own, since recursion would overflow.
- */
-const tooDeep = (tokens: readonly CST.Token[]): number | undefined => {
-  const waiting = tokens.map((token) => ({ token, depth: 0 }));
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { token, depth } = next;
-    if (depth > deepest) return token.offset;
-    const below = (inner: CST.Token | null | undefined) => {
-      if (inner) waiting.push({ token: inner, depth: depth + 1 });
-    };
-    if (token.type === 'document') below(token.value);
-    if ('items' in token)
-      for (const item of token.items) {
-        below(item.key);
-        below(item.value);
-      }
+/** Reads no further than to a value that is nested too deep: those before it are in the parser's stack, behind their document. */
+const tokensOf = (source: RecipeText): CST.Token[] => {
+  const parser = new Parser();
+  const tokens: CST.Token[] = [];
+  for (const lexeme of new Lexer().lex(source.text)) {
+    tokens.push(...parser.next(lexeme));
+    const deep = parser.stack[deepest + 1];
+    if (deep !== undefined)
+      throw invalid(
+        { source, offset: deep.offset },
+        { reason: `values are nested more than ${deepest} deep` },
+      );
   }
-  return undefined;
+  tokens.push(...parser.end());
+  return tokens;
 };
 
 /** Converts the nodes of one document to a tree, replacing aliases by the values of their anchors. */

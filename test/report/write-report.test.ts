@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
@@ -47,6 +47,22 @@ describe('the report of a batch', () => {
     expect(data.analysis?.overlaps).toHaveLength(1);
     expect(data.commands.join('\n')).toContain(readFileSync(file, 'utf8').trim());
   }, 120_000);
+
+  it('is refused, by file and merge, where a recorded configuration is none', async () => {
+    const { root, file, out } = writeExperiment(
+      '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',
+    );
+    await runExperiment(file, { out });
+    const record = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8'));
+    record.merges[0].configuration.bottom = true;
+    writeFileSync(join(out, 'experiment.json'), JSON.stringify(record));
+    await expect(writeReport(out, { out: join(root, 'report.html') })).rejects.toMatchObject({
+      code: 'EXPERIMENT_INVALID',
+      message: expect.stringMatching(
+        /experiment\.json: swahili\/math-1\+swh-1\/default: bottom: expected a whole number/,
+      ),
+    });
+  });
 
   it('links to sections that it has, whether nothing is scored, experts only, or merges too', async () => {
     const directory = temporaryDirectory();

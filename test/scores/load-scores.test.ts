@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ResultFiles } from '../../src/evaluation/result-files.js';
@@ -43,4 +43,17 @@ describe('results of several versions of a task', () => {
   it('are no warning where there is one version', async () => {
     expect((await scoreTables(await study({ base: '3', 'math-1': '3' }))).warnings).toEqual([]);
   });
+});
+
+it("a result of an earlier version, which states no longest answer, has the task's own", async () => {
+  const folder = temporaryDirectory();
+  const files = new ResultFiles(folder);
+  const { file, result } = await files.write(constructedResult({ scores: [1, 0] }), {});
+  const path = join(files.directory, file);
+  const { maxTokens, ...earlier } = JSON.parse(readFileSync(path, 'utf8'));
+  expect(maxTokens).toBeNull();
+  writeFileSync(path, JSON.stringify(earlier));
+  expect(readdirSync(files.directory)).toContain(file);
+  expect((await new ResultFiles(folder).read(file)).result.maxTokens).toBeNull();
+  expect(result.maxTokens).toBeNull();
 });

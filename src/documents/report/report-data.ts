@@ -1,5 +1,7 @@
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { version } from '../../base/version.js';
+import { recordName } from '../../batch/record-names.js';
 import type { MergeRecord } from '../../experiment/record/experiment-record.js';
 import { scoreOf } from '../../scores/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
@@ -7,7 +9,7 @@ import type { PageModel, ReportData } from '../pages/data.js';
 import { Comparisons } from './difference.js';
 import { gridsOf } from './grid-data.js';
 import { headlineSentence } from './headline.js';
-import { bandsOf } from './layer-bands.js';
+import { bandsOf, type Drawn } from './layer-bands.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
 import type { ReportParts } from './report-parts.js';
@@ -63,6 +65,21 @@ export const modelsWithTexts = (
 const pathIn = (directory: string | null, path: string | null): string | null =>
   directory === null || path === null ? path : relative(directory, resolve(directory, path));
 
+/** As `bandsOf`. @throws LayerloomError EXPERIMENT_INVALID for a recorded configuration that is none */
+const bandsIn = (directory: string | null, model: ScoredModel, layers: number | undefined): Drawn => {
+  try {
+    return bandsOf(model, layers);
+  } catch (cause) {
+    if (!(cause instanceof LayerloomError)) throw cause;
+    const file = join(directory ?? '', recordName);
+    throw new LayerloomError(
+      'EXPERIMENT_INVALID',
+      { file, reason: `${model.name}: ${cause.message}` },
+      { cause },
+    );
+  }
+};
+
 /** Makes the data of an experiment's report. */
 export const reportData = (parts: ReportParts): ReportData => {
   const { experiment, record, tables, metricOf, analysis, layers, samples, title, written } = parts;
@@ -73,7 +90,7 @@ export const reportData = (parts: ReportParts): ReportData => {
   const models = experiment.models.map((model): PageModel => {
     const { results, ...facts } = model;
     const found = records.get(model.name);
-    const { bands, outside } = bandsOf(model, layers);
+    const { bands, outside } = bandsIn(experiment.directory, model, layers);
     return {
       ...facts,
       path: model.role === 'merge' ? pathIn(experiment.directory, model.path) : model.path,

@@ -1,0 +1,302 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { evaluateExperiment } from '../../src/index.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { fineTune } from '../fixtures/family.js';
+import { ggufModel, writeGguf } from '../fixtures/gguf-files.js';
+import { importancesOf, writeImportances } from '../fixtures/importances.js';
+import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
+import { writeTrained } from '../fixtures/trained.js';
+import { vocabularyFixture } from '../fixtures/vocabulary.js';
+import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
+
+/** A file that strangers may have made, and commands that read it. */
+export interface Door {
+  readonly name: string;
+  /** It is replaced by mutations of itself. */
+  readonly file: string;
+  readonly mutations: (bytes: Buffer) => Iterable<Mutation>;
+  readonly commands: readonly (readonly string[])[];
+  /** Words one of which a refusal has, so that it says where it looked. Default: the file's name, or its folder's. */
+  readonly told?: RegExp;
+}
+
+const json = (bytes: Buffer): Iterable<Mutation> => ofJson(bytes.toString());
+const lines = (bytes: Buffer): Iterable<Mutation> => ofLines(bytes.toString());
+
+const tokens = ['<s>', '</s>', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs'];
+
+const must = async (args: readonly string[]): Promise<void> => {
+  const { code, stderr } = await cli(args);
+  if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+};
+
+/** Makes valid files of every kind by the commands that write them, and returns the doors that lead to them. */
+export const makeDoors = async (): Promise<{ readonly root: string; readonly doors: readonly Door[] }> => {
+  const root = temporaryDirectory();
+  const at = (...parts: string[]) => join(root, ...parts);
+  const layers = 2;
+  const model = vocabularyFixture({ layers, tokens });
+  const experts = { math: fineTune(model.tensors, 2), swahili: fineTune(model.tensors, 3) };
+  writeCheckpoint(at('base'), model);
+  writeCheckpoint(at('math'), { ...model, tensors: experts.math });
+  writeCheckpoint(at('swahili'), { ...model, tensors: experts.swahili });
+  writeCheckpoint(at('other'), vocabularyFixture({ layers, tokens: [...tokens, 'saba'] }));
+  writeTorchCheckpoint(at('torch'), { ...model, tensors: experts.math });
+  writeAdapter(at('adapter'), lora({ shapes: llamaShapes({ layers }) }));
+  writeGguf(at('gguf', 'model.gguf'), ggufModel());
+  writeCheckpoint(at('trained-base'), llama({ layers }));
+  writeTrained(at('trained'), at('trained-base'), layers);
+  for (const [name, seed] of [
+    ['math', 4],
+    ['swahili', 5],
+  ] as const)
+    writeImportances(root, name, importancesOf(model.tensors, seed));
+  await must(['relayout', at('math'), '-o', at('sharded'), '--layout', 'layer']);
+  await must([
+    'swap',
+    '--task',
+    at('math'),
+    '--lang',
+    at('swahili'),
+    '--bottom',
+    '1',
+    '--top',
+    '0',
+    '-o',
+    at('merged'),
+  ]);
+  const recipe = {
+    method: 'ties',
+    base: at('base'),
+    models: [at('math'), at('swahili')],
+    density: 0.5,
+    weights: [1, 0.5],
+    dtype: 'bfloat16',
+  };
+  writeFileSync(at('recipe.yaml'), JSON.stringify(recipe));
+  const theirs = {
+    merge_method: 'linear',
+    slices: [
+      {
+        sources: [
+          {
+            model: at('math'),
+            layer_range: [0, layers],
+            parameters: { weight: [{ filter: 'mlp', value: [0, 1] }, { value: 0.5 }] },
+          },
+          { model: at('swahili'), layer_range: [0, layers], parameters: { weight: 0.5 } },
+        ],
+      },
+    ],
+    tokenizer: { source: 'union', tokens: { eins: { source: at('math'), force: true } } },
+    dtype: 'bfloat16',
+  };
+  writeFileSync(at('mergekit.yaml'), JSON.stringify(theirs));
+  const fisher = {
+    method: 'fisher',
+    models: [at('math'), at('swahili')],
+    importances: [at('math.fisher.safetensors'), at('swahili.fisher.safetensors')],
+  };
+  writeFileSync(at('fisher.yaml'), JSON.stringify(fisher));
+  const experiment = {
+    base: './base',
+    tasks: { math: './math' },
+    languages: { swahili: { swahili: './swahili' } },
+    merges: [
+      { name: 'default', method: 'layer_swap', bottom: 1, top: 0 },
+      { name: 'soup', method: 'soup', weights: ['uniform', 'magnitude'] },
+    ],
+    evaluate: { tasks: { swahili: 'mgsm_direct_sw' }, limit: 5 },
+    search: { budget: '50%' },
+  };
+  writeFileSync(at('experiment.yaml'), JSON.stringify(experiment));
+  await must(['batch', at('experiment.yaml'), '-o', at('study')]);
+  await evaluateExperiment(at('study'), { lmEval: stubHarness });
+  await must(['analyze', '--base', at('base'), at('math'), at('swahili'), '-o', at('analysis')]);
+  writeFileSync(at('scores.csv'), 'name,role,score\nmath,task,0.5\nswahili,task,0.25\n');
+  writeFileSync(
+    at('rows.jsonl'),
+    '{"prompt": "1 + 1?", "completion": "2"}\n{"prompt": "2 + 2?", "completion": "4"}\n',
+  );
+
+  const out = at('out');
+  mkdirSync(out);
+  let made = 0;
+  const to = () => {
+    made += 1;
+    return ['-o', join(out, `${made}`)];
+  };
+  const merge = (file: string) => [
+    ['merge', at(file), ...to(), '--dry-run'],
+    ['merge', at(file), ...to()],
+  ];
+  const swap = (model: string) => [
+    'swap',
+    '--task',
+    at(model),
+    '--lang',
+    at('swahili'),
+    '--bottom',
+    '1',
+    '--top',
+    '0',
+    ...to(),
+  ];
+  const inspected = (model: string) => [['inspect', at(model)], swap(model)];
+  const evaluations = readdirSync(at('study', 'evaluations')).filter((name) => name.endsWith('.json'));
+  const ofStudy = [
+    ['table', at('study')],
+    ['report', at('study'), ...to()],
+    ['batch', at('experiment.yaml'), '-o', at('study'), '--resume'],
+  ];
+  const doors: Door[] = [
+    {
+      name: 'header of safetensors',
+      file: at('math', 'model.safetensors'),
+      mutations: ofSafetensors,
+      commands: inspected('math'),
+    },
+    { name: 'config', file: at('math', 'config.json'), mutations: json, commands: inspected('math') },
+    {
+      name: 'tokenizer',
+      file: at('math', 'tokenizer.json'),
+      mutations: json,
+      commands: [['merge', at('mergekit.yaml'), ...to()]],
+    },
+    {
+      name: 'configuration of a tokenizer',
+      file: at('math', 'tokenizer_config.json'),
+      mutations: json,
+      commands: [['merge', at('mergekit.yaml'), ...to()]],
+    },
+    {
+      name: 'index of shards',
+      file: at('sharded', 'model.safetensors.index.json'),
+      mutations: json,
+      commands: inspected('sharded'),
+    },
+    {
+      name: 'pickle',
+      file: at('torch', 'pytorch_model.bin'),
+      mutations: ofBytes,
+      commands: inspected('torch'),
+    },
+    {
+      name: 'configuration of an adapter',
+      told: /beyond its dtype/,
+      file: at('adapter', 'adapter_config.json'),
+      mutations: json,
+      commands: [['apply', at('base'), at('adapter'), ...to()]],
+    },
+    {
+      name: 'weights of an adapter',
+      file: at('adapter', 'adapter_model.safetensors'),
+      mutations: ofSafetensors,
+      commands: [['apply', at('base'), at('adapter'), ...to()]],
+    },
+    { name: 'GGUF', file: at('gguf', 'model.gguf'), mutations: ofBytes, commands: [['inspect', at('gguf')]] },
+    {
+      name: 'recipe',
+      told: /beyond its dtype/,
+      file: at('recipe.yaml'),
+      mutations: json,
+      commands: merge('recipe.yaml'),
+    },
+    {
+      name: 'recipe of mergekit',
+      file: at('mergekit.yaml'),
+      mutations: json,
+      commands: merge('mergekit.yaml'),
+    },
+    {
+      name: 'recipe of importances',
+      file: at('fisher.yaml'),
+      mutations: json,
+      commands: [['merge', at('fisher.yaml'), ...to()]],
+    },
+    {
+      name: 'importances',
+      file: at('math.fisher.safetensors'),
+      mutations: ofSafetensors,
+      commands: [['merge', at('fisher.yaml'), ...to()]],
+    },
+    {
+      name: 'experiment',
+      told: /swahili\/math\+swahili/,
+      file: at('experiment.yaml'),
+      mutations: json,
+      commands: [['batch', at('experiment.yaml'), ...to(), '--dry-run']],
+    },
+    {
+      name: 'record of a merge',
+      file: at('merged', 'layerloom.json'),
+      mutations: json,
+      commands: [
+        ['verify', at('merged')],
+        ['verify', at('merged'), '--against-inputs'],
+      ],
+    },
+    {
+      name: 'card of a merge',
+      file: at('merged', 'README.md'),
+      mutations: ofBytes,
+      commands: [
+        ['verify', at('merged')],
+        ['inspect', at('merged')],
+      ],
+    },
+    {
+      name: 'record of an experiment',
+      file: at('study', 'experiment.json'),
+      mutations: json,
+      commands: ofStudy,
+    },
+    {
+      name: 'result',
+      file: at('study', 'evaluations', evaluations[0] ?? 'none'),
+      mutations: json,
+      commands: ofStudy.slice(0, 2),
+    },
+    {
+      name: 'saved analysis',
+      file: at('analysis', 'math.mav.safetensors'),
+      mutations: ofSafetensors,
+      commands: [['analyze', '--from', at('analysis', 'math.mav.safetensors'), ...to()]],
+    },
+    {
+      name: 'overlaps',
+      told: /have no distance/,
+      file: at('analysis', 'overlap.json'),
+      mutations: json,
+      commands: [['select', '--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '1']],
+    },
+    {
+      name: 'table of scores',
+      told: /have no distance/,
+      file: at('scores.csv'),
+      mutations: ofBytes,
+      commands: [['select', '--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '1']],
+    },
+    {
+      name: 'training',
+      file: at('trained', 'training.json'),
+      mutations: json,
+      commands: [['train', 'status', at('trained')]],
+    },
+    {
+      name: 'rows for training',
+      file: at('rows.jsonl'),
+      mutations: lines,
+      commands: [
+        ['train', 'init', '--preset', 'own-task', '--base', at('base'), '--data', at('rows.jsonl'), ...to()],
+      ],
+    },
+  ];
+  return { root, doors };
+};
+
+export const readDoor = ({ file }: Door): Buffer => readFileSync(file);

@@ -1,0 +1,82 @@
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { expect } from 'vitest';
+import { cli } from '../fixtures/cli.js';
+import { type Door, readDoor } from './doors.js';
+import type { Mutation } from './mutations.js';
+
+/** Exit codes of refusals (docs/errors.md); of 4 stdout may have what could be done, as a document. */
+const refusals = [2, 3, 4, 5];
+const longest = 2000;
+
+/** Names below a folder, but of what a batch that is resumed may write. */
+const namesIn = (root: string): string[] =>
+  readdirSync(root, { recursive: true })
+    .map(String)
+    .filter((name) => !name.startsWith('study/'));
+
+/** What a run of a command shows that it must not; undefined where all is well. */
+const faultIn = (
+  { code, stdout, stderr }: Awaited<ReturnType<typeof cli>>,
+  { file, told }: Door,
+): string | undefined => {
+  if (code === 0) return undefined;
+  if (code === null || !refusals.includes(code)) return `ends with ${code}: ${stderr.slice(0, 500)}`;
+  const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+  const document = JSON.parse(stdout.startsWith('{') && last !== stdout.trimEnd() ? stdout : last);
+  if (!('error' in document)) return code === 4 ? undefined : 'prints no error';
+  const { error } = document as { error: { code: string; message: string } };
+  if (error.code === 'INTERNAL') return `has no code: ${error.message}`;
+  if (error.message.length > longest) return `is ${error.message.length} characters long`;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal acts on
+  if (/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.test(error.message)) return 'acts on a terminal';
+  const places = [basename(file), basename(dirname(file))];
+  if (!places.some((place) => error.message.includes(place)) && told?.test(error.message) !== true)
+    return `does not say where: ${error.message}`;
+  return undefined;
+};
+
+/** The mutations of a door's file; `most` of them at equal distances. */
+export const mutationsOf = (door: Door, most = Number.POSITIVE_INFINITY): Mutation[] => {
+  const all = [...door.mutations(readDoor(door))];
+  const count = Math.min(most, all.length);
+  return Array.from(
+    { length: count },
+    (_, index) => all[Math.floor(((index + 0.5) * all.length) / count)] as Mutation,
+  );
+};
+
+/**
+ * Puts each mutation in the place of a door's file, and runs the door's commands. Each must do what the file says, or
+ * refuse it by one message with a code that says where, and leave nothing but its output.
+ *
+ * @returns the number of runs that were refused
+ */
+export const tryDoor = async (door: Door, root: string, mutations: readonly Mutation[]): Promise<number> => {
+  const valid = readDoor(door);
+  const before = namesIn(root);
+  let refused = 0;
+  try {
+    for (const { label, bytes } of mutations) {
+      writeFileSync(door.file, bytes);
+      for (const args of door.commands) {
+        const run = await cli([...args, '--json']);
+        const fault = faultIn(run, door);
+        expect.soft(fault, `${door.name}, ${label}: ${args.join(' ')}`).toBeUndefined();
+        if (run.code !== 0) refused += 1;
+        for (const made of readdirSync(join(root, 'out')))
+          rmSync(join(root, 'out', made), { recursive: true });
+      }
+    }
+  } finally {
+    writeFileSync(door.file, valid);
+  }
+  const known = new Set(before);
+  expect
+    .soft(
+      namesIn(root).filter((name) => !known.has(name)),
+      `${door.name}: files that stayed`,
+    )
+    .toEqual([]);
+  return refused;
+};
