@@ -26,12 +26,13 @@ describe('a list of all', () => {
     const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
     const made = new Set(recipes.map(({ method }) => method));
     // These only copy and average: test/engine/run-plan.test.ts has them. Mixtures are of dense models of known
-    // architectures: test/methods/mixture.test.ts. Fisher averages have files of importances: test/methods/fisher.test.ts,
-    // test/sweeps/same-bits.test.ts and test/fixtures/plans.ts.
+    // architectures: test/methods/mixture.test.ts. Fisher averages and RegMean have a file for each model:
+    // test/methods/fisher.test.ts and regmean.test.ts, test/sweeps/same-bits.test.ts and test/fixtures/plans.ts.
     expect(builtIn.filter((name) => !made.has(name as never))).toEqual([
       'layer_swap',
       'relayout',
       'fisher',
+      'regmean',
       'mixture',
     ]);
   });

@@ -295,6 +295,7 @@ describe('types', () => {
       ramplus_tl: true,
       arcee_fusion: true,
       fisher: true,
+      regmean: true,
       mixture: true,
     };
     expect([...methods.keys()].sort()).toEqual(Object.keys(known).sort());

@@ -29,6 +29,14 @@ struct FactorCall {
 
 FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
 
+/// A regression, and the caller's array that it fills.
+struct RegressionCall {
+    Regression what;
+    std::span<double> out;
+};
+
+RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
+
 /// Last of all: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 

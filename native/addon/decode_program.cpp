@@ -61,12 +61,6 @@ float readFloat(const Napi::Object& object, const char* key) {
     return static_cast<float>(readNumber(object, key));
 }
 
-template <class Number>
-std::vector<Number> readNumbers(const Napi::Object& object, const char* key) {
-    return readAll(readArray(object, key),
-                   [key](const Napi::Value& number) { return static_cast<Number>(toNumber(number, key)); });
-}
-
 Bound readBound(const Napi::Object& object, const char* key) {
     const Napi::Object bound = readObject(object, key);
     return {toWord32(bound.Get("bits"), "bits"), readInteger(bound, "cutoff"), readBoolean(bound, "early")};

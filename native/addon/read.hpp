@@ -47,4 +47,11 @@ auto readAll(const Napi::Array& array, const Read& read) {
     return all;
 }
 
+/// An array of numbers.
+template <class Number>
+std::vector<Number> readNumbers(const Napi::Object& object, const char* key) {
+    return readAll(readArray(object, key),
+                   [key](const Napi::Value& number) { return static_cast<Number>(toNumber(number, key)); });
+}
+
 }  // namespace layerloom

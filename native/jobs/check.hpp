@@ -4,6 +4,7 @@
 #include "factorise.hpp"
 #include "job.hpp"
 #include "measure.hpp"
+#include "regress.hpp"
 
 namespace layerloom {
 
@@ -30,6 +31,7 @@ void check(const Measurement& measurement, std::span<const std::span<double>> ou
 
 /// @param out as long as what is found
 void check(const Factorisation& what, std::span<const double> out);
+void check(const Regression& what, std::span<const double> out);
 
 /// @throws BadJob naming `what` if it does not hold
 void require(bool holds, const char* what);

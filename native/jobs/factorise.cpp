@@ -4,10 +4,9 @@
 #include <cmath>
 #include <memory>
 
-#include "../io/guard.hpp"
 #include "../io/output_file.hpp"
 #include "algebra.hpp"
-#include "evaluator.hpp"
+#include "tiles.hpp"
 
 namespace layerloom {
 namespace {
@@ -155,17 +154,9 @@ class Factoriser {
 template <class Work>
 Status Factoriser::overTiles(const Work& work) {
     Evaluator evaluator(kernels_, what_.program, windows_);
-    for (std::size_t row = 0; row < rows_; row += tileRows_) {
-        if (control_.cancelled()) return {Outcome::Cancelled};
-        const std::size_t count = std::min(tileRows_, rows_ - row);
-        const bool whole = guarded(windows_.bytes, [&] {
-            evaluator.moveTo(row * columns_, count * columns_);
-            work(row, count, evaluator.floats(what_.value));
-        });
-        if (!whole) return windows_.lostPage();
-        control_.count(what_.program.bytesRead(row * columns_, count * columns_), 0);
-    }
-    return {};
+    return layerloom::overTiles(
+        evaluator, what_.program, windows_, control_, tileRows_,
+        [&](std::size_t row, std::size_t count) { work(row, count, evaluator.floats(what_.value)); });
 }
 
 void Factoriser::addTimes(Tile tile, std::size_t rows, const float* b, std::size_t panels, double* sums) const {

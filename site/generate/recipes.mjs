@@ -123,6 +123,7 @@ const required = { t: 0.5, weights: [1, 1] };
 const settingsOf = {
   mixture: { gateMode: 'random' },
   fisher: { importances: ['math-1.fisher.safetensors', 'swh-1.fisher.safetensors'] },
+  regmean: { grams: ['math-1.grams.safetensors', 'swh-1.grams.safetensors'] },
 };
 
 /** Models of the methods whose number of them the type of their recipes does not say. */

@@ -1,6 +1,6 @@
 import { itemAt } from '../base/lookup.js';
 import { type Group, type Slab, type SlabOutput, slicingOf } from '../engine/compute/tasks.js';
-import { operationOf } from '../operations/index.js';
+import { isWhole, operationOf } from '../operations/index.js';
 import { sourcesOf } from '../plan/operands.js';
 import type { PlannedTensor } from '../plan/plan.js';
 import { isFloating } from '../tensor/dtype.js';
@@ -126,6 +126,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
 
 /** True for a tensor that a program with several outputs may produce. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
+  !isWhole(expression) &&
   (isFloating(dtype) || expression.kind === 'quantise') &&
   (expression.kind === 'copy' || operationOf(expression).takesBits !== true);
 

@@ -2,7 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Computation } from '../operations/formula.js';
-import { mapOperands, operandsOf, operationOf } from '../operations/index.js';
+import { mapOperands, operandShapes, operandsOf, operationOf } from '../operations/index.js';
 import { expressionOf, inDtype, sourcesOfOperand } from '../plan/operands.js';
 import type { Operand, PlannedExpression } from '../plan/plan.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
@@ -102,8 +102,10 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const output = dtypeOf(wanted);
     const over = operandsOf<ModelTensor>(expression);
     const shape = wanted.shape ?? referenceOf(wanted.like).shape;
-    for (const { model, tensor = wanted.name } of over)
-      checkShape(wanted.name, shape, model, tensor, wanted.like.model);
+    for (const [index, of] of operandShapes(expression, shape).entries()) {
+      const { model, tensor = wanted.name } = itemAt(over, index);
+      checkShape(wanted.name, of, model, tensor, wanted.like.model);
+    }
     const bind = ({ model, tensor = wanted.name }: ModelTensor): Operand => operandOf(model, tensor);
 
     const only = soleCopy(expression);

@@ -19,6 +19,7 @@ import type { Operand, PlannedInput } from '../plan/plan.js';
 import { nearest } from '../recipe/nearest.js';
 import type { AdapterModel } from './adapters/adapter-model.js';
 import type { Model } from './compatible.js';
+import { withSharedGrams } from './shared-grams.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 /** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
@@ -110,12 +111,13 @@ export const openEach = async (
   const opened = await Promise.allSettled(
     references.map(async (reference) => {
       const address = await parseAddress(reference.model);
-      const { adapter, checkpoint } = await open(address).catch((error: unknown) => {
+      const { adapter, checkpoint: found } = await open(address).catch((error: unknown) => {
         const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
         throw wanted === undefined
           ? at(error, reference.path)
           : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, and there is none`);
       });
+      const checkpoint = reference.role === 'gram' ? withSharedGrams(found, reference.path) : found;
       const architecture = describeArchitecture(checkpoint);
       return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
     }),
@@ -128,6 +130,7 @@ export const openEach = async (
 /** Files of tensors that are no models, by their role. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
+  gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 

@@ -10,6 +10,7 @@ import {
   type WrittenName,
 } from '../model/quantisation/quantising.js';
 import { hasConv1D } from '../model/quantisation/scheme.js';
+import { isWhole } from '../operations/index.js';
 import { codeDtypeOf, gridOfMatrix, type Quantise } from '../operations/quantise.js';
 import type { UnplacedTensor } from '../plan/layout.js';
 import { computedTensor } from '../plan/operands/computed.js';
@@ -69,6 +70,8 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
     throw refuse("models with Hugging Face's names: no loader reads quantised ones with Meta's");
   if (composed.models[0] !== undefined && hasConv1D(composed.models[0]))
     throw refuse('a model of linear modules: those of GPT-2 and its like are stored transposed');
+  if (composed.tensors.some(({ expression }) => isWhole(expression)))
+    throw refuse('nothing where matrices are solved for: quantise the merge in a step of its own');
   const isMatrix = (tensor: UnplacedTensor): tensor is Matrix =>
     isQuantisable(tensor.name, tensor, tensor.place) && tensor.expression.kind !== 'same';
   const shapes = composed.tensors.filter(isMatrix).map(({ shape }) => shape);

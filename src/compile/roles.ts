@@ -8,10 +8,14 @@ export interface NamedModel {
 }
 
 /** Roles that several models have: the keys of their lists. */
-const lists: Readonly<Record<string, string>> = { model: 'models', importance: 'importances' };
+const lists: Readonly<Record<string, string>> = {
+  model: 'models',
+  importance: 'importances',
+  gram: 'grams',
+};
 
 /**
- * Returns a recipe's models under their keys: `models` and `importances` are lists, other roles are keys of their own,
+ * Returns a recipe's models under their keys: `models`, `importances` and `grams` are lists, other roles are keys of their own,
  * nested recipes are inlined.
  */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {

@@ -3,11 +3,21 @@ import { itemAt } from '../base/lookup.js';
 import type { Expression } from '../operations/expression.js';
 import { isFloating } from '../tensor/dtype.js';
 import { schemaOf } from './framework/declared.js';
-import type { Method, ModelView } from './framework/method.js';
+import {
+  averagedPlainly,
+  type FilesOfModels,
+  filesSchema,
+  haveTensor,
+  inNoFile,
+  modelsWithFiles,
+  oneForEach,
+  sharesSchema,
+  withFiles,
+} from './framework/files-of-models.js';
+import type { Method } from './framework/method.js';
 import { fisherMerging } from './framework/papers.js';
-import { modelSchema, normalise, weightsSchema } from './framework/parameters.js';
+import { modelSchema } from './framework/parameters.js';
 import type { ModelInput } from './framework/recipe-input.js';
-import { invalid } from './framework/settings.js';
 
 /** Parameters of `fisher`. */
 export interface FisherParameters {
@@ -30,16 +40,19 @@ export interface FisherParameters {
 const leastEps = 1e-30;
 const epsRange = `a number from ${leastEps} to 1`;
 
+const files: FilesOfModels = {
+  key: 'importances',
+  role: 'importance',
+  what: 'importances',
+  program: 'layerloom.train.importances',
+};
+
 const schema = schemaOf<FisherParameters>()(
   z
     .strictObject({
       models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
-      importances: z.array(z.string({ error: 'a file' }).min(1, { error: 'a file' }), {
-        error: 'a file for each model, in their order, which `python -m layerloom.train.importances` makes',
-      }),
-      weights: weightsSchema
-        .refine((weights) => weights.every((weight) => weight >= 0), { error: 'weights of 0 or more' })
-        .optional(),
+      importances: filesSchema(files),
+      weights: sharesSchema.optional(),
       base: modelSchema.optional(),
       eps: z
         .number({ error: epsRange })
@@ -47,20 +60,7 @@ const schema = schemaOf<FisherParameters>()(
         .max(1, { error: epsRange })
         .default(1e-6),
     })
-    .superRefine(({ models, importances, weights = models }, { addIssue }) => {
-      if (importances.length !== models.length)
-        addIssue({
-          code: 'custom',
-          path: ['importances'],
-          message: 'one file for each model, in their order',
-        });
-      if (weights.length !== models.length)
-        addIssue({
-          code: 'custom',
-          path: ['weights'],
-          message: 'one weight for each model, in their order',
-        });
-    }),
+    .superRefine(oneForEach(files)),
 );
 
 type Parameters = z.output<typeof schema>;
@@ -78,73 +78,24 @@ export const fisher: Method<Parameters> = {
   takes: { base: 'optional', models: 'list' },
   keepsCard: false,
   needsLayers: false,
-  models: ({ models, importances }) => [
-    ...models.map((model, index) => ({ role: 'model', model, path: ['models', index] })),
-    ...importances.map((model, index) => ({
-      role: 'importance',
-      model,
-      path: ['importances', index],
-      inPart: true,
-    })),
-  ],
+  models: ({ models, importances }) => withFiles(files, models, importances),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
   compile: ({ models, importances, weights = models.map(() => 1), eps }, { models: views }) => {
-    const count = models.length;
-    // A model of weight 0 is no term: neither it nor its importances are read.
-    const terms = normalise(weights)
-      .map((weight, index) => ({ source: { model: index }, importance: { model: count + index }, weight }))
-      .filter(({ weight }) => weight > 0);
-    const files = terms.map(({ importance: { model } }) => ({
-      view: itemAt(views, model),
-      path: ['importances', model - count],
-      file: itemAt(importances, model - count),
-    }));
-    const first = itemAt(views, 0);
+    const taken = modelsWithFiles(files, importances, weights, views);
+    const terms = taken.map(({ source, file, weight }) => ({ source, importance: file, weight }));
+    const { tensors } = itemAt(views, 0);
     const plain: Expression = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
     // The mean of one model alone is that model, which its importances would only round.
     const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
-
-    /** True if the files have importances of a tensor, which all or none of them must have. */
-    const isWeighted = (tensor: string): boolean => {
-      const lacking = files.filter(({ view }) => !view.tensors.has(tensor));
-      if (lacking.length === files.length) return false;
-      const [without] = lacking;
-      if (without !== undefined)
-        throw invalid(
-          without.path,
-          without.file,
-          `importances of the same tensors in each file, and this has none of ${tensor}`,
-        );
-      for (const { view, path, file } of files) {
-        const dtype = view.tensors.get(tensor)?.dtype;
-        if (dtype !== undefined && !isFloating(dtype))
-          throw invalid(path, file, `importances that are floating numbers, and ${tensor} is ${dtype}`);
-      }
-      return true;
-    };
-
-    const names = floatingTensors(first);
-    const others = names.filter((name) => files.every(({ view }) => !view.tensors.has(name)));
-    if (others.length === names.length)
-      throw invalid(
-        ['importances', 0],
-        itemAt(importances, 0),
-        `importances under the names of the models' tensors, such as ${names[0]}, and no file has any`,
-      );
+    const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
     return {
-      resolved: { weights, importances: views.slice(count).map(({ name }) => name), eps },
+      resolved: { weights, importances: views.slice(models.length).map(({ name }) => name), eps },
       expressionOf: (_, tensor) =>
-        isFloating(first.tensors.get(tensor)?.dtype ?? 'U8') && isWeighted(tensor) ? weighted : plain,
-      warnings: others.length === 0 ? [] : [averagedPlainly(others)],
+        isFloating(tensors.get(tensor)?.dtype ?? 'U8') && haveTensor(files, taken, tensor) ? weighted : plain,
+      warnings: averagedPlainly(files, inNoFile(files, taken, floating)),
     };
   },
 };
-
-const floatingTensors = ({ tensors }: ModelView): string[] =>
-  [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
-
-const averagedPlainly = (names: readonly string[]): string =>
-  `no file has importances of ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}: averaged by the models' weights alone`;

@@ -21,6 +21,7 @@ import { passthrough } from './passthrough.js';
 import { ram } from './ram.js';
 import { ramplusTl } from './ramplus-tl.js';
 import type { RecipesByMethod } from './recipes.js';
+import { regmean } from './regmean.js';
 import { relayout } from './relayout.js';
 import { revert } from './revert.js';
 import { sce } from './sce.js';
@@ -80,6 +81,7 @@ const known = {
   ramplus_tl: ramplusTl,
   arcee_fusion: arceeFusion,
   fisher,
+  regmean,
   mixture,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 

@@ -18,6 +18,7 @@ import type { nuslerp } from './nuslerp.js';
 import type { passthrough } from './passthrough.js';
 import type { ram } from './ram.js';
 import type { ramplusTl } from './ramplus-tl.js';
+import type { RegmeanParameters } from './regmean.js';
 import type { RelayoutParameters } from './relayout.js';
 import type { RevertParameters } from './revert.js';
 import type { sce } from './sce.js';
@@ -56,6 +57,7 @@ declare module './framework/recipe-input.js' {
     ramplus_tl: MethodParameters<typeof ramplusTl>;
     arcee_fusion: MethodParameters<typeof arceeFusion>;
     fisher: FisherParameters;
+    regmean: RegmeanParameters;
     mixture: MixtureParameters;
   }
 }
@@ -82,6 +84,7 @@ export type { NuslerpParameters } from './nuslerp.js';
 export type { PassthroughParameters } from './passthrough.js';
 export type { RamParameters } from './ram.js';
 export type { RamplusTlParameters } from './ramplus-tl.js';
+export type { RegmeanParameters } from './regmean.js';
 export type { RelayoutParameters } from './relayout.js';
 export type { RevertParameters } from './revert.js';
 export type { SceParameters } from './sce.js';

@@ -40,6 +40,8 @@ export const factor = {
     ...formula,
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
+  isWhole: true,
+  operandShapes: ({ terms, shape }) => terms.map(() => shape),
   refusal: ({ side, shape: [rows, columns] }, { shape, dtype }) => {
     if (!factorDtypes.some((one) => one === dtype)) return `factors are not written in ${dtype}`;
     const [first, second, more] = shape;

@@ -12,6 +12,7 @@ import type { PadRows } from './pad-rows.js';
 import type { Quantise } from './quantise.js';
 import type { Ram } from './ram.js';
 import type { Random } from './random.js';
+import type { RegMean } from './reg-mean.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
 import type { Sce } from './sce.js';
@@ -28,6 +29,7 @@ export interface Formulas<T> {
   nearSwap: NearSwap<T>;
   ram: Ram<T>;
   fisher: Fisher<T>;
+  regMean: RegMean<T>;
   fusion: Fusion<T>;
   assemble: Assemble<T>;
   padRows: PadRows<T>;

@@ -1,3 +1,4 @@
+import type { Shape } from '../tensor/reference.js';
 import { assemble } from './assemble.js';
 import { concatenate } from './concatenate.js';
 import { consensus } from './consensus.js';
@@ -15,6 +16,7 @@ import type { Value } from './program.js';
 import { type Quantise, quantise } from './quantise.js';
 import { ram } from './ram.js';
 import { random } from './random.js';
+import { regMean } from './reg-mean.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
 import { sce } from './sce.js';
@@ -45,6 +47,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   nearSwap,
   ram,
   fisher,
+  regMean,
   fusion,
   assemble,
   padRows,
@@ -83,6 +86,10 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
+/** Returns the shape that each operand of a formula of this shape has. */
+export const operandShapes = (formula: Formula<unknown>, shape: Shape): readonly Shape[] =>
+  operationOf(formula).operandShapes?.(formula, shape) ?? operandsOf(formula).map(() => shape);
+
 /** Returns the statistics of whole tensors that must be measured before the formula is computed. */
 export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
   operationOf(formula).statistics?.(formula) ?? [];
@@ -90,6 +97,10 @@ export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
 /** True if the formula moves the bytes of a stored tensor unchanged. */
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;
+
+/** True if the formula is computed by a job of its own kind, and never within a program. */
+export const isWhole = ({ kind }: { readonly kind: FormulaKind }): boolean =>
+  operationOf({ kind }).isWhole === true;
 
 /** True for a formula of a part of a matrix, of which other tensors have the other parts: its factors, its codes and scales. */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>

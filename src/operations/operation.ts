@@ -55,6 +55,13 @@ export interface Operation<Unparsed, Worded, Valued> {
    * programs.
    */
   readonly isMove?: true;
+  /**
+   * True if the engine makes the whole tensor in one task, by a job of its own kind: then it is no operand of other formulas,
+   * which are programs.
+   */
+  readonly isWhole?: true;
+  /** Returns the shape of each operand of a tensor of `shape`, in operand order. Default: `shape`. */
+  operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
   /** Returns how many rows the program needs together, from the first on: the tensor is sliced between those only. */
   rowsTogether?(formula: Unparsed): number;
   /**

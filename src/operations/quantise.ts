@@ -68,6 +68,7 @@ export const quantise = {
     base === undefined || part === 'scales'
       ? []
       : [{ what: 'change that is kept', operands: [source, base] }],
+  operandShapes: ({ shape, base }) => (base === undefined ? [shape] : [shape, shape]),
   rowsTogether: ({ block, shape }) => Math.min(block[0], shape[0]),
   refusal: (formula, { shape, dtype }) => {
     const [wanted, of] =

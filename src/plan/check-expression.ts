@@ -1,5 +1,14 @@
-import { isMove, isPart, mapOperands, operandsOf, operationOf } from '../operations/index.js';
+import {
+  isMove,
+  isPart,
+  isWhole,
+  mapOperands,
+  operandShapes,
+  operandsOf,
+  operationOf,
+} from '../operations/index.js';
 import { type Dtype, isFloating } from '../tensor/dtype.js';
+import { elementsOf, type Shape } from '../tensor/reference.js';
 import type { ParseContext, Target } from './operands/kind.js';
 import { keepsBits, parseOperand, parseStored } from './operands.js';
 import { parseBy, type Refuse } from './parse.js';
@@ -41,21 +50,26 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
   const unparsed = parseBy(formulaSchema, value, refuse);
-  // The operands of a factor, and those of what is quantised, have the shape of the matrix.
-  const shaped = isPart(unparsed) ? ofMatrix(target, unparsed.shape) : target;
-  const at: ParseContext<PlannedExpression> = {
-    target: shaped,
-    inputs: context.inputs,
-    refuse,
-    nested: (expression, of) => parseLevel(expression, of, level + 1, { ...context, target: shaped }),
+  const shapes = operandShapes(unparsed, target.shape).values();
+  const contextOf = (shape: Shape | undefined): ParseContext<PlannedExpression> => {
+    const shaped = shape === undefined ? target : { ...target, shape, elements: elementsOf(shape) };
+    return {
+      target: shaped,
+      inputs: context.inputs,
+      refuse,
+      nested: (expression, of) => parseLevel(expression, of, level + 1, { ...context, target: shaped }),
+    };
   };
   const parse = (operand: unknown): Operand => {
     context.count.operands += 1;
     if (context.count.operands > mostOperands)
       return refuse(`its expression has more than ${mostOperands} operands`);
-    return parseOperand(operand, at);
+    return parseOperand(operand, contextOf(shapes.next().value));
   };
-  const formula = mapOperands(unparsed, isMove(unparsed) ? (source) => parseStored(source, at) : parse);
+  const formula = mapOperands(
+    unparsed,
+    isMove(unparsed) ? (source) => parseStored(source, contextOf(target.shape)) : parse,
+  );
   const operation = operationOf(formula);
   const over = operandsOf(formula);
   const other = over.find((operand) => operand.dtype !== dtype);
@@ -64,6 +78,7 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (formula.kind === 'same' && level > 0)
     return refuse('a tensor that must be the same in all inputs cannot be an operand');
   if (isPart(formula) && level > 0) return refuse('a part of a matrix cannot be an operand');
+  if (isWhole(formula) && level > 0) return refuse('what a job of its own makes cannot be an operand');
   const mayMove = keepsBits(formula) && (level === 0 || formula.kind === 'copy');
   const computed = [...(formula.kind === 'quantise' ? [] : [dtype]), ...over.map((operand) => operand.dtype)];
   if (!mayMove && !computed.every(isFloating))
@@ -72,9 +87,3 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   // The cast holds: operands of moves were parsed as stored ones.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };
-
-const ofMatrix = (target: Target, shape: readonly [number, number]): Target => ({
-  ...target,
-  shape,
-  elements: shape[0] * shape[1],
-});

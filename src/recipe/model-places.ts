@@ -8,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in parts, files of importances, in slices and their sources,
+ * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in parts, files of importances and of Gram matrices, in slices and their sources,
  * and those whose tokenizer it names.
  * Recipes in models' places are not gone into: `replace` gets them as they are.
  *
@@ -46,6 +46,7 @@ export const replaceModels = (
     ...inRoles(recipe, roles, modelOf),
     ...inList(recipe, 'models', entry),
     ...inList(recipe, 'importances', replace),
+    ...inList(recipe, 'grams', replace),
     ...inList(recipe, 'sharedExperts', entry),
     ...inList(recipe, 'shared_experts', entry),
     ...inList(recipe, 'slices', slice),

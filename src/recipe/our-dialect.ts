@@ -71,6 +71,7 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     models: eachOf('models', 'a list of models', entry),
     sharedExperts: eachOf('shared_experts', 'a list of models', entry),
     importances: eachOf('importances', 'a list of files', model),
+    grams: eachOf('grams', 'a list of files', model),
     gates: model,
     slices: eachOf('slices', 'a list of slices', slice),
     parts: eachOf('parts', 'a list of parts', part),

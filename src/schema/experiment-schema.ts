@@ -89,6 +89,7 @@ const parametersOf = (method: Method<never>): Properties => {
         'sharedExperts',
         'gates',
         'importances',
+        'grams',
       ].includes(name),
   );
   const parameters = Object.fromEntries(

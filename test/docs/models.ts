@@ -5,6 +5,7 @@ import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/check
 import { familyFixture } from '../fixtures/families.js';
 import { fineTune } from '../fixtures/family.js';
 import { ggufModel, writeGguf } from '../fixtures/gguf-files.js';
+import { gramsOf, writeGrams } from '../fixtures/grams.js';
 import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
@@ -94,8 +95,10 @@ export const writeSmallModels = (directory: string): void => {
   const tensors = fill(shapes, 'BF16', 1);
   write(base, tensors);
   for (const [index, name] of experts.entries()) write(name, fineTune(tensors, index + 2));
-  for (const [index, name] of ['math-1', 'swh-1'].entries())
+  for (const [index, name] of ['math-1', 'swh-1'].entries()) {
     writeImportances(directory, name, importancesOf(tensors, index));
+    writeGrams(directory, name, gramsOf(tensors, index));
+  }
   let trained = tensors;
   for (const step of [100, 200, 300, 400, 500, 600]) {
     trained = fineTune(trained, step);

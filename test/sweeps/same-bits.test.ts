@@ -9,6 +9,7 @@ import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { hashOf } from '../fixtures/contents.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
+import { gramsOf, writeGrams } from '../fixtures/grams.js';
 import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
@@ -136,7 +137,7 @@ it('every instruction set, thread count and slice size quantises in the same way
   });
 }, 240_000);
 
-it('every instruction set, thread count and slice size averages by importances in the same way', async () => {
+it('every instruction set, thread count and slice size averages by importances and merges by Gram matrices in the same way', async () => {
   const root = temporaryDirectory();
   const inputs = [
     llama({ hidden: 88, layers: 3, seed: 1 }),
@@ -147,20 +148,33 @@ it('every instruction set, thread count and slice size averages by importances i
   const importances = inputs.map(({ tensors }, index) =>
     writeImportances(root, `m${index}`, importancesOf(tensors, index, index === 1 ? 'BF16' : 'F32')),
   );
+  const grams = inputs.map(({ tensors }, index) =>
+    writeGrams(root, `m${index}`, gramsOf(tensors, index, { dtype: index === 1 ? 'BF16' : 'F32' })),
+  );
+  const recipes = {
+    fisher: { method: 'fisher', models, importances, weights: [3, 1, 0.7], eps: 1e-9 },
+    regmean: { method: 'regmean', models, grams, weights: [3, 1, 0.7], ridge: 1e-3 },
+  };
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
   const found = await contents(
     root,
     (out) => `
     import { merge } from ${url};
-    const recipe = ${JSON.stringify({ method: 'fisher', models, importances, weights: [3, 1, 0.7], eps: 1e-9 })};
-    for (const threads of [1, 2, 7])
+    const recipes = ${JSON.stringify(recipes)};
+    for (const [method, recipe] of Object.entries(recipes)) for (const threads of [1, 2, 7])
       for (const sliceBytes of [4104, 8388608])
         for (const dtype of ['bfloat16', 'float32', 'float8_e4m3fn'])
           await merge({ ...recipe, dtype },
-            { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, dtype] });
+            { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, dtype + method] });
   `,
   );
-  expect(found).toEqual({ bfloat16: 1, float32: 1, float8_e4m3fn: 1 });
+  expect(found).toEqual(
+    Object.fromEntries(
+      ['bfloat16', 'float32', 'float8_e4m3fn'].flatMap((dtype) =>
+        Object.keys(recipes).map((method) => [`${dtype}${method}`, 1]),
+      ),
+    ),
+  );
 }, 240_000);
 
 /** Returns how many different contents each method's merge of a base and its experts has. */

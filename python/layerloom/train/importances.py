@@ -7,42 +7,24 @@ squares, element by element: one row at a time, in float32. A row has a `text`, 
 makes one of. The file has a tensor for each parameter, under the model's name for it; tied ones have the same under each name.
 """
 
-import argparse
-import json
 import math
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
-
-class DataError(Exception):
-    """Rows or a model of which no importances can be made."""
+from layerloom.train.rows import DataError, load, parser_of
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m layerloom.train.importances",
-        description="Makes the importances of a model's parameters (diagonal Fisher information) of rows of text.",
+    parser = parser_of(
+        "importances", "Makes the importances of a model's parameters (diagonal Fisher information) of rows of text."
     )
-    parser.add_argument("model", help="a directory, or a model of the hub")
-    parser.add_argument("--data", type=Path, required=True, help="the rows (.jsonl), each with `text` or `messages`")
-    parser.add_argument("-o", "--out", type=Path, required=True, help="the file of the importances (.safetensors)")
-    parser.add_argument("--rows", type=positive, help="so many rows, the first ones (default all)")
-    parser.add_argument("--length", type=positive, default=2048, help="tokens of a row, at most (default 2048)")
-    parser.add_argument("--device", default="auto", help="where the model computes: auto, cpu, cuda (default auto)")
     given = parser.parse_args(arguments)
     try:
-        if given.out.suffix != ".safetensors":
-            raise DataError(f"{given.out}: the file must end in .safetensors")
-        tokenizer = AutoTokenizer.from_pretrained(given.model)
-        rows = list(tokens_of(given.data, tokenizer, given.rows, given.length))
-        model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
-        device = given.device if given.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        importances = importances_of(model.to(device), rows)
+        model, rows = load(given)
+        importances = importances_of(model, rows)
     except DataError as error:
         sys.exit(f"error: {error}")
     squares = sum(tensor.double().square().sum().item() for tensor in distinct(importances.values()))
@@ -55,49 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{given.out}: {len(tensors)} tensors of {len(rows)} rows; mean {mean:.3g}, norm {norm:.3g}")
 
 
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("a whole number from 1 on")
-    return number
-
-
 def distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """Returns each tensor once, in order."""
     return list({id(tensor): tensor for tensor in tensors}.values())
-
-
-def tokens_of(path: Path, tokenizer, most: int | None, length: int) -> Iterator[torch.Tensor]:
-    """Yields the token ids of rows, which are checked first. Raises DataError with the row's number."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {error}") from error
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()][:most]
-    if not numbered:
-        raise DataError(f"{path}: no rows")
-    for number, line in numbered:
-        text, is_templated = text_of(line, tokenizer, f"{path}:{number}")
-        # A chat template writes the tokens that a tokenizer adds to plain text.
-        ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=length, add_special_tokens=not is_templated)
-        if ids["input_ids"].shape[1] < 2:
-            raise DataError(f"{path}:{number}: fewer than two tokens, of which none is predicted")
-        yield ids["input_ids"]
-
-
-def text_of(line: str, tokenizer, place: str) -> tuple[str, bool]:
-    """Returns the text of a row, and whether a chat template made it."""
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{place}: not JSON: {error}") from error
-    if isinstance(row, dict) and isinstance(row.get("text"), str):
-        return row["text"], False
-    if isinstance(row, dict) and isinstance(row.get("messages"), list):
-        if tokenizer.chat_template is None:
-            raise DataError(f"{place}: messages, and the model's tokenizer has no chat template; give rows of `text`")
-        return tokenizer.apply_chat_template(row["messages"], tokenize=False), True
-    raise DataError(f"{place}: neither `text` nor `messages`")
 
 
 def importances_of(model: torch.nn.Module, rows: Iterable[torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -7,6 +7,7 @@ import type { WorkerPool } from '../threads/pool.js';
 import type { Factors } from './factorise.js';
 import { jobOf, type OpenFiles } from './jobs.js';
 import { makeFactors } from './make-factors.js';
+import { makeRegression } from './make-regression.js';
 import {
   describeNonFinite,
   elementsOfValue,
@@ -233,6 +234,11 @@ export const carryOut = async <S>(
     const { matrix, factors } = await makeFactors(first.slab, files, pool, inputs, nameOf);
     sink.factorised?.(matrix, factors);
     return true;
+  }
+  const whole = first?.slab.outputs[0];
+  if (whole?.tensor.expression.kind === 'regMean') {
+    const nameOf = (shard: S) => sink.nameOf(shard);
+    return await makeRegression(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
   }
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));

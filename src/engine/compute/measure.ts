@@ -3,6 +3,7 @@ import type { NonFiniteElement } from '../../native/job.js';
 import type { Measure, Window } from '../../native/measure.js';
 import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
+import type { Shape } from '../../tensor/reference.js';
 import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
@@ -157,8 +158,13 @@ export class BlockMeasurer implements Measurer {
 
   /** Looks for elements of an adapter's factor that are not finite. @throws LayerloomError NON_FINITE */
   async checkFactor(source: StoredTensor): Promise<void> {
-    const program = new Program([elementsIn(source)]);
     const remedy = 'train the adapter again, or take another of its checkpoints';
+    await this.checkFinite(source, [elementsIn(source)], remedy);
+  }
+
+  /** Looks for elements of a stored tensor that are not finite. @throws LayerloomError NON_FINITE */
+  async checkFinite(source: StoredTensor, shape: Shape, remedy: string): Promise<void> {
+    const program = new Program(shape);
     await this.#sums(
       program,
       [program.source(source)],

@@ -8,7 +8,7 @@ import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
-import { computedOf, isFactorised, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
+import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
 /** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
 const mostKept = 64;
@@ -42,10 +42,10 @@ export class Programs<S> {
 
   /**
    * Returns the program of a slab, with its values in the order of the outputs; undefined for a slab that is
-   * moved or factorised.
+   * moved or made whole.
    */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
-    if (isMoved(slab) || isFactorised(slab)) return undefined;
+    if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
     this.#kept.delete(slab);
     this.#kept.set(slab, program);

@@ -1,4 +1,4 @@
-import { isMove, isPart } from '../../operations/index.js';
+import { isMove, isPart, isWhole } from '../../operations/index.js';
 import { gridOfMatrix } from '../../operations/quantise.js';
 import { rowsTogether } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
@@ -58,6 +58,10 @@ export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
 /** True for a slab of the two factors of a matrix, which are made in one task. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
+
+/** True for a slab that one task makes, by a job of its own kind: others have a program, or are moved. */
+export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
+  first !== undefined && isWhole(first.tensor.expression);
 
 /** True for a slab of which it is measured how much of a change its codes keep. */
 export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
@@ -129,7 +133,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   let pieces: Piece<S>[] = [];
   let bytes = 0;
   for (const slab of slabs) {
-    if (isFactorised(slab)) {
+    if (isMadeWhole(slab)) {
       yield { pieces: [{ slab, first: 0, count: 1 }] };
       continue;
     }
@@ -151,7 +155,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   for (const { slab, first, count } of pieces)
     for (const { shard, tensor } of slab.outputs) {
       const placeOf = (unit: number) => tensor.begin + bytesBefore(slab, tensor, unit);
-      const { begin, end } = isFactorised(slab)
+      const { begin, end } = isMadeWhole(slab)
         ? tensor
         : { begin: placeOf(first), end: placeOf(first + count) };
       const ofShard = extents.get(shard) ?? [];

@@ -2,6 +2,7 @@ import type { Piscina } from 'piscina';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Regression } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 import type {
   ChecksumResult,
@@ -12,6 +13,8 @@ import type {
   FactoriseTask,
   MeasureResult,
   MeasureTask,
+  RegressResult,
+  RegressTask,
   RunResult,
   RunTask,
 } from './task.js';
@@ -34,8 +37,8 @@ export interface Counters {
  */
 const tasksOfThread = 2;
 
-type AnyTask = RunTask | MeasureTask | FactoriseTask | ChecksumTask | CompareTask;
-type AnyResult = RunResult | MeasureResult | FactoriseResult | ChecksumResult | CompareResult;
+type AnyTask = RunTask | MeasureTask | FactoriseTask | RegressTask | ChecksumTask | CompareTask;
+type AnyResult = RunResult | MeasureResult | FactoriseResult | RegressResult | ChecksumResult | CompareResult;
 
 /**
  * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
@@ -119,6 +122,11 @@ export class WorkerPool {
   async factorise(what: Factorisation): Promise<FactoriseResult> {
     const task: FactoriseTask = { what, shared: this.#shared };
     return this.#unlessCancelled(await this.#task<FactoriseResult>('factorise', task));
+  }
+
+  async regress(what: Regression): Promise<RegressResult> {
+    const task: RegressTask = { what, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<RegressResult>('regress', task));
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Factorisation } from '../../native/factorise.js';
 import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Regression } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
@@ -46,6 +47,21 @@ export interface FactoriseTask {
 /** `found` has the numbers of `factorNumbers`, then the singular values. */
 export type FactoriseResult =
   | { readonly ok: true; readonly found: Float64Array }
+  | { readonly ok: false; readonly status: JobStatus };
+
+/** Matrices to merge by a regression. */
+export interface RegressTask {
+  readonly what: Regression;
+  readonly shared: SharedArrayBuffer;
+}
+
+/** `found` has the numbers of `regressionNumbers`. */
+export type RegressResult =
+  | {
+      readonly ok: true;
+      readonly found: Float64Array;
+      readonly nonFinite: readonly NonFiniteElement[];
+    }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */

@@ -1,6 +1,11 @@
-import type { ChecksumTask, CompareTask, FactoriseTask, MeasureTask, RunTask } from './task.js' with {
-  'resolution-mode': 'import',
-};
+import type {
+  ChecksumTask,
+  CompareTask,
+  FactoriseTask,
+  MeasureTask,
+  RegressTask,
+  RunTask,
+} from './task.js' with { 'resolution-mode': 'import' };
 
 // Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
 // task, because Node's `require` of an ES module crashes the process when the thread is terminated during it:
@@ -12,6 +17,7 @@ module.exports = {
   run: async (task: RunTask) => (await worker()).run(task),
   measure: async (task: MeasureTask) => (await worker()).measure(task),
   factorise: async (task: FactoriseTask) => (await worker()).factorise(task),
+  regress: async (task: RegressTask) => (await worker()).regress(task),
   compare: async (task: CompareTask) => (await worker()).compare(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),
 };

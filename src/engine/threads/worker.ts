@@ -5,6 +5,7 @@ import * as addon from '../../native/addon.js';
 import { factorNumbers } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
+import { regressionNumbers } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 import type {
   ChecksumResult,
@@ -16,6 +17,8 @@ import type {
   FoundNonFinite,
   MeasureResult,
   MeasureTask,
+  RegressResult,
+  RegressTask,
   RunResult,
   RunTask,
 } from './task.js';
@@ -46,6 +49,13 @@ export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
   const found = new Float64Array(factorNumbers.length + what.rank);
   const status = addon.factorise(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
+};
+
+/** Merges matrices by a regression. The result goes to a file. */
+export const regress = ({ what, shared }: RegressTask): RegressResult => {
+  const found = new Float64Array(regressionNumbers.length);
+  const status = addon.regress(what, found, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
 const compareBytes = 1024 * 1024;

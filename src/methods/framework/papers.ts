@@ -70,6 +70,14 @@ export const fisherMerging: Citation = {
   source: { arxiv: '2111.09832' },
 };
 
+export const regMeanMerging: Citation = {
+  key: 'jin2023regmean',
+  title: 'Dataless Knowledge Fusion by Merging Weights of Language Models',
+  authors: ['Jin, Xisen', 'Ren, Xiang', 'Preotiuc-Pietro, Daniel', 'Cheng, Pengxiang'],
+  year: 2023,
+  source: { arxiv: '2212.09849' },
+};
+
 export const tiesMerging: Citation = {
   key: 'yadav2023ties',
   title: 'TIES-Merging: Resolving Interference When Merging Models',

@@ -8,7 +8,7 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -889,6 +889,27 @@ const factorise = (random, files) => {
   return { door: 'factorise', values: [what, new Float64Array(4 + rank), control()] };
 };
 
+/** Of small matrices, and of numbers that are hardly Gram matrices. @param {Random} random @param {Files} files @returns {Call} */
+const regress = (random, files) => {
+  const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
+  const models = random.from(1, 3);
+  const programOf = (/** @type {number} */ count) => {
+    const slice = { first: 0, count, columns };
+    const sources = random.list(models, () => sourceOf(random, files, slice, random.pick(dtypes)).source);
+    return { sources, nodes: [], ...slice, watched: random.list(models, (index) => index) };
+  };
+  const what = {
+    matrices: programOf(rows * columns),
+    grams: programOf(columns * columns),
+    values: random.list(models, () => random.below(models)),
+    of: random.list(models, () => random.below(models)),
+    shares: random.list(models, () => 1 / models),
+    ...{ scaling: random.pick([0, 0.9, 1]), ridge: random.pick([0, 1e-6, 1e3]) },
+    ...{ dtype: random.pick(dtypes), to: { fd: files.output, begin: 0 } },
+  };
+  return { door: 'regress', values: [what, new Float64Array(2), control()] };
+};
+
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
@@ -919,6 +940,7 @@ const all = [
   measure,
   difference,
   factorise,
+  regress,
 ];
 
 /** @param {Random} random @param {Files} files @returns {Call} */

@@ -1,0 +1,34 @@
+#include <cmath>
+
+#include "check.hpp"
+
+namespace layerloom {
+namespace {
+
+/// The largest system: its tiles, and those of rows to solve, are memory of the process.
+constexpr std::uint64_t kMostInputs = 65'536;
+
+void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* name) {
+    check(program);
+    require(program.first == 0 && program.count > 0 && program.count % program.columns == 0, name);
+    for (const ValueId value : values)
+        require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), name);
+}
+
+}  // namespace
+
+void check(const Regression& what, std::span<const double> out) {
+    checkMatrices(what.matrices, what.values, "values");
+    checkMatrices(what.grams, what.of, "of");
+    const std::uint64_t inputs = what.matrices.columns;
+    require(inputs <= kMostInputs && what.grams.columns == inputs && what.grams.count == inputs * inputs, "grams");
+    require(!what.values.empty() && what.of.size() == what.values.size(), "of");
+    require(what.shares.size() == what.values.size(), "shares");
+    for (const double share : what.shares) require(share > 0 && share <= 1, "shares");
+    require(what.scaling >= 0 && what.scaling <= 1, "scaling");
+    require(what.ridge >= 0 && std::isfinite(what.ridge), "ridge");
+    checkElements(what.to, sizeOf(what.dtype), 0, what.matrices.count, "to");
+    require(out.size() == kRegressionNumbers, "out");
+}
+
+}  // namespace layerloom

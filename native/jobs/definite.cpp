@@ -1,0 +1,142 @@
+#include "definite.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace layerloom {
+namespace {
+
+constexpr std::size_t wholePanels(std::size_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
+
+constexpr std::size_t widthOf(std::size_t padded, std::size_t tile) {
+    return std::min(kTileColumns, padded - tile * kTileColumns);
+}
+
+/// sums += a · b for a tile a [rows, depth], and b that is packed. @param columns of b
+void addTimes(const Kernels& kernels, const double* a, std::size_t rows, std::size_t depth, const double* packed,
+              std::size_t columns, double* sums) {
+    kernels.addWideProduct({a, depth, 1, rows, depth, packed, depth * kPanel, columns / kPanel, sums});
+}
+
+}  // namespace
+
+TiledRows::TiledRows(std::size_t rows, std::size_t columns)
+    : rows_(rows), padded_(wholePanels(columns)), numbers_(rows * padded_) {}
+
+std::size_t TiledRows::width(std::size_t tile) const { return widthOf(padded_, tile); }
+
+Definite::Definite(std::size_t size)
+    : padded_(wholePanels(size)),
+      rows_((padded_ + kTileColumns - 1) / kTileColumns),
+      packed_(kTileColumns * kTileColumns) {
+    for (std::size_t row = 0; row < tiles(); ++row)
+        rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
+    // What fills the last tile is a system of its own.
+    for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
+}
+
+std::size_t Definite::width(std::size_t tile) const { return widthOf(padded_, tile); }
+
+double* Definite::tile(std::size_t row, std::size_t column) {
+    return rows_[row].data() + width(row) * column * kTileColumns;
+}
+
+double& Definite::at(std::size_t row, std::size_t column) {
+    const std::size_t in = column / kTileColumns, of = row / kTileColumns;
+    return tile(of, in)[row % kTileColumns * width(in) + column % kTileColumns];
+}
+
+void Definite::pack(std::size_t row, std::size_t column, bool transposed, double sign) {
+    const double* from = tile(row, column);
+    const std::size_t rows = width(row), columns = width(column);
+    const std::size_t depth = transposed ? columns : rows, across = transposed ? rows : columns;
+    double* to = packed_.data();
+    for (std::size_t panel = 0; panel < across; panel += kPanel)
+        for (std::size_t k = 0; k < depth; ++k)
+            for (std::size_t j = 0; j < kPanel; ++j)
+                *to++ = sign * (transposed ? from[(panel + j) * columns + k] : from[k * columns + panel + j]);
+}
+
+std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
+    const std::size_t n = width(tile);
+    double* const l = this->tile(tile, tile);
+    const auto at = [&](std::size_t row, std::size_t column) -> double& { return l[row * n + column]; };
+    for (std::size_t c = 0; c < n; ++c) {
+        double pivot = at(c, c);
+        for (std::size_t k = 0; k < c; ++k) pivot -= at(c, k) * at(c, k);
+        const double diagonal = diagonal_[tile * kTileColumns + c];
+        // Also where it is NaN.
+        if (!(pivot > 0 && pivot >= least * diagonal)) return SmallPivot{tile * kTileColumns + c, diagonal};
+        at(c, c) = std::sqrt(pivot);
+        for (std::size_t row = c + 1; row < n; ++row) {
+            double sum = at(row, c);
+            for (std::size_t k = 0; k < c; ++k) sum -= at(row, k) * at(c, k);
+            at(row, c) = sum / at(c, c);
+        }
+    }
+    // In place, column by column: a column of the inverse needs those of L from its own on.
+    for (std::size_t c = 0; c < n; ++c) {
+        at(c, c) = 1 / at(c, c);
+        for (std::size_t row = c + 1; row < n; ++row) {
+            double sum = 0;
+            for (std::size_t k = c; k < row; ++k) sum -= at(row, k) * at(k, c);
+            at(row, c) = sum / at(row, row);
+        }
+        for (std::size_t row = 0; row < c; ++row) at(row, c) = 0;
+    }
+    return std::nullopt;
+}
+
+Outcome Definite::factorise(const Kernels& kernels, double least, const Control& control,
+                            std::optional<SmallPivot>& small) {
+    diagonal_.resize(padded_);
+    for (std::size_t i = 0; i < padded_; ++i) diagonal_[i] = at(i, i);
+    product_.resize(kTileColumns * kTileColumns);
+    for (std::size_t j = 0; j < tiles(); ++j) {
+        for (std::size_t k = 0; k < j; ++k) {
+            if (control.cancelled()) return Outcome::Cancelled;
+            pack(j, k, true, -1);
+            for (std::size_t i = j; i < tiles(); ++i)
+                addTimes(kernels, tile(i, k), width(i), width(k), packed_.data(), width(j), tile(i, j));
+        }
+        small = invert(j, least);
+        if (small) return Outcome::Done;
+        pack(j, j, true, 1);
+        for (std::size_t i = j + 1; i < tiles(); ++i) {
+            std::fill_n(product_.begin(), width(i) * width(j), 0.0);
+            addTimes(kernels, tile(i, j), width(i), width(j), packed_.data(), width(j), product_.data());
+            std::copy_n(product_.begin(), width(i) * width(j), tile(i, j));
+        }
+    }
+    return Outcome::Done;
+}
+
+Outcome Definite::solve(const Kernels& kernels, TiledRows& x, const Control& control) {
+    const std::size_t rows = x.rows();
+    product_.resize(rows * kTileColumns);
+    // x_j ← x_j · T⁻¹, of the triangle on the diagonal.
+    const auto divide = [&](std::size_t j, bool transposed) {
+        pack(j, j, transposed, 1);
+        std::fill_n(product_.begin(), rows * width(j), 0.0);
+        addTimes(kernels, x.tile(j), rows, width(j), packed_.data(), width(j), product_.data());
+        std::copy_n(product_.begin(), rows * width(j), x.tile(j));
+    };
+    const auto subtract = [&](std::size_t from, std::size_t j, bool transposed) {
+        transposed ? pack(j, from, true, -1) : pack(from, j, false, -1);
+        addTimes(kernels, x.tile(from), rows, width(from), packed_.data(), width(j), x.tile(j));
+    };
+    // Y Lᵀ = X, from the first column on; then X L = Y, from the last.
+    for (std::size_t j = 0; j < tiles(); ++j) {
+        if (control.cancelled()) return Outcome::Cancelled;
+        for (std::size_t k = 0; k < j; ++k) subtract(k, j, true);
+        divide(j, true);
+    }
+    for (std::size_t j = tiles(); j-- > 0;) {
+        if (control.cancelled()) return Outcome::Cancelled;
+        for (std::size_t i = j + 1; i < tiles(); ++i) subtract(i, j, false);
+        divide(j, false);
+    }
+    return Outcome::Done;
+}
+
+}  // namespace layerloom

@@ -1,0 +1,212 @@
+#include "regress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "../io/output_file.hpp"
+#include "definite.hpp"
+#include "tiles.hpp"
+
+namespace layerloom {
+namespace {
+
+/// Rows of W that are solved together: no sum depends on it.
+constexpr std::size_t kRows = 512;
+// Part of the numeric contract: rows of Gram matrices that are summed together, and elements that they may have.
+constexpr std::size_t kDepth = 256;
+constexpr std::size_t kTileElements = 4 * 1024 * 1024;
+/// A share of the diagonal that float32, in which Gram matrices are, cannot tell from 0.
+constexpr double kLeastPivot = 0x1p-23;
+
+constexpr double kOne[] = {1};
+
+class Regressor {
+  public:
+    Regressor(const Kernels& kernels, const Regression& what, const Windows& ofMatrices, const Windows& ofGrams,
+              Control control)
+        : kernels_(kernels),
+          what_(what),
+          ofMatrices_(ofMatrices),
+          ofGrams_(ofGrams),
+          control_(control),
+          inputs_(static_cast<std::size_t>(what.matrices.columns)),
+          outputs_(static_cast<std::size_t>(what.matrices.count) / inputs_),
+          depth_(std::clamp(kTileElements / inputs_, std::size_t{1}, kDepth)),
+          grams_(kernels, what.grams, ofGrams),
+          system_(inputs_) {}
+
+    Status run(std::span<double> out);
+
+  private:
+    Status addGrams();
+    void addRidge(TiledRows& x) const;
+    /// Shows rows of the Gram matrices: work(first row, rows).
+    template <class Work>
+    Status overGrams(const Work& work);
+    /// What a Gram matrix is multiplied by, on its diagonal and beside it.
+    double factorOf(std::size_t model, bool onDiagonal) const {
+        return onDiagonal ? what_.shares[model] : what_.shares[model] * what_.scaling;
+    }
+    const float* copied(std::size_t model) const { return copied_.data() + model * kRows * inputs_; }
+    void addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x);
+    Status write(std::size_t first, TiledRows& x);
+
+    const Kernels& kernels_;
+    const Regression& what_;
+    const Windows &ofMatrices_, &ofGrams_;
+    Control control_;
+    std::size_t inputs_, outputs_, depth_;
+    Evaluator grams_;
+    Definite system_;
+    double ridge_ = 0;  ///< ε
+    std::vector<float> copied_;  ///< some rows of each W
+    std::vector<double> differences_, packed_, row_;
+    std::vector<std::byte> rounded_;
+    std::optional<NonFiniteElement> beyond_;  ///< the first element of the result that is no finite number
+};
+
+template <class Work>
+Status Regressor::overGrams(const Work& work) {
+    Status status = overTiles(grams_, what_.grams, ofGrams_, control_, depth_, work);
+    if (status.outcome != Outcome::Done) status.source += what_.matrices.sources.size();
+    return status;
+}
+
+/// system = Σ sG̃, models in order.
+Status Regressor::addGrams() {
+    return overGrams([&](std::size_t first, std::size_t rows) {
+        for (std::size_t model = 0; model < what_.of.size(); ++model) {
+            const float* gram = grams_.floats(what_.of[model]);
+            for (std::size_t row = first; row < first + rows; ++row, gram += inputs_)
+                for (std::size_t column = 0; column <= row; ++column)
+                    system_.at(row, column) += factorOf(model, row == column) * static_cast<double>(gram[column]);
+        }
+    });
+}
+
+/// x += s(W − W₀) · rows [row, row + depth) of G̃, for the columns of W that these are of.
+void Regressor::addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x) {
+    const float *of = copied(model), *first = copied(0);
+    for (std::size_t i = 0; i < x.rows(); ++i)
+        for (std::size_t k = 0; k < depth; ++k) {
+            const std::size_t at = i * inputs_ + row + k;
+            differences_[i * depth + k] = static_cast<double>(of[at]) - static_cast<double>(first[at]);
+        }
+    const double beside = factorOf(model, false), on = factorOf(model, true);
+    const float* gram = grams_.floats(what_.of[model]);
+    for (std::size_t tile = 0; tile < x.tiles(); ++tile) {
+        const std::size_t begin = tile * kTileColumns, width = x.width(tile);
+        for (std::size_t panel = 0; panel < width; panel += kPanel)
+            for (std::size_t k = 0; k < depth; ++k)
+                for (std::size_t j = 0; j < kPanel; ++j) {
+                    const std::size_t column = begin + panel + j;
+                    packed_[panel * depth + k * kPanel + j] =
+                        column < inputs_ ? (column == row + k ? on : beside) *
+                                               static_cast<double>(gram[k * inputs_ + column])
+                                         : 0;
+                }
+        kernels_.addWideProduct({differences_.data(), depth, 1, x.rows(), depth, packed_.data(), depth * kPanel,
+                                 width / kPanel, x.tile(tile)});
+    }
+}
+
+/// x += εs(W − W₀): εI is s εI of each model.
+void Regressor::addRidge(TiledRows& x) const {
+    for (std::size_t model = 1; model < what_.values.size(); ++model)
+        for (std::size_t row = 0; row < x.rows(); ++row)
+            for (std::size_t column = 0; column < inputs_; ++column) {
+                const std::size_t at = row * inputs_ + column;
+                x.at(row, column) +=
+                    ridge_ * what_.shares[model] *
+                    (static_cast<double>(copied(model)[at]) - static_cast<double>(copied(0)[at]));
+            }
+}
+
+Status Regressor::write(std::size_t first, TiledRows& x) {
+    const std::size_t count = x.rows();
+    const std::size_t bytes = inputs_ * sizeOf(what_.dtype);
+    for (std::size_t row = 0; row < count; ++row) {
+        for (std::size_t column = 0; column < inputs_; ++column)
+            row_[column] = static_cast<double>(copied(0)[row * inputs_ + column]) + x.at(row, column);
+        const Source exact{reinterpret_cast<const std::byte*>(row_.data()), DType::F64};
+        const bool isFinite =
+            linear(kernels_, {&exact, 1}, kOne, {rounded_.data() + row * bytes, what_.dtype}, inputs_);
+        if (isFinite || beyond_) continue;
+        for (std::size_t column = 0; column < inputs_ && !beyond_; ++column) {
+            const Source rounded{rounded_.data() + row * bytes + column * sizeOf(what_.dtype), what_.dtype};
+            double number;
+            if (linear(kernels_, {&rounded, 1}, kOne, {reinterpret_cast<std::byte*>(&number), DType::F64}, 1)) continue;
+            const auto beyond = static_cast<ValueId>(what_.matrices.sources.size() + what_.matrices.nodes.size());
+            beyond_ = NonFiniteElement{beyond, beyond, (first + row) * inputs_ + column, number};
+        }
+    }
+    control_.count(0, count * bytes);
+    const int error = writeAt(what_.to.fd, what_.to.begin + first * bytes, {rounded_.data(), count * bytes});
+    if (error != 0) return {Outcome::WriteFailed, error};
+    return {};
+}
+
+Status Regressor::run(std::span<double> out) {
+    Status status = addGrams();
+    if (status.outcome != Outcome::Done) return status;
+    if (what_.ridge > 0) {
+        double trace = 0;
+        for (std::size_t i = 0; i < inputs_; ++i) trace += system_.at(i, i);
+        ridge_ = what_.ridge * (trace / static_cast<double>(inputs_));
+        for (std::size_t i = 0; i < inputs_; ++i) system_.at(i, i) += ridge_;
+    }
+    std::optional<SmallPivot> small;
+    if (const Outcome outcome = system_.factorise(kernels_, kLeastPivot, control_, small); outcome != Outcome::Done)
+        return {outcome};
+    if (small) {
+        out[static_cast<std::size_t>(RegressionNumber::Column)] = static_cast<double>(small->column + 1);
+        out[static_cast<std::size_t>(RegressionNumber::Diagonal)] = small->diagonal;
+        return {};
+    }
+    const std::size_t most = std::min(kRows, outputs_);
+    copied_.resize(what_.values.size() * kRows * inputs_);
+    differences_.resize(most * depth_);
+    packed_.resize(depth_ * kTileColumns);
+    row_.resize(inputs_);
+    rounded_.resize(most * inputs_ * sizeOf(what_.dtype));
+    Evaluator matrices(kernels_, what_.matrices, ofMatrices_);
+    for (std::size_t first = 0; first < outputs_; first += kRows) {
+        TiledRows x(std::min(kRows, outputs_ - first), inputs_);
+        status = atRows(matrices, what_.matrices, ofMatrices_, control_, first, x.rows(), [&] {
+            for (std::size_t model = 0; model < what_.values.size(); ++model)
+                std::copy_n(matrices.floats(what_.values[model]), x.rows() * inputs_,
+                            copied_.data() + model * kRows * inputs_);
+            matrices.look();
+        });
+        if (status.outcome != Outcome::Done) return status;
+        if (ridge_ > 0) addRidge(x);
+        status = overGrams([&](std::size_t row, std::size_t depth) {
+            for (std::size_t model = 1; model < what_.values.size(); ++model) addProducts(model, row, depth, x);
+        });
+        if (status.outcome != Outcome::Done) return status;
+        if (const Outcome outcome = system_.solve(kernels_, x, control_); outcome != Outcome::Done)
+            return {outcome};
+        status = write(first, x);
+        if (status.outcome != Outcome::Done) return status;
+    }
+    status.nonFinite = std::move(matrices.nonFinite());
+    if (beyond_ && status.nonFinite.empty()) status.nonFinite.push_back(*beyond_);
+    return status;
+}
+
+}  // namespace
+
+Status regress(const Kernels& kernels, const Regression& what, std::span<double> out, Control control) {
+    const Windows ofMatrices(what.matrices.windows()), ofGrams(what.grams.windows());
+    if (ofMatrices.status.outcome != Outcome::Done) return ofMatrices.status;
+    if (ofGrams.status.outcome != Outcome::Done) {
+        Status status = ofGrams.status;
+        status.source += what.matrices.sources.size();
+        return status;
+    }
+    return Regressor(kernels, what, ofMatrices, ofGrams, control).run(out);
+}
+
+}  // namespace layerloom

@@ -1,0 +1,42 @@
+#pragma once
+#include <algorithm>
+#include <cstddef>
+
+#include "../io/guard.hpp"
+#include "evaluator.hpp"
+
+namespace layerloom {
+
+/// Moves the evaluator of a program to rows [row, row + count) of its matrix, and calls work() while their bytes are
+/// guarded: values may lie in the sources.
+///
+/// `work` is left without unwinding where a source shrinks: what it allocates is lost then.
+template <class Work>
+Status atRows(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
+              std::size_t row, std::size_t count, const Work& work) {
+    if (control.cancelled()) return {Outcome::Cancelled};
+    const std::uint64_t begin = row * program.columns, elements = count * program.columns;
+    const bool whole = guarded(windows.bytes, [&] {
+        evaluator.moveTo(begin, elements);
+        work();
+    });
+    if (!whole) return windows.lostPage();
+    control.count(program.bytesRead(begin, elements), 0);
+    return {};
+}
+
+/// The same over a whole matrix in tiles of rows: work(first row, rows).
+template <class Work>
+Status overTiles(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
+                 std::size_t tileRows, const Work& work) {
+    const auto rows = static_cast<std::size_t>(program.count / program.columns);
+    for (std::size_t row = 0; row < rows; row += tileRows) {
+        const std::size_t count = std::min(tileRows, rows - row);
+        const Status status =
+            atRows(evaluator, program, windows, control, row, count, [&] { work(row, count); });
+        if (status.outcome != Outcome::Done) return status;
+    }
+    return {};
+}
+
+}  // namespace layerloom

@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { ModelReference, ModelView, RecipePath } from './method.js';
+import { normalise, weightsSchema } from './parameters.js';
+import type { ModelInput } from './recipe-input.js';
+import { invalid } from './settings.js';
+
+/** A parameter that lists a file of tensors for each model, such as its importances. */
+export interface FilesOfModels {
+  /** The parameter. */
+  readonly key: string;
+  /** The role of its files among a recipe's models. */
+  readonly role: string;
+  /** What a file has, for messages: `importances`. */
+  readonly what: string;
+  /** The module of `python -m` that makes such a file. */
+  readonly program: string;
+}
+
+/** The list of files. */
+export const filesSchema = ({ program }: FilesOfModels) =>
+  z.array(z.string({ error: 'a file' }).min(1, { error: 'a file' }), {
+    error: `a file for each model, in their order, which \`python -m ${program}\` makes`,
+  });
+
+/** Weights of which none is negative: a model of weight 0 is left out. */
+export const sharesSchema = weightsSchema.refine((weights) => weights.every((weight) => weight >= 0), {
+  error: 'weights of 0 or more',
+});
+
+/** Returns a check that there are a file and a weight for each model. */
+export const oneForEach =
+  ({ key }: FilesOfModels) =>
+  (
+    given: { readonly models: readonly unknown[]; readonly weights?: readonly unknown[] | undefined },
+    { addIssue }: z.RefinementCtx,
+  ): void => {
+    const { models, weights = models } = given;
+    const files = (given as unknown as Readonly<Record<string, readonly unknown[]>>)[key];
+    const require = (list: readonly unknown[] | undefined, path: string, what: string): void => {
+      if (list?.length !== models.length)
+        addIssue({ code: 'custom', path: [path], message: `one ${what} for each model, in their order` });
+    };
+    require(files, key, 'file');
+    require(weights, 'weights', 'weight');
+  };
+
+/** Returns the models of a recipe, and behind them their files. */
+export const withFiles = (
+  { key, role }: FilesOfModels,
+  models: readonly ModelInput[],
+  files: readonly string[],
+): ModelReference[] => [
+  ...models.map((model, index) => ({ role: 'model', model, path: ['models', index] })),
+  ...files.map((model, index) => ({ role, model, path: [key, index], inPart: true })),
+];
+
+/** A model with a share in the result, by the index of it and of its file, and what is known of the file. */
+export interface ModelWithFile {
+  readonly source: { readonly model: number };
+  readonly file: { readonly model: number };
+  readonly weight: number;
+  readonly view: ModelView;
+  readonly path: RecipePath;
+  readonly name: string;
+}
+
+/** Returns the models of weights above 0, divided by their sum: of the others neither model nor file is read. */
+export const modelsWithFiles = (
+  { key }: FilesOfModels,
+  files: readonly string[],
+  weights: readonly number[],
+  views: readonly ModelView[],
+): ModelWithFile[] =>
+  normalise(weights)
+    .map((weight, index) => ({
+      source: { model: index },
+      file: { model: files.length + index },
+      weight,
+      view: itemAt(views, files.length + index),
+      path: [key, index],
+      name: itemAt(files, index),
+    }))
+    .filter(({ weight }) => weight > 0);
+
+/**
+ * True if the files have a tensor, which all of them must have or none.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where some lack it, or it is of integers
+ */
+export const haveTensor = (
+  { what }: FilesOfModels,
+  models: readonly ModelWithFile[],
+  tensor: string,
+): boolean => {
+  const lacking = models.filter(({ view }) => !view.tensors.has(tensor));
+  if (lacking.length === models.length) return false;
+  const [without] = lacking;
+  if (without !== undefined)
+    throw invalid(
+      without.path,
+      without.name,
+      `${what} of the same tensors in each file, and this has none of ${tensor}`,
+    );
+  for (const { view, path, name } of models) {
+    const dtype = view.tensors.get(tensor)?.dtype;
+    if (dtype !== undefined && !isFloating(dtype))
+      throw invalid(path, name, `${what} that are floating numbers, and ${tensor} is ${dtype}`);
+  }
+  return true;
+};
+
+/**
+ * Returns those of some tensors that no file has.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where these are all of them
+ */
+export const inNoFile = (
+  { what }: FilesOfModels,
+  models: readonly ModelWithFile[],
+  tensors: readonly string[],
+): string[] => {
+  const none = tensors.filter((name) => models.every(({ view }) => !view.tensors.has(name)));
+  const { path, name } = itemAt(models, 0);
+  if (none.length === tensors.length)
+    throw invalid(
+      path,
+      name,
+      `${what} under the names of the models' tensors, such as ${tensors[0]}, and no file has any`,
+    );
+  return none;
+};
+
+/** The warnings of tensors that no file has. */
+export const averagedPlainly = ({ what }: FilesOfModels, names: readonly string[]): string[] =>
+  names.length === 0
+    ? []
+    : [
+        `no file has ${what} of ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}: averaged by the models' weights alone`,
+      ];

@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+import { decimals } from './words.js';
+
+/**
+ * The matrix whose products are nearest to those of several matrices W [outputs, inputs], each with inputs of its own, of
+ * which it has the Gram matrix G [inputs, inputs]: (Σ wWG̃)(Σ wG̃ + εI)⁻¹ (RegMean, Jin et al. 2023), where G̃ is G with the
+ * elements off its diagonal times `scaling`, and ε is `ridge` times the mean of the diagonal of Σ wG̃. Weights sum up to 1.
+ */
+export interface RegMean<T> {
+  readonly kind: 'regMean';
+  readonly terms: readonly { readonly source: T; readonly gram: T; readonly weight: number }[];
+  readonly scaling: number;
+  readonly ridge: number;
+}
+
+/** The system of a wider matrix is not solved: it would take gigabytes for each thread. */
+const mostInputs = 65_536;
+
+export const regMean = {
+  schema: z.strictObject({
+    kind: z.literal('regMean'),
+    terms: z
+      .array(z.strictObject({ source: z.unknown(), gram: z.unknown(), weight: z.number().positive().max(1) }))
+      .min(1),
+    scaling: z.number().min(0).max(1),
+    ridge: z.number().nonnegative(),
+  }),
+  isWhole: true,
+  map: <T, U>(formula: RegMean<T>, to: (operand: T) => U): RegMean<U> => ({
+    ...formula,
+    terms: formula.terms.map((term) => ({ ...term, source: to(term.source), gram: to(term.gram) })),
+  }),
+  operandShapes: ({ terms }, shape) => {
+    const inputs = shape.at(-1) ?? 1;
+    return terms.flatMap(() => [shape, [inputs, inputs]]);
+  },
+  statistics: <T>({ terms }: RegMean<T>) => [
+    { what: 'finite Gram matrices', operands: terms.map(({ gram }) => gram) },
+  ],
+  refusal: (_, { shape: [outputs, inputs, more] }) => {
+    if (outputs === undefined || inputs === undefined || more !== undefined || outputs * inputs === 0)
+      return 'it is no matrix of a linear layer';
+    return inputs > mostInputs ? `it has more than ${mostInputs} inputs` : undefined;
+  },
+  describe: ({ terms }) =>
+    `RegMean of ${terms.map(({ source, gram, weight }) => `${source} by ${decimals(weight)} ${gram}`).join(', ')}`,
+  figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
+  lower: (): Value => {
+    throw new Error('a RegMean is made by a job of its own, and not by a program');
+  },
+} satisfies Operation<RegMean<unknown>, RegMean<string>, RegMean<Value>>;
