@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { requireOut } from '../base/require-out.js';
 import type { JsonFault } from '../checkpoint/json-file.js';
-import { withFile } from '../engine/output/durable.js';
+import { writeWhole } from '../engine/output/durable.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
 import { expertFile, proposalsName, readProposals, readShares } from '../measure/analysis/saved-analysis.js';
@@ -82,9 +82,7 @@ export const planSearchExperiment = async (
 
 const write = async (path: string, text: string): Promise<void> => {
   try {
-    await withFile(path, 'w', async (file) => {
-      await file.writeFile(text);
-    });
+    await writeWhole(path, text);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { layerloomCommand } from './command-line.js';
 import { optionName } from './option-name.js';
 import { visible, visibleLine } from './visible.js';
@@ -822,13 +823,52 @@ const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
+/** Errors that libuv has no name for, and Node calls `Unknown system error -122`: of full quotas, and of NFS. */
+const unnamedErrors: ReadonlyMap<number, string> = new Map([
+  [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
+  [-constants.errno.ESTALE, 'ESTALE: stale file handle'],
+]);
+
+/** The name of a system's error: `ENOENT`. */
+export const codeOf = (error: unknown): string | undefined => {
+  const { errno = 0, code } = error as NodeJS.ErrnoException;
+  return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code;
+};
+
+/** Calls of Node that write; an `open` that needs room does too. */
+const writes =
+  /^(chmod|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
+const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
+
+/**
+ * Returns an error of a file, which the system reported where nobody had foreseen it, as one with a code that names the
+ * file; any other error as it is. A run and a command end with what this returns.
+ */
+export const withCode = (error: unknown): unknown => {
+  if (error instanceof LayerloomError || !(error instanceof Error)) return error;
+  const { syscall, path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  if (syscall === undefined || path === undefined || syscall.startsWith('spawn')) return error;
+  const isWrite = writes.test(syscall) || (syscall === 'open' && needsRoom.test(codeOf(error) ?? ''));
+  const details = { file: dest ?? path, reason: reasonOf(error) };
+  return new LayerloomError(isWrite ? 'WRITE_FAILED' : 'READ_FAILED', details, { cause: error });
+};
+
+/** Adds the path to an error of a call on a descriptor, which has none. */
+export const withPath = (error: unknown, path: string): unknown => {
+  if (!(error instanceof Error) || error instanceof LayerloomError) return error;
+  const system = error as NodeJS.ErrnoException;
+  if (system.syscall !== undefined) system.path ??= path;
+  return error;
+};
+
 /**
  * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or
  * directory`. Of limits on open files, also what to do: whichever file met the limit, it is not at fault.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  const reason = error.message.replace(/, \w+( '.*)?$/, '');
+  const unnamed = unnamedErrors.get((error as NodeJS.ErrnoException).errno ?? 0);
+  const reason = unnamed ?? error.message.replace(/, \w+( '.*)?$/, '');
   return /^E[MN]FILE\b/.test(reason)
     ? `${reason}; let more files be open at once (ulimit -n), and run again`
     : reason;

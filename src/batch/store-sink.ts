@@ -113,7 +113,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 
   nameOf({ key }: DistinctShard): string {
-    return key;
+    return this.#store.pathOf(key);
   }
 
   /** Abandons the shards in progress, after a run was stopped. */

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { LayerloomError, reasonOf, withPath } from '../base/errors.js';
 
 interface Limit {
   /** Bytes that are read at most. */
@@ -117,6 +117,8 @@ const withRegularFile = async <T>(
       throw refusal(path, `it is a ${kindOf(found)}; put a regular file in its place`);
     if (found.size > limit.most) throw tooLarge(path, `${found.size}`, limit);
     return await use(file, found.size);
+  } catch (error) {
+    throw withPath(error, path);
   } finally {
     await file.close();
   }

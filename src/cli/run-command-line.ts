@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError } from '../base/errors.js';
+import { exitCodes, LayerloomError, withCode } from '../base/errors.js';
 import { pythonName, type Reader, spellFor } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { instructionSets } from '../native/addon.js';
@@ -79,11 +79,12 @@ const printError = (value: object, [command = '']: readonly string[]): void => {
 };
 
 const asLayerloomError = (
-  error: unknown,
+  thrown: unknown,
   args: readonly string[],
   program: Command,
   spell = (long: string): string => long,
 ): LayerloomError | undefined => {
+  const error = withCode(thrown);
   if (error instanceof LayerloomError) {
     const option = optionOf(error, args, program);
     return option === undefined ? error : error.with({ option: spell(option) });

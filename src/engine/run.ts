@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
+import { type ErrorCode, type ErrorDetails, LayerloomError, withCode } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { instructionSets } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
@@ -130,9 +130,11 @@ export class Run {
     return { ...this.pool.counters, threads: this.threads, seconds };
   }
 
-  /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`. */
+  /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
-    return this.signal.aborted ? new LayerloomError('INTERRUPTED', details, { cause: error }) : error;
+    return this.signal.aborted
+      ? new LayerloomError('INTERRUPTED', details, { cause: error })
+      : withCode(error);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type FileHandle, open, readFile, rm } from 'node:fs/promises';
+import { codeOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { withFile } from '../engine/output/durable.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 import type { StoreClock } from './clock.js';
-import { absent, codeOf, writing } from './failures.js';
+import { absent, writing } from './failures.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
@@ -38,10 +39,17 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
   })).catch(absent);
   if (found === undefined) return { state: 'gone' };
   const claimant = parse(found.text);
+  if (claimant !== undefined && released.has(claimant.token)) return { state: 'dead', claimant };
   const life = claimant === undefined ? 'unknown' : await lifeOf(claimant);
   const isDead = life === 'dead' || (life === 'unknown' && (await now()) - found.beat > staleAfterMs);
   return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
 };
+
+/**
+ * Tokens of claims that this process gave up and whose files it could not remove: they are dead, though the process
+ * lives.
+ */
+const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
   let value: unknown;
@@ -116,7 +124,7 @@ const create = (path: string, text: string): Promise<boolean> =>
     });
     if (file === undefined) return false;
     try {
-      await file.write(text, 0);
+      await file.writeFile(text);
     } catch (error) {
       // On a full disk the claim stays empty, since `gc` must be able to claim the shards that it removes.
       // The heartbeat writes the text later.
@@ -170,13 +178,16 @@ export class ClaimFile {
   }
 
   /**
-   * Removes the claim if it is still this process's. Never throws: a claim that cannot be removed is dead
-   * once this process has ended.
+   * Removes the claim if it is still this process's. Never throws: a claim that cannot be removed is dead for this
+   * process, and for others once it has ended.
    */
   async release(): Promise<void> {
     stopBeating(this);
-    const text = await readFile(this.path, 'utf8').catch(() => undefined);
-    if (text !== undefined && this.#wrote(text)) await rm(this.path, { force: true }).catch(() => undefined);
+    try {
+      if (this.#wrote(await readFile(this.path, 'utf8'))) await rm(this.path, { force: true });
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') released.add(this.token);
+    }
   }
 
   /** True if the text is this claim's, or empty, as when the claim was made on a full disk. */

@@ -3,8 +3,8 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
+import { codeOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
-import { codeOf } from './failures.js';
 
 /** The identity of a process among all processes of all hosts that share the store. */
 export interface Claimant {

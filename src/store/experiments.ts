@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
+import { codeOf, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../engine/output/durable.js';
-import { absent, codeOf, writing } from './failures.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
+import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 
 /** The shards of an experiment's merges. */
@@ -52,10 +52,8 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
     const { merges, finished } = shards;
     const registration: Registration = { directory: real, host: hostname(), inode, finished, merges };
     const path = paths.experiment(hostname(), real);
-    const partial = `${path}.${randomUUID()}.partial`;
     await makeDirectories(paths.experiments);
-    await writeDurably(partial, JSON.stringify(registration));
-    await rename(partial, path);
+    await replaceFile(path, JSON.stringify(registration), `${path}.${randomUUID()}.partial`);
     await syncDirectory(paths.experiments);
   });
 
@@ -140,8 +138,39 @@ export const forget = async (paths: StorePaths, path: string): Promise<void> => 
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
     await rename(path, aside);
-    const registration = await readRegistration(paths, aside);
-    if (registration !== undefined && (await whereabouts(registration)) !== 'gone') await rename(aside, path);
-    else await rm(aside, { force: true });
+    await settleAside(paths, aside, path);
   });
+};
+
+/** Puts a registration back that was renamed aside, unless its experiment is gone or has registered again. */
+const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
+  const registration = await readRegistration(paths, aside);
+  const isNeeded =
+    registration !== undefined &&
+    (await whereabouts(registration)) !== 'gone' &&
+    (await stat(path).catch(absent)) === undefined;
+  if (isNeeded) await rename(aside, path);
+  else await rm(aside, { force: true });
+};
+
+const partialName = /^(?<name>[0-9a-f]+\.json)\.[0-9a-f-]{36}\.partial$/;
+
+/** Settles registrations that killed processes were writing or had aside, of before `since` (milliseconds). */
+export const clearPartialRegistrations = async (paths: StorePaths, since: number): Promise<void> => {
+  for (const partial of (await readdir(paths.experiments).catch(absent)) ?? []) {
+    const { name } = partialName.exec(partial)?.groups ?? {};
+    const path = join(paths.experiments, partial);
+    const found = name === undefined ? undefined : await stat(path).catch(absent);
+    if (name === undefined || found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= since)
+      continue;
+    await writing(path, async () => {
+      // One that was not written whole is of an experiment that never registered.
+      const isWhole = await readRegistration(paths, path).then(
+        () => true,
+        () => false,
+      );
+      if (isWhole) await settleAside(paths, path, join(paths.experiments, name));
+      else await rm(path, { force: true });
+    });
+  }
 };

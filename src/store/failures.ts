@@ -1,6 +1,4 @@
-import { LayerloomError, reasonOf } from '../base/errors.js';
-
-export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+import { codeOf, LayerloomError, reasonOf } from '../base/errors.js';
 
 /**
  * True for the errors of a file that does not exist; NFS reports ESTALE for one that another host has

@@ -105,10 +105,19 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       removed.push(entry);
     }
   } finally {
-    for (const [{ key }, claim] of open) {
-      await putBack(paths, key, claim.token);
-      await claim.release();
-    }
+    await putAllBack(paths, open);
   }
   return removed;
+};
+
+/** Puts shards back and releases their claims: all of them, also where one cannot be put back. @throws its error */
+const putAllBack = async (paths: StorePaths, open: ReadonlyMap<StoreEntry, ClaimFile>): Promise<void> => {
+  let failure: { readonly error: unknown } | undefined;
+  for (const [{ key }, claim] of open) {
+    await putBack(paths, key, claim.token).catch((error: unknown) => {
+      failure ??= { error };
+    });
+    await claim.release();
+  }
+  if (failure !== undefined) throw failure.error;
 };

@@ -2,6 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { acquire, examine, staleAfterMs } from './claim-file.js';
 import { clockAt, type StoreClock } from './clock.js';
+import { clearPartialRegistrations } from './experiments.js';
 import { absent, writing } from './failures.js';
 import { parsePartialName, type StorePaths } from './paths.js';
 import { putBack } from './set-aside.js';
@@ -43,6 +44,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
     if (!isRemoved) await writing(path, () => rm(path, { force: true }));
     else await putBack(paths, key, token);
   }
+  if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
   // Last: a run that is killed meanwhile leaves the claims, by which the next one knows these files for dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../base/errors.js';
 import { type Link, linkFileBy } from '../engine/output/link.js';
-import { codeOf, isAbsent } from './failures.js';
+import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 

@@ -1,12 +1,12 @@
 import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
 import { linkBelow } from '../base/own-directory.js';
 import { version } from '../base/version.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
-import { absent, codeOf, writing } from './failures.js';
+import { absent, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
 /** Version of the layout in paths.ts. A store of a newer version is refused. */

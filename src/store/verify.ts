@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { reasonOf } from '../base/errors.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { withFile } from '../engine/output/durable.js';
@@ -101,6 +102,9 @@ const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard):
     await writeRecord(paths, claim.token, found);
     await placeRecord(paths, claim.token, found.key);
     return true;
+  } catch (error) {
+    await rm(paths.partialRecord(judged.key, claim.token), { force: true }).catch(() => undefined);
+    throw error;
   } finally {
     await claim.release();
   }

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
@@ -7,6 +6,7 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { wayFrom } from '../../base/way.js';
+import { writeWhole } from '../../engine/output/durable.js';
 import { checkExperimentText } from '../../experiment/file/read-experiment.js';
 import {
   type EvaluationChoices,
@@ -198,7 +198,7 @@ const languagesOf = async (
 /** Creates a file that must not exist yet. @throws LayerloomError OUTPUT_INVALID */
 const writeNew = async (file: string, text: string): Promise<void> => {
   try {
-    await writeFile(file, text, { flag: 'wx' });
+    await writeWhole(file, text, true);
   } catch (error) {
     const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
     throw new LayerloomError(

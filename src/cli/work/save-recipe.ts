@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { writeWhole } from '../../engine/output/durable.js';
 import { recipeText } from '../../export/own-recipe.js';
 import type { MergePlan } from '../../plan/plan.js';
 
@@ -12,7 +12,7 @@ import type { MergePlan } from '../../plan/plan.js';
  */
 export const saveRecipe = async (plan: MergePlan, file: string, force: boolean): Promise<void> => {
   const text = recipeText(plan, dirname(resolve(file)));
-  await writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+  await writeWhole(file, text, !force).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'EEXIST')
       throw new LayerloomError(
         'OUTPUT_INVALID',

@@ -1,9 +1,9 @@
-import { writeFile } from 'node:fs/promises';
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { describeSelection } from '../../documents/text/selection-text.js';
+import { writeWhole } from '../../engine/output/durable.js';
 import type { OutputOptions } from '../options/output.js';
 import { printNext } from '../print.js';
 import { show, watched } from './show.js';
@@ -18,7 +18,7 @@ export const selectCommand = async ({
   const selection = await watched(given, (watch) => selectFromFiles(parameters, watch));
   const next = out === undefined || selection.models === undefined ? undefined : nextOf(out);
   if (out !== undefined)
-    await writeFile(out, `${JSON.stringify(selection, null, 2)}\n`).catch((cause: unknown) => {
+    await writeWhole(out, `${JSON.stringify(selection, null, 2)}\n`).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
     });
   show(next === undefined ? selection : { ...selection, next }, { json, quiet }, describeSelection);

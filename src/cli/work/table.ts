@@ -1,10 +1,10 @@
-import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { TableFormat } from '../../documents/score-table/formats.js';
+import { writeWhole } from '../../engine/output/durable.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
@@ -46,7 +46,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
       format === 'parquet'
         ? await formatTables(tables, format)
         : `${formatTables(tables, json && format === 'text' ? 'json' : format)}\n`;
-    await writeFile(out, content).catch((error: Error) => {
+    await writeWhole(out, content).catch((error: Error) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
     });
   }

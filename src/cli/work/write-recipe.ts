@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { writeWhole } from '../../engine/output/durable.js';
 
 /**
  * Writes the text of a recipe.
@@ -8,7 +8,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
  * @throws LayerloomError OUTPUT_INVALID where a file is there; WRITE_FAILED
  */
 export const writeRecipe = (file: string, text: string, force: boolean): Promise<void> =>
-  writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+  writeWhole(file, text, !force).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'EEXIST')
       throw new LayerloomError('OUTPUT_INVALID', {
         out: file,

@@ -7,7 +7,7 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import { makeDirectories, replaceFile, syncDirectory } from '../../engine/output/durable.js';
+import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
 import { headlineMetrics } from '../../scores/metrics.js';
@@ -43,11 +43,9 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
       out: path,
       ...(extname(path) === '.html' ? { page: true } : { file: true }),
     });
-  const partial = join(dirname(path), `.${basename(path)}.${process.pid}.partial`);
   try {
     await makeDirectories(dirname(path));
-    await replaceFile(path, text, partial);
-    await syncDirectory(dirname(path));
+    await writeWhole(path, text);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,7 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { access, constants, type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import {
+  access,
+  constants,
+  type FileHandle,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 
 /** Calls `use` with an open file, and closes it also where `use` throws. */
 export const withFile = async <T>(
@@ -12,6 +26,8 @@ export const withFile = async <T>(
   const file = await open(path, flags);
   try {
     return await use(file);
+  } catch (error) {
+    throw withPath(error, path);
   } finally {
     await file.close();
   }
@@ -56,7 +72,66 @@ export const replaceFile = async (
     await writeDurably(partial, content);
     await rename(partial, path);
   } catch (error) {
-    await rm(partial, { force: true });
+    // The first error is the one to report.
+    await rm(partial, { force: true }).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Age of a partial file after which its writer was killed: a file takes seconds. */
+const abandonedMs = 120_000;
+
+const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
+
+/** Removes the partial files of `writeWhole` that killed writers of a file left. */
+const removeAbandoned = async (path: string): Promise<void> => {
+  const begin = `.${basename(path)}.`;
+  for (const name of await readdir(dirname(path)).catch((): string[] => [])) {
+    if (!name.startsWith(begin) || !partialEnd.test(name.slice(begin.length))) continue;
+    const partial = join(dirname(path), name);
+    const found = await lstat(partial).catch(() => undefined);
+    if (found?.isFile() && Date.now() - found.mtimeMs > abandonedMs) await rm(partial, { force: true });
+  }
+};
+
+/** Gives a file another name, which must be free: EEXIST otherwise. */
+const renameToFree = async (from: string, to: string): Promise<void> => {
+  try {
+    await link(from, to);
+  } catch (error) {
+    // A file system without hard links.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
+    await (await open(to, 'wx')).close();
+    await rename(from, to);
+    return;
+  }
+  await rm(from);
+};
+
+/**
+ * Writes a file that a user names, durably: it is there whole or not at all, also where the process is killed. What is no
+ * regular file, such as a pipe, is written to; a link is followed.
+ *
+ * @param isNew fail with EEXIST where the name is taken
+ * @throws as the system does
+ */
+export const writeWhole = async (
+  file: string,
+  content: string | Uint8Array,
+  isNew = false,
+): Promise<void> => {
+  const path = isNew ? file : await realpath(file).catch(() => file);
+  const found = isNew ? undefined : await stat(path).catch(() => undefined);
+  if (found !== undefined && !found.isFile()) return await writeFile(path, content);
+  await removeAbandoned(path);
+  const partial = join(dirname(path), `.${basename(path)}.${randomUUID()}.partial`);
+  try {
+    await writeDurably(partial, content);
+    await (isNew ? renameToFree : rename)(partial, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    // The first error is the one to report.
+    await rm(partial, { force: true }).catch(() => undefined);
     throw error;
   }
 };

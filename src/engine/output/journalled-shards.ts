@@ -139,7 +139,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   nameOf({ file }: PlannedShard): string {
-    return file;
+    return join(this.#directory, file);
   }
 
   /**

@@ -59,6 +59,13 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     plan: join(directory, 'plan.json'),
   };
   const { lock, warnings } = await acquire(directory, output.path);
+  // What is written into it is of this output.
+  const writing = <T>(action: () => Promise<T>): Promise<T> =>
+    action().catch((cause: unknown) => {
+      if (cause instanceof LayerloomError) throw cause;
+      const { path = directory } = cause as NodeJS.ErrnoException;
+      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    });
   try {
     warnings.push(...(await leftovers(output.path)));
     const former = await readSmallFile(paths.plan, longestText).catch(() => undefined);
@@ -66,12 +73,12 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
       warnings.push(`removed the leftovers of an interrupted merge in ${directory}`);
-    if (!continues) await begin(directory, paths, plan);
+    if (!continues) await writing(() => begin(directory, paths, plan));
     return {
       directory,
       checkpoint: paths.checkpoint,
       journal: paths.journal,
-      done: continues ? await validExtents(paths, plan) : new Map(),
+      done: continues ? await writing(() => validExtents(paths, plan)) : new Map(),
       warnings,
       commit: async () => {
         const remaining = await publish(directory, paths, output);
@@ -139,7 +146,13 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
     });
     if (lock === undefined) continue;
     const state = tryLock(lock.fd);
-    const [held, named] = await Promise.all([lock.stat(), stat(path).catch(() => undefined)]);
+    const [held, named] = await Promise.all([
+      lock.stat().catch(async (cause: unknown) => {
+        await lock.close();
+        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      }),
+      stat(path).catch(() => undefined),
+    ]);
     if (state !== 'held elsewhere' && named?.ino === held.ino) {
       const unguarded = `the file system of ${directory} does not support locks: make sure that no other merge writes ${out}`;
       return { lock, warnings: state === 'unsupported' ? [unguarded] : [] };

@@ -7,6 +7,7 @@ import { writer } from '../../checkpoint/containers/containers.js';
 import { checkSpace } from '../../checkpoint/disk-space.js';
 import { type Factors, factoriseMatrix } from '../../engine/compute/factorise.js';
 import type { InputFiles } from '../../engine/input-files.js';
+import { withFile } from '../../engine/output/durable.js';
 import { checkOutput } from '../../engine/output/output.js';
 import { openStaging } from '../../engine/output/staging.js';
 import { type Progress, Run, type RunControls } from '../../engine/run.js';
@@ -229,8 +230,7 @@ const assemble = async (
   ].sort(writer.compare);
   const header = writer.encodeHeader(pieces);
   const bytes = pieces.reduce((position, one) => position + one.bytes, header.length);
-  const file = await open(path, 'w+');
-  try {
+  await withFile(path, 'w+', async (file) => {
     await file.truncate(bytes);
     await file.writeFile(header);
     let begin = header.length;
@@ -247,8 +247,6 @@ const assemble = async (
       throw failureOf(result.status, { tensor: from, dtype, file: path }, files);
     }
     await file.sync();
-  } finally {
-    await file.close();
-  }
+  });
   return bytes;
 };

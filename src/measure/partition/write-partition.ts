@@ -1,8 +1,8 @@
-import { rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
-import { makeDirectories, syncDirectory, writeDurably } from '../../engine/output/durable.js';
+import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
 import type { Partition } from './partition.js';
@@ -78,16 +78,11 @@ const refuseExisting = async (file: string): Promise<void> => {
   if (isThere) throw new LayerloomError('OUTPUT_EXISTS', { out: file, file: true });
 };
 
-/** Writes a file beside its place and renames it. */
 const write = async (file: string, text: string): Promise<void> => {
-  const partial = join(dirname(file), `.${basename(file)}.${process.pid}.partial`);
   try {
     await makeDirectories(dirname(file));
-    await writeDurably(partial, text);
-    await rename(partial, file);
-    await syncDirectory(dirname(file));
+    await writeWhole(file, text);
   } catch (cause) {
-    await rm(partial, { force: true });
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
   }
 };

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -65,6 +65,8 @@ const verifyFile = async (
     if (result.sha256 === undefined || result.sha256 === recorded)
       return { file, bytes: found.size, state: 'equal' };
     return differs(`has SHA-256 ${result.sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
+  } catch (error) {
+    throw withPath(error, path);
   } finally {
     await handle.close();
   }

@@ -1,0 +1,132 @@
+// @ts-check
+// Faults of a seed: of the calls that a workload makes without any.
+import { constants } from 'node:os';
+
+/** @import { Call, Fault } from './seam.mjs' */
+
+const { errno } = constants;
+
+/** A generator of numbers in [0, 1): the same sequence for the same seed (mulberry32). @param {number} seed */
+export const seeded = (seed) => {
+  // Neighbouring seeds begin far apart.
+  let state = Math.imul(seed ^ (seed >>> 16), 0x45d9f3b) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+/** How the system fails calls of a kind. @type {Readonly<Record<string, readonly (keyof typeof errno)[]>>} */
+const failures = {
+  open: ['EIO', 'EMFILE', 'EACCES', 'ESTALE'],
+  create: ['EIO', 'ENOSPC', 'EMFILE', 'EACCES', 'EROFS', 'EDQUOT'],
+  read: ['EIO', 'ESTALE', 'EINTR'],
+  write: ['EIO', 'ENOSPC', 'EDQUOT', 'EINTR'],
+  sync: ['EIO', 'ENOSPC', 'EDQUOT'],
+  rename: ['EIO', 'EACCES', 'ENOSPC'],
+  exchange: ['EINVAL', 'ENOSYS', 'EIO'],
+  link: ['EMLINK', 'EPERM', 'EIO', 'ENOSPC'],
+  symlink: ['EPERM', 'EIO', 'ENOSPC'],
+  unlink: ['EIO', 'EACCES', 'EBUSY'],
+  rmdir: ['EIO', 'EBUSY', 'ENOTEMPTY'],
+  mkdir: ['EIO', 'ENOSPC', 'EACCES'],
+  truncate: ['ENOSPC', 'EIO'],
+  lock: ['ENOLCK', 'EWOULDBLOCK', 'ENOSYS'],
+  map: ['ENOMEM', 'ENODEV', 'EAGAIN'],
+  copy: ['EXDEV', 'ENOSPC', 'EIO'],
+  clone: ['EOPNOTSUPP', 'EIO', 'ENOSPC'],
+  stat: ['EIO', 'EACCES', 'ESTALE'],
+  list: ['EIO', 'EACCES', 'EMFILE'],
+  chmod: ['EPERM', 'EIO'],
+  connect: ['ECONNREFUSED', 'ETIMEDOUT', 'ENETUNREACH'],
+  send: ['EPIPE', 'ECONNRESET'],
+  receive: ['ECONNRESET', 'ETIMEDOUT'],
+  spawn: ['EAGAIN', 'ENOMEM'],
+  thread: ['EAGAIN'],
+};
+
+const moving = ['read', 'write', 'copy', 'send', 'receive'];
+/** Calls that need room on the disk, and those that change it. */
+const growing = ['create', 'write', 'mkdir', 'copy', 'truncate'];
+const changing = [...growing, 'sync', 'rename', 'exchange', 'link', 'symlink', 'unlink', 'rmdir', 'chmod'];
+
+/**
+ * @typedef {object} Dice
+ * @property {(below: number) => number} below a whole number from 0
+ * @property {<T>(of: readonly T[]) => T} one
+ */
+
+/** @param {number} seed @returns {Dice} */
+export const diceOf = (seed) => {
+  const random = seeded(seed);
+  const below = (/** @type {number} */ n) => Math.floor(random() * n);
+  return {
+    below,
+    one: (of) => {
+      const found = of[below(of.length)];
+      if (found === undefined) throw new Error('nothing to choose from');
+      return found;
+    },
+  };
+};
+
+/** One of the calls, each kind as likely as any other. @param {Dice} dice @param {readonly Call[]} of @returns {Call} */
+const someCall = ({ one }, of) => {
+  const kind = one([...new Set(of.map((call) => call.kind))].sort());
+  return one(of.filter((call) => call.kind === kind));
+};
+
+/** @param {Dice} dice @param {Call} call @returns {Fault} */
+const failing = ({ one, below }, call) =>
+  moving.includes(call.kind) && below(3) === 0
+    ? { ...call, action: 'short' }
+    : { ...call, action: 'fail', number: errno[one(failures[call.kind] ?? ['EIO'])] };
+
+/** From some point on no call of these kinds succeeds. @param {Dice} dice @param {readonly Call[]} of @param {readonly string[]} kinds @param {number} number @returns {Fault[]} */
+const onwards = ({ below }, of, kinds, number) => {
+  const concerned = of.filter(({ kind }) => kinds.includes(kind));
+  const from = below(concerned.length + 1);
+  return kinds.flatMap((kind) => {
+    const before = concerned.slice(0, from).filter((call) => call.kind === kind).length;
+    return { kind, path: '*', occurrence: before + 1, onwards: true, action: 'fail', number };
+  });
+};
+
+/** Of a call all behind it too, or it alone. @param {Dice} dice @param {Fault} fault @returns {Fault} */
+const perhapsAlways = ({ below }, fault) =>
+  // Interrupted for ever is no system, nor is one that reads nothing.
+  below(4) === 0 && fault.action === 'fail' && fault.number !== errno.EINTR
+    ? { ...fault, onwards: true }
+    : fault;
+
+/**
+ * Chooses the faults of a seed.
+ *
+ * @param {number} seed
+ * @param {readonly Call[]} calls of the workload without faults
+ * @param {'freeze' | 'kill'} death how the process dies: in one process with others, the disk no longer changes
+ * @returns {readonly Fault[]}
+ */
+export const faultsOf = (seed, calls, death) => {
+  const dice = diceOf(seed);
+  const changes = calls.filter(({ kind }) => changing.includes(kind));
+  // Of what changes nothing every call but fails.
+  const way = dice.below(changes.length === 0 ? 12 : 20);
+  if (way < 10) return [perhapsAlways(dice, failing(dice, someCall(dice, calls)))];
+  if (way < 12) return [0, 1].map(() => perhapsAlways(dice, failing(dice, someCall(dice, calls))));
+  if (way < 13) return onwards(dice, calls, growing, errno.ENOSPC);
+  if (way < 14) return onwards(dice, calls, changing, dice.one([errno.EIO, errno.EROFS]));
+  if (way < 16 || death === 'kill') {
+    const call = someCall(dice, changes);
+    /** @type {Fault[]} */
+    const torn = call.kind === 'write' && dice.below(2) === 0 ? [{ ...call, action: 'short' }] : [];
+    return [...torn, { ...call, action: death === 'freeze' || dice.below(2) === 0 ? death : 'kill-after' }];
+  }
+  // Behind a failure the process dies while it clears up, or fails once more.
+  if (way < 18) return [failing(dice, someCall(dice, calls)), { ...someCall(dice, changes), action: death }];
+  return Array.from({ length: 2 + dice.below(4) }, () => ({
+    ...{ ...someCall(dice, calls), action: 'delay', number: 1 + dice.below(10) },
+  }));
+};

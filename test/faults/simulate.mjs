@@ -1,0 +1,74 @@
+// @ts-check
+// Runs workloads under faults in one process, thousands of seeds one after another:
+//
+//   node test/faults/simulate.mjs [--seeds FIRST:COUNT] [--workload NAME] [--dist DIRECTORY] [--until-found] [-v]
+//
+// Prints a line for each seed that broke an invariant, with the command that repeats it, and a summary.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { register } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { library } from './seam.mjs';
+import { Simulation } from './simulation.mjs';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1:300' },
+    workload: { type: 'string' },
+    dist: { type: 'string', default: fileURLToPath(new URL('../../dist', import.meta.url)) },
+    'until-found': { type: 'boolean', default: false },
+    verbose: { type: 'boolean', short: 'v', default: false },
+  },
+});
+
+if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
+  const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-faults-'));
+  const home = join(root, 'home');
+  const { status } = spawnSync(process.execPath, process.argv.slice(1), {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...{ LAYERLOOM_FAULTS_ROOT: root, LD_PRELOAD: library, HOME: home, TMPDIR: join(root, 'tmp') },
+      ...{ XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') },
+    },
+  });
+  rmSync(root, { recursive: true, force: true });
+  process.exit(status ?? 1);
+}
+
+const root = process.env['LAYERLOOM_FAULTS_ROOT'];
+for (const name of ['home', 'tmp', 'notes']) mkdirSync(join(root, name), { recursive: true });
+// The work of threads is done in this one: starting threads takes longer than all else that a small merge does.
+register('./without-threads.mjs', import.meta.url);
+const { runCommandLine } = await import(pathToFileURL(join(values.dist, 'cli/run-command-line.js')).href);
+const { ShardStore } = await import(pathToFileURL(join(values.dist, 'store/shard-store.js')).href);
+
+const [first = 1, count = 1] = values.seeds.split(':').map(Number);
+const simulation = await Simulation.start({ root, runCommandLine, ShardStore }, values.workload);
+const began = { cpu: process.cpuUsage(), at: performance.now() };
+let [found, run] = [0, 0];
+for (let seed = first; seed < first + count; seed += 1) {
+  const { workload, faults, wrong, message } = await simulation.run(seed);
+  run += 1;
+  if (values.verbose) console.log(seed, workload, JSON.stringify(faults), message);
+  if (wrong.length === 0) continue;
+  found += 1;
+  console.log(
+    [
+      `seed ${seed}, ${workload}: ${wrong.join('; ')}`,
+      `  faults: ${faults.map((fault) => Object.values(fault).join(' ')).join(', ')}`,
+      `  said: ${message}`,
+      `  repeat: node test/faults/simulate.mjs --seeds ${seed}:1${values.workload === undefined ? '' : ` --workload '${values.workload}'`} -v`,
+    ].join('\n'),
+  );
+  if (values['until-found']) break;
+}
+const { user, system } = process.cpuUsage(began.cpu);
+console.log(
+  `${run} seeds, ${found} of which broke an invariant; ${((performance.now() - began.at) / 1000).toFixed(1)} s, ` +
+    `${((user + system) / 1e6).toFixed(1)} s of CPU; by workload ${JSON.stringify(simulation.counts)}; faults that came to pass ${JSON.stringify(simulation.kinds)}`,
+);
+process.exit(found === 0 ? 0 : 1);

@@ -1,0 +1,231 @@
+// @ts-check
+// What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeAdapter, writeModel } from './models.mjs';
+
+/**
+ * Where a workload runs: `inputs` are never written, `work` is its own.
+ *
+ * @typedef {{ readonly inputs: string; readonly work: string }} Place
+ *
+ * Runs a command line to its end, without faults.
+ *
+ * @typedef {(words: readonly string[]) => Promise<unknown>} RunCommand
+ *
+ * @typedef {object} Workload
+ * @property {(place: Place) => string[]} command
+ * @property {(place: Place) => string[]} [again] what is said after a failure; default: the command with --resume
+ * @property {(place: Place) => string[]} [onceMore] what is said where the output is there; default: the same
+ * @property {(place: Place, run: RunCommand) => Promise<void>} [prepare] makes what is in `work` before
+ * @property {readonly string[]} [wholes] directories and files below `work` that are there as before or as they should be,
+ *   and nothing between
+ * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
+ */
+
+/** @param {Place} place */
+export const writeInputs = ({ inputs }) => {
+  for (const [index, name] of ['base', 'math-1', 'math-2', 'swh-1'].entries())
+    writeModel(join(inputs, name), index + 1);
+  for (const [index, name] of ['lora-1', 'lora-2'].entries()) writeAdapter(join(inputs, name), index + 11);
+};
+
+/** @param {Place} place @param {...string} more */
+const swap = ({ inputs, work }, ...more) => [
+  ...['swap', '--task', join(inputs, 'math-1'), '--lang', join(inputs, 'swh-1'), '--bottom', '1', '--top', '1'],
+  ...['-o', join(work, 'out'), ...more],
+];
+
+/** @param {Place} place @param {string} file @param {object} content */
+const write = ({ work }, file, content) => writeFileSync(join(work, file), JSON.stringify(content));
+
+/** An experiment of merges in stages, of which two share shards. @param {Place} place */
+const study = ({ inputs }) => ({
+  base: join(inputs, 'base'),
+  tasks: { 'math-1': join(inputs, 'math-1') },
+  languages: { swahili: { 'swh-1': join(inputs, 'swh-1') } },
+  merges: [
+    { name: 'swap', method: 'layer_swap', bottom: 1, top: 1 },
+    { name: 'narrow', method: 'layer_swap', bottom: 1, top: 0 },
+    { name: 'ties', method: 'ties', density: 0.5 },
+  ],
+});
+
+/** @param {Place} place @param {...string} more */
+const batch = ({ work }, ...more) => ['batch', join(work, 'study.yaml'), '-o', join(work, 'study'), ...more];
+
+const inStudy = ['swap', 'narrow', 'ties'].map((name) => `study/swahili/math-1+swh-1/${name}`);
+
+/** A command that makes `out` once more. @param {Workload} workload @returns {Workload} */
+const ofOut = (workload) => ({
+  ...{ wholes: ['out'], onceMore: (place) => [...workload.command(place), '--force'] },
+  ...workload,
+});
+
+/** @satisfies {Readonly<Record<string, Workload>>} */
+const all = {
+  swap: ofOut({ command: swap }),
+  'swap resumed': ofOut({
+    command: (place) => swap(place, '--resume'),
+    again: (place) => swap(place, '--resume'),
+  }),
+  'swap replacing': ofOut({
+    prepare: async (place, run) => void (await run([...swap(place), '--weights', '1,3'])),
+    command: (place) => swap(place, '--force'),
+    again: (place) => swap(place, '--force', '--resume'),
+  }),
+  ties: {
+    prepare: async (place) =>
+      write(place, 'ties.yaml', {
+        method: 'ties',
+        base: join(place.inputs, 'base'),
+        models: [
+          { model: join(place.inputs, 'math-1'), weight: 1 },
+          { model: join(place.inputs, 'swh-1'), weight: 0.5 },
+        ],
+        density: 0.5,
+      }),
+    command: ({ work }) => [
+      ...['merge', join(work, 'ties.yaml'), '-o', join(work, 'out'), '--checksums', '--layout', 'size'],
+      ...['--save-recipe', join(work, 'saved.yaml')],
+    ],
+    again: ({ work }) => [
+      ...['merge', join(work, 'ties.yaml'), '-o', join(work, 'out'), '--checksums', '--layout', 'size'],
+      ...['--save-recipe', join(work, 'saved.yaml'), '--resume', '--force'],
+    ],
+    wholes: ['out', 'saved.yaml'],
+  },
+  relayout: ofOut({
+    command: ({ inputs, work }) => ['relayout', join(inputs, 'math-1'), '-o', join(work, 'out')],
+  }),
+  'swap linked': ofOut({
+    prepare: async ({ inputs, work }, run) => {
+      for (const name of ['math-1', 'swh-1'])
+        await run(['relayout', join(inputs, name), '-o', join(work, name)]);
+    },
+    command: ({ work }) => swap({ inputs: work, work }, '--link', 'hard'),
+  }),
+  'swap symbolic': ofOut({
+    prepare: async ({ inputs, work }, run) => {
+      for (const name of ['math-1', 'swh-1'])
+        await run(['relayout', join(inputs, name), '-o', join(work, name)]);
+    },
+    command: ({ work }) => swap({ inputs: work, work }, '--link', 'symbolic'),
+  }),
+  extract: ofOut({
+    command: ({ inputs, work }) => [
+      ...['extract-lora', '--base', join(inputs, 'base'), join(inputs, 'math-1'), '--rank', '2'],
+      ...['-o', join(work, 'out')],
+    ],
+    again: ({ inputs, work }) => [
+      ...['extract-lora', '--base', join(inputs, 'base'), join(inputs, 'math-1'), '--rank', '2'],
+      ...['-o', join(work, 'out')],
+    ],
+  }),
+  adapters: ofOut({
+    command: ({ inputs, work }) => [
+      ...['soup', join(inputs, 'lora-1'), join(inputs, 'lora-2'), '--base', join(inputs, 'base')],
+      ...['-o', join(work, 'out')],
+    ],
+  }),
+  batch: {
+    prepare: async (place) => write(place, 'study.yaml', study(place)),
+    command: batch,
+    wholes: inStudy,
+    stores: ['study'],
+  },
+  'batch resumed': {
+    prepare: async (place, run) => {
+      const { merges, ...rest } = study(place);
+      write(place, 'study.yaml', { ...rest, merges: merges.slice(0, 1) });
+      await run(batch(place));
+      write(place, 'study.yaml', study(place));
+    },
+    command: (place) => batch(place, '--resume'),
+    again: (place) => batch(place, '--resume'),
+    wholes: inStudy,
+    stores: ['study'],
+  },
+  gc: {
+    prepare: async (place, run) => {
+      write(place, 'study.yaml', study(place));
+      await run(batch(place, '--store', join(place.work, 'store')));
+      rmSync(join(place.work, 'study'), { recursive: true });
+    },
+    command: ({ work }) => ['store', 'gc', join(work, 'store')],
+    again: ({ work }) => ['store', 'gc', join(work, 'store')],
+    stores: ['store'],
+  },
+  'store verify': {
+    prepare: async (place, run) => {
+      write(place, 'study.yaml', study(place));
+      await run(batch(place, '--store', join(place.work, 'store')));
+    },
+    command: ({ work }) => ['store', 'verify', join(work, 'store')],
+    again: ({ work }) => ['store', 'verify', join(work, 'store')],
+    wholes: inStudy,
+    stores: ['store'],
+  },
+  verify: {
+    prepare: async (place, run) => void (await run(swap(place, '--checksums'))),
+    command: ({ work }) => ['verify', join(work, 'out'), '--against-inputs'],
+    again: ({ work }) => ['verify', join(work, 'out'), '--against-inputs'],
+    wholes: ['out'],
+  },
+  analyze: {
+    command: ({ inputs, work }) => [
+      ...['analyze', '--base', join(inputs, 'base'), join(inputs, 'math-1'), join(inputs, 'swh-1')],
+      ...['-o', join(work, 'analysis')],
+    ],
+    again: ({ inputs, work }) => [
+      ...['analyze', '--base', join(inputs, 'base'), join(inputs, 'math-1'), join(inputs, 'swh-1')],
+      ...['-o', join(work, 'analysis')],
+    ],
+  },
+  partition: {
+    command: ({ inputs, work }) => ['partition', join(inputs, 'base'), '--bottom', '1', '--top', '1', '-o', join(work, 'parts.json')],
+    again: ({ inputs, work }) => [
+      ...['partition', join(inputs, 'base'), '--bottom', '1', '--top', '1', '-o', join(work, 'parts.json')],
+      '--force',
+    ],
+    wholes: ['parts.json'],
+  },
+  select: {
+    prepare: async ({ inputs, work }, run) => {
+      writeFileSync(join(work, 'scores.csv'), 'name,score\nmath-1,1\nmath-2,2\nswh-1,3\n');
+      const experts = ['math-1', 'math-2', 'swh-1'].map((name) => join(inputs, name));
+      await run(['analyze', '--base', join(inputs, 'base'), ...experts, '-o', join(work, 'analysis')]);
+    },
+    command: ({ work }) => [
+      ...['select', '--scores', join(work, 'scores.csv'), '--analysis', join(work, 'analysis'), '--count', '2'],
+      ...['-o', join(work, 'chosen.json')],
+    ],
+    again: ({ work }) => [
+      ...['select', '--scores', join(work, 'scores.csv'), '--analysis', join(work, 'analysis'), '--count', '2'],
+      ...['-o', join(work, 'chosen.json')],
+    ],
+    wholes: ['chosen.json'],
+  },
+  'experiment init': {
+    command: ({ inputs, work }) => [
+      ...['experiment', 'init', '--preset', 'smoke', '--task', `math-1=${join(inputs, 'math-1')}`],
+      ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
+    ],
+    again: ({ inputs, work }) => [
+      ...['experiment', 'init', '--preset', 'smoke', '--task', `math-1=${join(inputs, 'math-1')}`],
+      ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
+    ],
+    // It replaces no file.
+    onceMore: ({ inputs }) => ['inspect', join(inputs, 'base')],
+    wholes: ['study.yaml'],
+  },
+};
+
+/** @type {Readonly<Record<string, Workload>>} */
+export const workloads = all;
+
+/** Empties a directory, or makes it. @param {string} directory */
+export const emptied = (directory) => {
+  mkdirSync(directory, { recursive: true });
+  for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true, force: true });
+};
