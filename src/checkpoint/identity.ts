@@ -5,6 +5,7 @@ import type { FileIdentity, FileState } from './checkpoint.js';
 import { readerOf } from './containers/containers.js';
 import { readHeaderOf } from './containers/read-header.js';
 import { withFewFiles } from './few-at-once.js';
+import { readBlock } from './read-block.js';
 
 /** Blocks that are read of a file, at equal distances, and their size. */
 const samples = 64;
@@ -27,8 +28,7 @@ const sampleIdentity = async (
   const block = Buffer.alloc(sampleBytes);
   for (let sample = 0; sample < samples; sample += 1) {
     const position = Math.floor((Math.max(0, bytes - sampleBytes) * sample) / (samples - 1));
-    const { bytesRead } = await handle.read(block, 0, sampleBytes, position);
-    hash.update(block.subarray(0, bytesRead));
+    hash.update(await readBlock(handle, block, position));
   }
   return hash.digest('hex');
 };

@@ -2,6 +2,7 @@ import { constants, type FileHandle, open } from 'node:fs/promises';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
+import { readBlock } from './read-block.js';
 
 /** Blocks that are read of two files to compare them, at equal distances, and their size. */
 const blocks = 64;
@@ -27,23 +28,18 @@ const filesLookAlike = async (a: FileIdentity, b: FileIdentity): Promise<boolean
   // Bytes of a file of the hub may not be here yet.
   if (a.content !== undefined || b.content !== undefined) return a.content === b.content;
   return await withFewFiles(async () => {
-    const [one, other] = [await openToRead(a), await openToRead(b)];
-    try {
-      for (let block = 0; block < blocks; block += 1) {
-        const position = Math.floor((Math.max(0, a.bytes - blockBytes) * block) / (blocks - 1));
-        if (!(await blockOf(one, position)).equals(await blockOf(other, position))) return false;
-      }
-      return true;
-    } finally {
-      await Promise.all([one.close(), other.close()]);
+    await using one = await openToRead(a);
+    await using other = await openToRead(b);
+    for (let block = 0; block < blocks; block += 1) {
+      const position = Math.floor((Math.max(0, a.bytes - blockBytes) * block) / (blocks - 1));
+      if (!(await blockOf(one, position)).equals(await blockOf(other, position))) return false;
     }
+    return true;
   });
 };
 
 const openToRead = ({ path }: FileIdentity): Promise<FileHandle> =>
   open(path, constants.O_RDONLY | constants.O_NONBLOCK);
 
-const blockOf = async (file: FileHandle, position: number): Promise<Buffer> => {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(blockBytes), 0, blockBytes, position);
-  return buffer.subarray(0, bytesRead);
-};
+const blockOf = (file: FileHandle, position: number): Promise<Buffer> =>
+  readBlock(file, Buffer.alloc(blockBytes), position);

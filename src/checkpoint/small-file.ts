@@ -124,6 +124,10 @@ const withRegularFile = async <T>(
   }
 };
 
+/** Reads an open file to its end: Node's `readFile` ends at the first read that gives fewer bytes than asked for. */
+export const readOpenFile = (path: string, file: FileHandle): Promise<Buffer> =>
+  readAll(path, file, 4095, usual);
+
 /** Reads to the end, which may lie behind `bytes`: files grow, and those of /proc claim to have none. */
 const readAll = async (path: string, file: FileHandle, bytes: number, limit: Limit): Promise<Buffer> => {
   let content = Buffer.allocUnsafe(bytes + 1);

@@ -147,10 +147,10 @@ export class InputFiles {
     if (input === undefined) throw new Error(`${path} is not open`);
     const [held, named] = await Promise.all([
       input.handle.stat({ bigint: true }),
-      stat(path, { bigint: true }).catch((cause: unknown) => {
-        throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-      }),
-    ]);
+      stat(path, { bigint: true }),
+    ]).catch((cause: unknown) => {
+      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    });
     // Of a model of the hub, another process may have put the whole file in place of its ranges.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)

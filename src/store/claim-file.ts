@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type FileHandle, open, readFile, rm } from 'node:fs/promises';
+import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { codeOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
+import { readOpenFile, readSmallFile } from '../checkpoint/small-file.js';
 import { withFile } from '../engine/output/durable.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 import type { StoreClock } from './clock.js';
@@ -34,7 +35,7 @@ export interface FoundClaim {
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
   // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
   const found = await withFile(path, 'r', async (file) => ({
-    text: await file.readFile('utf8'),
+    text: (await readOpenFile(path, file)).toString(),
     beat: (await file.stat()).mtimeMs,
   })).catch(absent);
   if (found === undefined) return { state: 'gone' };
@@ -170,7 +171,7 @@ export class ClaimFile {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
       // Writes through this descriptor reach the file that was read, even if another file has the name by
       // now.
-      if (!this.#wrote(await file.readFile('utf8'))) return false;
+      if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
       await file.write(this.#text, 0);
       return true;
     }).catch(absent);
@@ -184,7 +185,7 @@ export class ClaimFile {
   async release(): Promise<void> {
     stopBeating(this);
     try {
-      if (this.#wrote(await readFile(this.path, 'utf8'))) await rm(this.path, { force: true });
+      if (this.#wrote((await readSmallFile(this.path)).toString())) await rm(this.path, { force: true });
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') released.add(this.token);
     }

@@ -92,8 +92,8 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       const claim = await acquire(paths.claim(entry.key), now);
       if (claim === undefined) continue;
       open.set(entry, claim);
-      await setAside(paths, entry.key, claim.token);
     }
+    await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
     // An experiment that registers after this point does not find the shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {

@@ -1,7 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { LayerloomError } from '../base/errors.js';
 import { linkBelow } from '../base/own-directory.js';
-import { makeDirectories } from '../engine/output/durable.js';
+import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 
@@ -9,14 +9,23 @@ import type { StorePaths } from './paths.js';
 // renaming, so that nobody finds it any more. If it was linked just before that, it is put back, otherwise
 // removed. All this under a claim on the shard, so that nobody publishes it meanwhile.
 
-/** Renames a shard out of its place: its record first, since a shard without a record does not exist. */
-export const setAside = (paths: StorePaths, key: string, token: string): Promise<void> =>
-  writing(paths.shard(key), async () => {
+/**
+ * Renames shards out of their places, each under the claim of its token: records first, since a shard without a record
+ * does not exist. Their renaming is durable before a file is moved, so that a power cut leaves no record without a shard.
+ */
+export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
+  const each = (work: (key: string, token: string) => Promise<void>) =>
+    Promise.all([...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token))));
+  await each(async (key, token) => {
     const reason = linkBelow(paths.root, paths.shardDirectory(key));
     if (reason !== undefined) throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
     await rename(paths.record(key), paths.removedRecord(key, token)).catch(absent);
+  });
+  await writing(paths.partials, () => syncDirectory(paths.partials));
+  await each(async (key, token) => {
     await rename(paths.shard(key), paths.removedShard(key, token)).catch(absent);
   });
+};
 
 /** Returns the number of hard links to the file of a shard that was set aside; 0 if there is no file. */
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>

@@ -5,6 +5,7 @@ import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import { type ExperimentShards, register } from './experiments.js';
+import { writing } from './failures.js';
 import { type Collection, collect, type GcOptions } from './gc.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
 import { type LinkedShard, linkShard } from './link-shard.js';
@@ -94,14 +95,19 @@ export class ShardStore {
   async claim(key: string): Promise<Claim | undefined> {
     const file = await acquire(this.#paths.claim(checkKey(key)), clockAt(this.#paths.clock));
     if (file === undefined) return undefined;
-    if (file.former !== undefined)
-      for (const partial of [
-        this.#paths.partialShard(key, file.former),
-        this.#paths.partialRecord(key, file.former),
-      ])
-        await rm(partial, { force: true });
-    // The shard has been published since the caller looked it up.
-    if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
+    try {
+      if (file.former !== undefined)
+        for (const partial of [
+          this.#paths.partialShard(key, file.former),
+          this.#paths.partialRecord(key, file.former),
+        ])
+          await writing(partial, () => rm(partial, { force: true }));
+      // The shard has been published since the caller looked it up.
+      if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
+    } catch (error) {
+      await file.release();
+      throw error;
+    }
     await file.release();
     return undefined;
   }

@@ -4,7 +4,8 @@ import { constants } from 'node:os';
 
 /** @import { Call, Fault } from './seam.mjs' */
 
-const { errno } = constants;
+/** @type {Readonly<Record<string, number>> & typeof constants.errno} */
+const errno = { ...constants.errno };
 
 /** A generator of numbers in [0, 1): the same sequence for the same seed (mulberry32). @param {number} seed */
 export const seeded = (seed) => {
@@ -18,7 +19,7 @@ export const seeded = (seed) => {
   };
 };
 
-/** How the system fails calls of a kind. @type {Readonly<Record<string, readonly (keyof typeof errno)[]>>} */
+/** How the system fails calls of a kind. @type {Readonly<Record<string, readonly string[]>>} */
 const failures = {
   open: ['EIO', 'EMFILE', 'EACCES', 'ESTALE'],
   create: ['EIO', 'ENOSPC', 'EMFILE', 'EACCES', 'EROFS', 'EDQUOT'],
@@ -82,7 +83,7 @@ const someCall = ({ one }, of) => {
 const failing = ({ one, below }, call) =>
   moving.includes(call.kind) && below(3) === 0
     ? { ...call, action: 'short' }
-    : { ...call, action: 'fail', number: errno[one(failures[call.kind] ?? ['EIO'])] };
+    : { ...call, action: 'fail', number: errno[one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO };
 
 /** From some point on no call of these kinds succeeds. @param {Dice} dice @param {readonly Call[]} of @param {readonly string[]} kinds @param {number} number @returns {Fault[]} */
 const onwards = ({ below }, of, kinds, number) => {

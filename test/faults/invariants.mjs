@@ -1,6 +1,6 @@
 // @ts-check
 // What holds after every run under faults, whatever went wrong: the one oracle of all workloads.
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -51,7 +51,8 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
 const errorIn = (stdout) => {
   const at = stdout.lastIndexOf('{"error"');
   const documentAt = stdout.search(/\{\s*"error"/);
-  const text = at >= 0 ? stdout.slice(at).split('\n')[0] : documentAt >= 0 ? stdout.slice(documentAt) : undefined;
+  const text =
+    at >= 0 ? stdout.slice(at).split('\n')[0] : documentAt >= 0 ? stdout.slice(documentAt) : undefined;
   if (text === undefined) return undefined;
   try {
     return String(JSON.parse(text).error.code);
@@ -90,11 +91,14 @@ export const wrongWholes = (wholes, { before, after }, found) =>
   wholes.flatMap((path) => {
     const there = within(found, path);
     const states = [before, after].map((tree) => differences(within(tree, path), there));
-    const isEmptyDirectory = there.size === 1 && there.get(path) === 'directory' && within(before, path).size === 0;
+    const isEmptyDirectory =
+      there.size === 1 && there.get(path) === 'directory' && within(before, path).size === 0;
     // Of a merge inside a directory the parents may be there.
     if (there.size === 0 && within(before, path).size === 0) return [];
     if (states.some((wrong) => wrong.length === 0)) return [];
-    return isEmptyDirectory ? [`${path} is there and empty`] : [`${path} is half there: ${states[1]?.join(', ')}`];
+    return isEmptyDirectory
+      ? [`${path} is there and empty`]
+      : [`${path} is half there: ${states[1]?.join(', ')}`];
   });
 
 /**
@@ -126,7 +130,9 @@ const openIn = (directory) =>
 /** Checks that every record parses: JSON, and lines of JSON but the last. @param {string} work @param {Tree} found */
 export const wrongRecords = (work, found) =>
   [...found.keys()].flatMap((name) => {
-    const isPartial = name.split('/').some((part) => /^\.|#|\.incomplete$|\.new$/.test(part) && part !== '.store');
+    const isPartial = name
+      .split('/')
+      .some((part) => /^\.|#|\.incomplete$|\.new$/.test(part) && part !== '.store');
     if (isPartial || !existsSync(join(work, name))) return [];
     if (!/\.jsonl?$/.test(name)) return [];
     const text = readFileSync(join(work, name), 'utf8');
@@ -153,7 +159,8 @@ export const wrongResult = (expected, found, stderr) =>
   differences(expected, found).filter((wrong) => {
     if (!wrong.endsWith(' is left over')) return true;
     const [name = ''] = wrong.split(' is left over');
-    return !namedIn(stderr, name);
+    // A store's clock and an experiment's stay, and are made where a claim is first examined.
+    return !/(^|\/)(clock|\.layerloom-clock)$/.test(name) && !namedIn(stderr, name);
   });
 
 /** True if a text names a path, or a directory that it is in. @param {string} text @param {string} name */
@@ -165,6 +172,22 @@ const namedIn = (text, name) => {
   return false;
 };
 
+/** Checks that what a command made is there when it has ended. @param {readonly string[]} paths @param {Reference} reference @param {Tree} found */
+export const lost = (paths, { after }, found) =>
+  paths.flatMap((path) =>
+    differences(within(after, path), within(found, path)).map((wrong) => `it ended, and ${wrong}`),
+  );
+
+/** Checks that a record says of all merges that they are done. @param {string} file */
+export const unfinished = (file) => {
+  if (!existsSync(file)) return [];
+  const { state, merges } = JSON.parse(readFileSync(file, 'utf8'));
+  const isDone = [state, ...merges.map((/** @type {{ state: string }} */ merge) => merge.state)].every(
+    (one) => one === 'done',
+  );
+  return isDone ? [] : [`it ended, and ${basename(file)} says otherwise`];
+};
+
 /** Checks that merges which were reported done are there. @param {Outcome} outcome @param {string} work @param {Reference} reference @param {Tree} found */
 export const wrongReports = ({ stdout }, work, { after }, found) =>
   stdout.split('\n').flatMap((line) => {
@@ -173,27 +196,21 @@ export const wrongReports = ({ stdout }, work, { after }, found) =>
     if (event.event !== 'merge' || event.state !== 'done') return [];
     const path = [...after.keys()].find((name) => name.endsWith(`/${event.name}`));
     if (path === undefined) return [`${event.name} was reported, and no run has it in ${work}`];
-    return differences(within(after, path), within(found, path)).map((wrong) => `${event.name} was reported done: ${wrong}`);
+    return differences(within(after, path), within(found, path)).map(
+      (wrong) => `${event.name} was reported done: ${wrong}`,
+    );
   });
 
-/** More than the age at which a claim is stale. */
-const claimMs = 300_000;
-
 /**
- * Makes the claims and partial files in a directory those of processes that have ended, as they are minutes after a kill:
- * in a process that goes on they are its own.
+ * Makes the claims in a directory those of processes that have ended, as they are after a kill: in a process that goes
+ * on they are its own.
  *
  * @param {string} directory
  */
 export const endProcesses = (directory) => {
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
     const path = join(directory, name);
-    const isClaim = /(^|\/)claims\/[^/]+$|\.claim(\.next)*$/.test(name);
-    if ((!isClaim && !/\.partial$|(^|\/)partial\/[^/]+$/.test(name)) || !lstatSync(path).isFile()) continue;
-    const { mtimeMs } = statSync(path);
-    if (isClaim) writeFileSync(path, readFileSync(path, 'utf8').replace(/"started":"[^"]*"/, '"started":"0"'));
-    // Of a claim that was not written whole its age decides, as of a partial file.
-    const old = new Date(mtimeMs - claimMs);
-    utimesSync(path, old, old);
+    if (!/(^|\/)claims\/[^/]+$|\.claim(\.next)*$/.test(name) || !lstatSync(path).isFile()) continue;
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/"started":"[^"]*"/, '"started":"0"'));
   }
 };

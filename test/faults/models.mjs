@@ -41,7 +41,12 @@ const shapes = () => {
 };
 
 const config = {
-  ...{ architectures: ['LlamaForCausalLM'], model_type: 'llama', hidden_size: hidden, vocab_size: vocabulary },
+  ...{
+    architectures: ['LlamaForCausalLM'],
+    model_type: 'llama',
+    hidden_size: hidden,
+    vocab_size: vocabulary,
+  },
   ...{ num_hidden_layers: layers, num_attention_heads: 4, tie_word_embeddings: true },
 };
 

@@ -72,8 +72,8 @@ std::unordered_map<std::string, std::uint64_t> counts;
 /// Lines of the calls that were seen, of the faults that came to pass.
 std::string traced, fired;
 bool isTracing = false, isFrozen = false;
-int logFd = -1;
-std::atomic<long> clockShift = 0;
+int logFd = -1, traceFd = -1, firedFd = -1;
+std::atomic<long> clockShift = 0, age = 0;
 /// Threads count once a call was below the root: those before are Node's own, which cannot do without them.
 std::atomic<bool> hasBegun = false;
 
@@ -184,6 +184,13 @@ void endProcess() {
     for (;;) pause();
 }
 
+/// Adds a line of what was seen, and writes it to its file at once where it has one: the process may be killed.
+void note(std::string& lines, int fd, const char* kind, const std::string& path, const std::string& rest) {
+    const std::string line = std::string(kind) + '\t' + path + '\t' + rest + '\n';
+    lines += line;
+    if (fd >= 0) syscall(SYS_write, fd, line.data(), line.size());
+}
+
 /// What becomes of a call.
 struct Fate {
     int error = 0;
@@ -202,7 +209,7 @@ Fate decide(const char* kind, const std::string& path, bool changes) {
         const auto count = [&](const std::string& key) { return ++counts[key]; };
         const std::uint64_t of = count(std::string(kind) + ' ' + named);
         const std::uint64_t ofKind = count(std::string(kind) + " *"), ofAll = count("* *");
-        if (isTracing) traced += std::string(kind) + '\t' + named + '\t' + std::to_string(of) + '\n';
+        if (isTracing) note(traced, traceFd, kind, named, std::to_string(of));
         if (isFrozen && changes) return {EIO, false, false};
         for (const Fault& fault : faults) {
             if (fault.kind != "*" && fault.kind != kind) continue;
@@ -210,7 +217,7 @@ Fate decide(const char* kind, const std::string& path, bool changes) {
             const std::uint64_t occurrence = fault.path != "*" ? of : fault.kind != "*" ? ofKind : ofAll;
             if (occurrence < fault.first || occurrence > fault.last) continue;
             if (fired.size() < 65536)
-                fired += std::string(kind) + '\t' + path + '\t' + std::to_string(static_cast<int>(fault.does)) + '\t' + std::to_string(fault.number) + '\n';
+                note(fired, firedFd, kind, path, std::to_string(static_cast<int>(fault.does)) + '\t' + std::to_string(fault.number));
             switch (fault.does) {
                 case Does::fail: fate.error = fault.number; break;
                 case Does::cutShort: fate.isShort = true; break;
@@ -262,7 +269,9 @@ void logged(const std::string& what, const void* bytes = nullptr, std::size_t le
     timespec now;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
     const std::lock_guard lock(mutex);
-    std::string text = what + '\t' + std::to_string(now.tv_sec) + '.' + std::to_string(now.tv_nsec / 1000) + '\t' + std::to_string(length) + '\n';
+    char time[64];
+    std::snprintf(time, sizeof time, "%ld.%06ld", static_cast<long>(now.tv_sec), now.tv_nsec / 1000);
+    std::string text = what + '\t' + time + '\t' + std::to_string(length) + '\n';
     text.append(static_cast<const char*>(bytes), length);
     for (std::size_t done = 0; done < text.size();) {
         const long n = syscall(SYS_write, logFd, text.data() + done, text.size() - done);
@@ -322,7 +331,7 @@ void carryOut(std::string_view line) {
         traced.clear();
         fired.clear();
         isTracing = isFrozen = false;
-        clockShift = 0;
+        clockShift = age = 0;
     } else if (what == "fault") {
         static constexpr std::pair<std::string_view, Does> actions[] = {
             {"fail", Does::fail}, {"short", Does::cutShort}, {"delay", Does::delay}, {"kill", Does::kill}, {"kill-after", Does::killAfter}, {"freeze", Does::freeze}};
@@ -333,10 +342,13 @@ void carryOut(std::string_view line) {
             faults.push_back({word(1), word(2), first, occurrence.ends_with('+') ? UINT64_MAX : first, found->second, numberOf(word(5))});
     } else if (what == "clock") {
         clockShift = numberOf(word(1));
+    } else if (what == "age") {
+        age = numberOf(word(1));
     } else if (what == "trace") {
         isTracing = true;
-    } else if (what == "log") {
-        logFd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, word(1).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    } else if (what == "log" || what == "trace-file" || what == "fired-file") {
+        (what == "log" ? logFd : what == "trace-file" ? traceFd : firedFd) =
+            static_cast<int>(syscall(SYS_openat, AT_FDCWD, word(1).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     } else if (what == "unlog") {
         if (logFd >= 0) syscall(SYS_close, logFd);
         logFd = -1;
@@ -362,7 +374,7 @@ bool isControl(const char* path) {
     return true;
 }
 
-__attribute__((constructor)) void readFaults() {
+void readFaults() {
     const char* path = getenv("LAYERLOOM_FAULTS");
     if (path == nullptr) return;
     std::string text;
@@ -379,6 +391,11 @@ __attribute__((constructor)) void readFaults() {
         at = end + 1;
     }
 }
+
+/// Behind all other objects of this file, which it fills.
+const struct Beginning {
+    Beginning() { readFaults(); }
+} beginning;
 
 // Calls on paths.
 
@@ -419,7 +436,9 @@ int onPaths(const char* kind, const char* from, const char* to, const char* log,
     const int result = call();
     if (result == 0 && isLogging()) {
         const Below of = below(from);
-        logged(fields({log, std::to_string(inodeOf(to)), of.isBelow ? of.path : from, at.path}));
+        // A symbolic link has the text that it was given.
+        const bool isPath = of.isBelow && std::string_view(log) != "symlink";
+        logged(fields({log, std::to_string(inodeOf(to)), isPath ? of.path : from, at.path}));
     }
     return made(fate, result);
 }
@@ -730,8 +749,15 @@ EXPORTED void* mmap64(void* at, size_t length, int protection, int flags, int fd
 
 namespace {
 
+/// Claims and partial files look older where time is to have passed since their processes died.
 /// Inputs have inodes by their names: shards are known by the inodes of what they are made of, and a seed names shards.
 void renumber(const std::string& path, struct statx* found) {
+    const bool isClaim = path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;
+    const bool isPartial = path.ends_with(".partial") || path.find("/partial/") != std::string::npos;
+    if (isClaim || isPartial) {
+        found->stx_mtime.tv_sec -= age;
+        found->stx_ctime.tv_sec -= age;
+    }
     if (!path.starts_with("inputs/")) return;
     std::uint64_t hash = 14695981039346656037u;
     for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;

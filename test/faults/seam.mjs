@@ -34,7 +34,7 @@ export const lineOf = ({ kind, path, occurrence, onwards, action, number = 0 }) 
 /** Says a line to the library in this process. @param {...(string | number)} words */
 export const say = (...words) => {
   try {
-    openSync(`/:faults:/${words.join('\t')}`);
+    openSync(`/:faults:/${words.join('\t')}`, 'r');
   } catch {
     // The path of a line is never there.
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // Runs workloads under faults in one process, thousands of seeds one after another:
 //
-//   node test/faults/simulate.mjs [--seeds FIRST:COUNT] [--workload NAME] [--dist DIRECTORY] [--until-found] [-v]
+//   node test/faults/simulate.mjs [--seeds FIRST:COUNT] [--workload NAME] [--dist DIRECTORY] [--power] [--until-found] [-v]
 //
 // Prints a line for each seed that broke an invariant, with the command that repeats it, and a summary.
 import { spawnSync } from 'node:child_process';
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1:300' },
     workload: { type: 'string' },
     dist: { type: 'string', default: fileURLToPath(new URL('../../dist', import.meta.url)) },
+    power: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
     verbose: { type: 'boolean', short: 'v', default: false },
   },
@@ -51,7 +52,9 @@ const simulation = await Simulation.start({ root, runCommandLine, ShardStore }, 
 const began = { cpu: process.cpuUsage(), at: performance.now() };
 let [found, run] = [0, 0];
 for (let seed = first; seed < first + count; seed += 1) {
-  const { workload, faults, wrong, message } = await simulation.run(seed);
+  const { workload, faults, wrong, message } = await (values.power
+    ? simulation.cut(seed)
+    : simulation.run(seed));
   run += 1;
   if (values.verbose) console.log(seed, workload, JSON.stringify(faults), message);
   if (wrong.length === 0) continue;
@@ -61,7 +64,7 @@ for (let seed = first; seed < first + count; seed += 1) {
       `seed ${seed}, ${workload}: ${wrong.join('; ')}`,
       `  faults: ${faults.map((fault) => Object.values(fault).join(' ')).join(', ')}`,
       `  said: ${message}`,
-      `  repeat: node test/faults/simulate.mjs --seeds ${seed}:1${values.workload === undefined ? '' : ` --workload '${values.workload}'`} -v`,
+      `  repeat: node test/faults/simulate.mjs --seeds ${seed}:1${values.power ? ' --power' : ''}${values.workload === undefined ? '' : ` --workload '${values.workload}'`} -v`,
     ].join('\n'),
   );
   if (values['until-found']) break;

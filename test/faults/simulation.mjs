@@ -1,12 +1,16 @@
 // @ts-check
 // Workloads under faults in this process, into which the library of preload.cpp was loaded.
+import { lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
-import { faultsOf } from './choose.mjs';
+import { basename, dirname, join, relative } from 'node:path';
+import { diceOf, faultsOf } from './choose.mjs';
+import { Disk, entriesOf } from './disk.mjs';
 import {
   common,
   endProcesses,
   leftOpen,
+  lost,
+  unfinished,
   wrongRecords,
   wrongReports,
   wrongResult,
@@ -17,7 +21,7 @@ import { calls, fired, lineOf, say } from './seam.mjs';
 import { copyTree, treeOf } from './tree.mjs';
 import { emptied, workloads, writeInputs } from './workloads.mjs';
 
-/** @import { Call, Fault } from './seam.mjs' */
+/** @import { Call } from './seam.mjs' */
 /** @import { Outcome, Reference } from './invariants.mjs' */
 /** @import { Tree } from './tree.mjs' */
 /** @import { Place, Workload } from './workloads.mjs' */
@@ -31,6 +35,8 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @property {typeof import('../../src/store/shard-store.js').ShardStore} ShardStore
  */
 
+/** What is known of a workload by runs without faults. @typedef {{ readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }} Known */
+
 /** Milliseconds after which a command hangs. */
 const patienceMs = 30_000;
 
@@ -40,8 +46,11 @@ const patienceMs = 30_000;
  *
  * @param {Workload} workload @param {Place} place @param {boolean} isThere
  */
-const againOf = ({ command, again = () => [...command(place), '--resume'], onceMore = again }, place, isThere) =>
-  isThere ? onceMore(place) : again(place);
+const againOf = (
+  { command, again = () => [...command(place), '--resume'], onceMore = again },
+  place,
+  isThere,
+) => (isThere ? onceMore(place) : again(place));
 
 /** A tree without what tells linked shards from copied ones. @param {Tree} tree @returns {Tree} */
 const withoutLinks = (tree) =>
@@ -51,13 +60,34 @@ const withoutLinks = (tree) =>
       .map(([name, content]) => [name, name.endsWith('/layerloom.json') ? '?' : content]),
   );
 
+/** All that is in a directory, as a disk has it. @param {string} directory */
+const startOf = (directory) => {
+  /** @type {ConstructorParameters<typeof Disk>[0][number][]} */
+  const start = [];
+  const visit = (/** @type {string} */ at) => {
+    const path = relative(dirname(directory), at);
+    const found = lstatSync(at);
+    const facts = { path, inode: String(found.ino), time: found.mtimeMs / 1000 };
+    if (found.isDirectory()) {
+      start.push({ ...facts, content: 'directory' });
+      for (const name of readdirSync(at)) visit(join(at, name));
+    } else if (found.isSymbolicLink())
+      start.push({ ...facts, content: Buffer.alloc(0), target: readlinkSync(at) });
+    else start.push({ ...facts, content: readFileSync(at) });
+  };
+  visit(directory);
+  return start;
+};
+
 export class Simulation {
   #program;
   #place;
   #notes;
   #names;
-  /** @type {Map<string, { readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }>} */
+  /** @type {Map<string, Known>} */
   #known = new Map();
+  /** @type {Map<string, { known: Known; start: ReturnType<typeof startOf>; entries: import('./disk.mjs').Entry[] }>} */
+  #logs = new Map();
   /** Seeds by workload, and faults that came to pass by kind. @type {Record<string, number>} */
   counts = {};
   /** @type {Record<string, number>} */
@@ -91,6 +121,8 @@ export class Simulation {
       /** @type {typeof process.stdout.write} */ (
         (text, ...rest) => {
           printed[stream] += String(text);
+          // What is in the log before it was done before it was said.
+          if (stream === 'stdout') say('mark', encodeURIComponent(String(text)));
           const last = rest.at(-1);
           if (typeof last === 'function') last();
           return true;
@@ -148,7 +180,10 @@ export class Simulation {
     for (const path of after.keys()) if (path.endsWith('/.layerloom-lock')) after.set(path, '?');
     // What a store has of dead processes is left to its garbage collection.
     for (const store of workload.stores ?? []) await this.#right(['store', 'gc', join(work, store)]);
-    const again = common(treeOf(work), new Map([...treeOf(work)].map(([path, content]) => [path, after.get(path) ?? content])));
+    const again = common(
+      treeOf(work),
+      new Map([...treeOf(work)].map(([path, content]) => [path, after.get(path) ?? content])),
+    );
     return { template, calls: first.calls, reference: { before, after, again } };
   }
 
@@ -169,14 +204,17 @@ export class Simulation {
     const happened = fired(this.#notes);
     say('begin');
     this.counts[name] = (this.counts[name] ?? 0) + 1;
-    for (const { kind, action } of happened) this.kinds[`${kind} ${action}`] = (this.kinds[`${kind} ${action}`] ?? 0) + 1;
+    for (const { kind, action } of happened)
+      this.kinds[`${kind} ${action}`] = (this.kinds[`${kind} ${action}`] ?? 0) + 1;
     const isDead = happened.some(({ action }) => action === 'freeze');
     // A command's process ends; every other seed is of a program that goes on after an error.
     if (isDead || seed % 2 === 0) endProcesses(work);
 
     const there = treeOf(work);
     // A shard that cannot be linked once more is copied, which the record says.
-    const isCopied = happened.some(({ kind, number }) => kind === 'link' && number === constants.errno.EMLINK);
+    const isCopied = happened.some(
+      ({ kind, number }) => kind === 'link' && number === constants.errno.EMLINK,
+    );
     const seen = (/** @type {Tree} */ tree) => (isCopied ? withoutLinks(tree) : tree);
     const { before, after, again: afterwards } = known.reference;
     const reference = { before: seen(before), after: seen(after), again: seen(afterwards) };
@@ -191,24 +229,98 @@ export class Simulation {
       ...(await leftOpen(this.#program.root)),
       ...(await this.#wrongStores(workload)),
     ];
-    if (outcome.code === 0 && !isDead) {
-      let left = wrongResult(reference.after, found, outcome.stderr);
-      if (left.length > 0 && workload.stores !== undefined) {
-        for (const store of workload.stores) await this.#command(['store', 'gc', join(work, store)]);
-        left = wrongResult(reference.again, seen(treeOf(work)), outcome.stderr);
-      }
-      wrong.push(...left);
-    }
-    else if (wrong.length === 0) {
-      const words = againOf(workload, this.#place, wholes.every((path) => found.has(path)));
-      const again = await this.#command(words);
+    const isDone = outcome.code === 0 && !isDead;
+    if (isDone) wrong.push(...wrongResult(reference.after, found, outcome.stderr));
+    // What is left over is gone behind the next command, where claims of the dead are minutes old.
+    const isLeft = wrong.length > 0 && wrong.every((one) => one.endsWith('is left over'));
+    if (isLeft || (!isDone && wrong.length === 0)) {
+      say('age', 600);
+      const isThere = wholes.every((path) => found.has(path));
+      const again = await this.#command(againOf(workload, this.#place, isThere));
       for (const store of workload.stores ?? []) await this.#command(['store', 'gc', join(work, store)]);
+      say('begin');
+      wrong.length = 0;
       if (again.code !== 0) wrong.push(`afterwards it failed: ${again.stderr.trim() || again.stdout.trim()}`);
       else
-        wrong.push(...wrongResult(reference.again, seen(treeOf(work)), again.stderr).map((one) => `afterwards ${one}`));
+        wrong.push(
+          ...wrongResult(reference.again, seen(treeOf(work)), again.stderr).map((one) => `afterwards ${one}`),
+        );
     }
     const message = `${outcome.code}: ${outcome.stderr.trim().split('\n').slice(-3).join(' | ')}`;
     return { workload: name, faults, wrong, message };
+  }
+
+  /** The log of a workload without faults, with what it started from. @param {string} name */
+  async #logged(name) {
+    const { work } = this.#place;
+    const known = this.#known.get(name) ?? (await this.#learn(name));
+    this.#known.set(name, known);
+    const file = join(this.#notes, 'log');
+    emptied(work);
+    copyTree(known.template, work);
+    const start = startOf(work);
+    say('begin');
+    say('log', file);
+    await this.#right(/** @type {Workload} */ (workloads[name]).command(this.#place));
+    say('unlog');
+    const entries = entriesOf(readFileSync(file));
+    rmSync(file);
+    return { known, start, entries };
+  }
+
+  /** Cuts the power in a seed's workload, and checks all that holds of what is left. @param {number} seed */
+  async cut(seed) {
+    const name = this.#names[seed % this.#names.length] ?? '';
+    const workload = /** @type {Workload} */ (workloads[name]);
+    const logged = this.#logs.get(name) ?? (await this.#logged(name));
+    this.#logs.set(name, logged);
+    const { known, start, entries } = logged;
+    const { reference } = known;
+    const dice = diceOf(seed);
+    const { work } = this.#place;
+    // One in five behind the end: what the command said is all there.
+    const isDone = dice.below(5) === 0;
+    const end = isDone ? entries.length : dice.below(entries.length);
+    const disk = new Disk(start);
+    for (const entry of entries.slice(0, end)) disk.note(entry);
+    const stdout = entries
+      .slice(0, end)
+      .flatMap(({ what, words: [text = ''] }) => (what === 'mark' ? [decodeURIComponent(text)] : []))
+      .join('');
+    rmSync(work, { recursive: true });
+    disk.cut(dice, dirname(work), basename(work));
+    endProcesses(work);
+    this.counts[name] = (this.counts[name] ?? 0) + 1;
+
+    const found = treeOf(work);
+    const wholes = workload.wholes ?? [];
+    const outcome = { code: isDone ? 0 : undefined, stdout, stderr: '' };
+    const wrong = [
+      ...wrongWholes(wholes, reference, found),
+      ...wrongRecords(work, found),
+      ...wrongReports(outcome, work, reference, found),
+      ...(isDone ? lost([...wholes, ...(workload.lasting ?? [])], reference, found) : []),
+      ...(isDone ? (workload.lasting ?? []).flatMap((path) => unfinished(join(work, path))) : []),
+      ...(await this.#wrongStores(workload)),
+    ];
+    if (wrong.length === 0) {
+      say('begin');
+      say('age', 600);
+      const isThere = wholes.every((path) => found.has(path));
+      const again = await this.#command(againOf(workload, this.#place, isThere));
+      for (const store of workload.stores ?? []) await this.#command(['store', 'gc', join(work, store)]);
+      say('begin');
+      if (again.code !== 0) wrong.push(`afterwards it failed: ${again.stderr.trim() || again.stdout.trim()}`);
+      else
+        wrong.push(
+          ...wrongResult(reference.again, treeOf(work), again.stderr).map((one) => `afterwards ${one}`),
+        );
+    }
+    const before = entries
+      .slice(Math.max(0, end - 2), end)
+      .map(({ what, words }) => [what, ...words.filter((word) => !/%/.test(word))].join(' '));
+    const message = `the power was cut ${isDone ? 'behind the end' : `behind call ${end} of ${entries.length}: ${before.join(', ')}`}`;
+    return { workload: name, faults: [], wrong, message };
   }
 
   /** Checks that a store's shards are what their records say. @param {Workload} workload */
@@ -217,7 +329,8 @@ export class Simulation {
     for (const name of stores) {
       const directory = join(this.#place.work, name);
       const store = await this.#program.ShardStore.open(directory).catch(() => undefined);
-      for (const { reason } of (await store?.verify())?.damaged ?? []) wrong.push(`a shard of ${name} ${reason}`);
+      for (const { reason } of (await store?.verify())?.damaged ?? [])
+        wrong.push(`a shard of ${name} ${reason}`);
     }
     return wrong;
   }

@@ -1,6 +1,6 @@
 // @ts-check
 // What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAdapter, writeModel } from './models.mjs';
 
@@ -20,6 +20,7 @@ import { writeAdapter, writeModel } from './models.mjs';
  * @property {(place: Place, run: RunCommand) => Promise<void>} [prepare] makes what is in `work` before
  * @property {readonly string[]} [wholes] directories and files below `work` that are there as before or as they should be,
  *   and nothing between
+ * @property {readonly string[]} [lasting] what else is there behind the end, whatever happens then
  * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
  */
 
@@ -32,9 +33,30 @@ export const writeInputs = ({ inputs }) => {
 
 /** @param {Place} place @param {...string} more */
 const swap = ({ inputs, work }, ...more) => [
-  ...['swap', '--task', join(inputs, 'math-1'), '--lang', join(inputs, 'swh-1'), '--bottom', '1', '--top', '1'],
+  ...[
+    'swap',
+    '--task',
+    join(inputs, 'math-1'),
+    '--lang',
+    join(inputs, 'swh-1'),
+    '--bottom',
+    '1',
+    '--top',
+    '1',
+  ],
   ...['-o', join(work, 'out'), ...more],
 ];
+
+/** A swap of models that have a shard for each layer, which can be linked. @param {Place} place @param {string} how */
+const linked = ({ inputs, work }, how) => swap({ inputs: join(inputs, 'layered'), work }, '--link', how);
+
+/** @param {Place} place @param {RunCommand} run */
+const layered = async ({ inputs }, run) => {
+  for (const name of ['math-1', 'swh-1']) {
+    const out = join(inputs, 'layered', name);
+    if (!existsSync(out)) await run(['relayout', join(inputs, name), '-o', out]);
+  }
+};
 
 /** @param {Place} place @param {string} file @param {object} content */
 const write = ({ work }, file, content) => writeFileSync(join(work, file), JSON.stringify(content));
@@ -55,6 +77,12 @@ const study = ({ inputs }) => ({
 const batch = ({ work }, ...more) => ['batch', join(work, 'study.yaml'), '-o', join(work, 'study'), ...more];
 
 const inStudy = ['swap', 'narrow', 'ties'].map((name) => `study/swahili/math-1+swh-1/${name}`);
+
+/** @param {Place} place */
+const initial = ({ inputs, work }) => [
+  ...['experiment', 'init', '--preset', 'smoke', '--task', `math-1=${join(inputs, 'math-1')}`],
+  ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
+];
 
 /** A command that makes `out` once more. @param {Workload} workload @returns {Workload} */
 const ofOut = (workload) => ({
@@ -98,20 +126,8 @@ const all = {
   relayout: ofOut({
     command: ({ inputs, work }) => ['relayout', join(inputs, 'math-1'), '-o', join(work, 'out')],
   }),
-  'swap linked': ofOut({
-    prepare: async ({ inputs, work }, run) => {
-      for (const name of ['math-1', 'swh-1'])
-        await run(['relayout', join(inputs, name), '-o', join(work, name)]);
-    },
-    command: ({ work }) => swap({ inputs: work, work }, '--link', 'hard'),
-  }),
-  'swap symbolic': ofOut({
-    prepare: async ({ inputs, work }, run) => {
-      for (const name of ['math-1', 'swh-1'])
-        await run(['relayout', join(inputs, name), '-o', join(work, name)]);
-    },
-    command: ({ work }) => swap({ inputs: work, work }, '--link', 'symbolic'),
-  }),
+  'swap linked': ofOut({ prepare: layered, command: (place) => linked(place, 'hard') }),
+  'swap symbolic': ofOut({ prepare: layered, command: (place) => linked(place, 'symbolic') }),
   extract: ofOut({
     command: ({ inputs, work }) => [
       ...['extract-lora', '--base', join(inputs, 'base'), join(inputs, 'math-1'), '--rank', '2'],
@@ -132,6 +148,7 @@ const all = {
     prepare: async (place) => write(place, 'study.yaml', study(place)),
     command: batch,
     wholes: inStudy,
+    lasting: ['study/experiment.json'],
     stores: ['study'],
   },
   'batch resumed': {
@@ -144,6 +161,7 @@ const all = {
     command: (place) => batch(place, '--resume'),
     again: (place) => batch(place, '--resume'),
     wholes: inStudy,
+    lasting: ['study/experiment.json'],
     stores: ['study'],
   },
   gc: {
@@ -183,7 +201,16 @@ const all = {
     ],
   },
   partition: {
-    command: ({ inputs, work }) => ['partition', join(inputs, 'base'), '--bottom', '1', '--top', '1', '-o', join(work, 'parts.json')],
+    command: ({ inputs, work }) => [
+      'partition',
+      join(inputs, 'base'),
+      '--bottom',
+      '1',
+      '--top',
+      '1',
+      '-o',
+      join(work, 'parts.json'),
+    ],
     again: ({ inputs, work }) => [
       ...['partition', join(inputs, 'base'), '--bottom', '1', '--top', '1', '-o', join(work, 'parts.json')],
       '--force',
@@ -197,32 +224,55 @@ const all = {
       await run(['analyze', '--base', join(inputs, 'base'), ...experts, '-o', join(work, 'analysis')]);
     },
     command: ({ work }) => [
-      ...['select', '--scores', join(work, 'scores.csv'), '--analysis', join(work, 'analysis'), '--count', '2'],
+      ...[
+        'select',
+        '--scores',
+        join(work, 'scores.csv'),
+        '--analysis',
+        join(work, 'analysis'),
+        '--count',
+        '2',
+      ],
       ...['-o', join(work, 'chosen.json')],
     ],
     again: ({ work }) => [
-      ...['select', '--scores', join(work, 'scores.csv'), '--analysis', join(work, 'analysis'), '--count', '2'],
+      ...[
+        'select',
+        '--scores',
+        join(work, 'scores.csv'),
+        '--analysis',
+        join(work, 'analysis'),
+        '--count',
+        '2',
+      ],
       ...['-o', join(work, 'chosen.json')],
     ],
     wholes: ['chosen.json'],
   },
   'experiment init': {
-    command: ({ inputs, work }) => [
-      ...['experiment', 'init', '--preset', 'smoke', '--task', `math-1=${join(inputs, 'math-1')}`],
-      ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
-    ],
-    again: ({ inputs, work }) => [
-      ...['experiment', 'init', '--preset', 'smoke', '--task', `math-1=${join(inputs, 'math-1')}`],
-      ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
-    ],
-    // It replaces no file.
-    onceMore: ({ inputs }) => ['inspect', join(inputs, 'base')],
+    command: initial,
+    again: initial,
+    // It replaces no file, so that it is removed first, as a user would.
+    onceMore: ({ inputs, work }) => {
+      rmSync(join(work, 'study.yaml'));
+      return initial({ inputs, work });
+    },
     wholes: ['study.yaml'],
   },
 };
 
 /** @type {Readonly<Record<string, Workload>>} */
 export const workloads = all;
+
+/** What runs in processes of its own: also the start of a command, which keeps its compiled code. @type {Readonly<Record<string, Workload>>} */
+export const processWorkloads = {
+  ...all,
+  'compiled code': {
+    prepare: async ({ work }) => mkdirSync(join(work, 'cache')),
+    command: ({ inputs }) => ['inspect', join(inputs, 'base')],
+    again: ({ inputs }) => ['inspect', join(inputs, 'base')],
+  },
+};
 
 /** Empties a directory, or makes it. @param {string} directory */
 export const emptied = (directory) => {

@@ -202,9 +202,9 @@ describe('collecting garbage', () => {
     vi.resetModules();
     vi.doMock('../../src/store/set-aside.js', () => ({
       ...aside,
-      setAside: async (paths: StorePaths, key: string, token: string) => {
-        if (key === a) await happen(store, root);
-        await aside.setAside(paths, key, token);
+      setAside: async (paths: StorePaths, tokens: ReadonlyMap<string, string>) => {
+        await happen(store, root);
+        await aside.setAside(paths, tokens);
       },
     }));
     const { collect } = await import('../../src/store/gc.js');

@@ -6,7 +6,7 @@ import { itemAt } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
 import { findWeights } from '../../checkpoint/containers/containers.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import { makeDirectories, withFile } from '../../engine/output/durable.js';
+import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import {
   type Analysis,
   analyseAt,
@@ -141,10 +141,7 @@ export const writeAnalysis = async (
 
   try {
     await removeFormerAnalysis(directory, files);
-    for (const [name, parts] of files)
-      await withFile(join(directory, name), 'w', async (file) => {
-        for (const part of parts) await file.writeFile(part);
-      });
+    for (const [name, parts] of files) await writeWhole(join(directory, name), parts);
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
   }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { constants, type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
+import { readBlock } from '../../checkpoint/read-block.js';
 import { verbatimFiles } from '../../plan/missing-weights.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../../plan/plan.js';
@@ -147,11 +148,17 @@ const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
 
 /** The shards of an output, open for reading, and nameless files to write tiles to. */
 class OpenOutput {
+  readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
   readonly #scratch: readonly FileHandle[];
   #taken = 0;
 
-  private constructor(shards: ReadonlyMap<PlannedShard, FileHandle>, scratch: readonly FileHandle[]) {
+  private constructor(
+    directory: string,
+    shards: ReadonlyMap<PlannedShard, FileHandle>,
+    scratch: readonly FileHandle[],
+  ) {
+    this.#directory = directory;
     this.#shards = shards;
     this.#scratch = scratch;
   }
@@ -160,7 +167,7 @@ class OpenOutput {
   static async open(directory: string, shards: readonly PlannedShard[], lanes: number): Promise<OpenOutput> {
     const opened = new Map<PlannedShard, FileHandle>();
     const scratch: FileHandle[] = [];
-    const output = new OpenOutput(opened, scratch);
+    const output = new OpenOutput(directory, opened, scratch);
     try {
       for (const shard of shards) opened.set(shard, await openShard(join(directory, shard.file)));
       await openScratch(scratch, lanes);
@@ -184,13 +191,11 @@ class OpenOutput {
   /** Returns where a shard's header is not the plan's; undefined where they are equal. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
-    const { buffer, bytesRead } = await valueAt(this.#shards, shard).read(
-      Buffer.alloc(wanted.length),
-      0,
-      wanted.length,
-      0,
-    );
-    const at = wanted.findIndex((byte, index) => index >= bytesRead || byte !== buffer[index]);
+    const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
+    const found = await read.catch((error: unknown) => {
+      throw withPath(error, join(this.#directory, shard.file));
+    });
+    const at = wanted.findIndex((byte, index) => byte !== found[index]);
     return at < 0 ? undefined : at;
   }
 

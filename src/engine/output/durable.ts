@@ -50,10 +50,14 @@ export const openToAppend = async (path: string): Promise<FileHandle> => {
   }
 };
 
+/** What is written to a file, in one part or several. */
+type Content = string | Uint8Array | Iterable<string | Uint8Array>;
+
 /** Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory. */
-export const writeDurably = (path: string, content: string | Uint8Array): Promise<void> =>
+export const writeDurably = (path: string, content: Content): Promise<void> =>
   withFile(path, 'w', async (file) => {
-    await file.writeFile(content);
+    const isOne = typeof content === 'string' || content instanceof Uint8Array;
+    for (const part of isOne ? [content] : content) await file.writeFile(part);
     await file.sync();
   });
 
@@ -115,11 +119,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
  * @param isNew fail with EEXIST where the name is taken
  * @throws as the system does
  */
-export const writeWhole = async (
-  file: string,
-  content: string | Uint8Array,
-  isNew = false,
-): Promise<void> => {
+export const writeWhole = async (file: string, content: Content, isNew = false): Promise<void> => {
   const path = isNew ? file : await realpath(file).catch(() => file);
   const found = isNew ? undefined : await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isFile()) return await writeFile(path, content);

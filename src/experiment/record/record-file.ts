@@ -2,7 +2,7 @@ import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { recordName } from '../../batch/record-names.js';
-import { replaceFile } from '../../engine/output/durable.js';
+import { replaceFile, syncDirectory } from '../../engine/output/durable.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
 import { holdClaim } from '../../store/hold-claim.js';
 import { Scoreboard } from '../scoring/scoreboard.js';
@@ -31,7 +31,7 @@ export class RecordFile {
     this.#scoreboard = new Scoreboard(directory);
   }
 
-  /** Writes a record whole, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED */
+  /** Writes a record whole and durably, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED */
   write(record: ExperimentRecord): Promise<ExperimentRecord> {
     return this.update(() => Promise.resolve(record));
   }
@@ -82,6 +82,7 @@ export class RecordFile {
       const record = await this.#withScores(await next());
       try {
         await replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
+        await syncDirectory(this.#directory);
       } catch (cause) {
         throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
       }
