@@ -157,9 +157,13 @@ const run = async (
 };
 
 /** A code reached in a process of its own. */
-const inProcess = async (program: string, env: NodeJS.ProcessEnv = {}): Promise<never> => {
+const inProcess = async (
+  program: string,
+  env: NodeJS.ProcessEnv = {},
+  call = 'instructionSets()',
+): Promise<never> => {
   const url = JSON.stringify(new URL('../dist/index.js', import.meta.url).href);
-  const script = `${program}; const { instructionSets } = await import(${url}); try { instructionSets(); } catch (error) { console.log(JSON.stringify(error)); }`;
+  const script = `${program}; const { instructionSets, soup } = await import(${url}); try { ${call}; } catch (error) { console.log(JSON.stringify(error)); }`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
     env: { ...process.env, ...env },
   });
@@ -506,6 +510,17 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const file = join(temporaryDirectory(), 'layerloom.node');
     writeFileSync(file, 'no addon');
     return inProcess('', { LAYERLOOM_ADDON: file });
+  },
+  THREADS_UNAVAILABLE: () => {
+    const { root, task, language } = writePair();
+    const given = [{ models: [task, language] }, { out: join(root, 'out') }].map((one) =>
+      JSON.stringify(one),
+    );
+    return inProcess(
+      `import threads from 'node:worker_threads'; threads.Worker = class { constructor() { throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' }); } }`,
+      {},
+      `await soup(${given.join()})`,
+    );
   },
   ADDON_MISSING: () => inProcess("Object.defineProperty(process, 'arch', { value: 'abacus' })"),
   PLAN_INVALID: () =>

@@ -625,6 +625,10 @@ const catalogue = {
     (d: { platform: string; arch: string; reason: string; remedy: string }) =>
       `layerloom does not run on ${d.platform}-${d.arch}: ${d.reason}; ${d.remedy}`,
   ),
+  THREADS_UNAVAILABLE: failed(
+    (d: { threads: number; reason: string }) =>
+      `${d.threads} worker threads cannot be started (${d.reason}); use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`,
+  ),
   ADDON_MISSING: failed(
     (d: { file: string; target: string; remedy: string }) =>
       `the native addon for ${d.target} is missing: there is no ${d.file}; ${d.remedy}`,

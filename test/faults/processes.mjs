@@ -58,7 +58,8 @@ const run = (words, lines) =>
   new Promise((resolve) => {
     const isCaching = existsSync(join(work, 'cache'));
     const file = join(root, 'lines');
-    if (lines !== undefined) writeFileSync(file, ['begin', `root\t${sandbox}`, ...lines, 'on', ''].join('\n'));
+    if (lines !== undefined)
+      writeFileSync(file, ['begin', `root\t${sandbox}`, ...lines, 'on', ''].join('\n'));
     const seam = lines === undefined ? {} : { LAYERLOOM_FAULTS: file, LD_PRELOAD: library };
     const child = spawn(process.execPath, [command, ...words, '--json'], {
       env: {
@@ -135,7 +136,9 @@ const learn = async (name) => {
   return { template, calls, reference: { before: treeOf(template), after, again } };
 };
 
-const names = Object.keys(processWorkloads).filter((name) => values.workload === undefined || name === values.workload);
+const names = Object.keys(processWorkloads).filter(
+  (name) => values.workload === undefined || name === values.workload,
+);
 
 /** @type {Record<string, number>} */
 const kinds = {};
@@ -178,7 +181,8 @@ const simulate = async (seed) => {
     ...(isCopied ? [] : wrongReports(outcome, work, reference, found)),
   ];
   for (const store of workload.stores ?? []) {
-    if (!existsSync(join(work, store, 'layerloom-store.json')) && !existsSync(join(work, store, '.store'))) continue;
+    if (!existsSync(join(work, store, 'layerloom-store.json')) && !existsSync(join(work, store, '.store')))
+      continue;
     const { code, stdout } = await run(['store', 'verify', join(work, store)]);
     if (code !== 0 && /"reason"/.test(stdout)) wrong.push(`${store}: ${stdout}`);
   }
@@ -192,10 +196,13 @@ const simulate = async (seed) => {
     endProcesses(work);
     const recovered = await run(words, ['age\t600']);
     for (const store of workload.stores ?? []) await run(['store', 'gc', join(work, store)], ['age\t600']);
-    if (recovered.code !== 0) wrong.push(`afterwards it failed: ${recovered.stderr.trim() || recovered.stdout.trim()}`);
+    if (recovered.code !== 0)
+      wrong.push(`afterwards it failed: ${recovered.stderr.trim() || recovered.stdout.trim()}`);
     else if (!isCopied)
       wrong.push(
-        ...wrongResult(reference.again, withoutCache(treeOf(work)), recovered.stderr).map((one) => `afterwards ${one}`),
+        ...wrongResult(reference.again, withoutCache(treeOf(work)), recovered.stderr).map(
+          (one) => `afterwards ${one}`,
+        ),
       );
   }
   const message = `${outcome.code ?? outcome.signal}: ${outcome.stderr.trim().split('\n').slice(-2).join(' | ')}`;

@@ -1,4 +1,5 @@
 import type { Piscina } from 'piscina';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
@@ -162,7 +163,8 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    await (await this.#piscina)?.destroy();
+    // Where they could not be started a task has said so.
+    await (await this.#piscina?.catch(() => undefined))?.destroy();
   }
 
   async #idle(): Promise<void> {
@@ -211,17 +213,27 @@ export class WorkerPool {
   async #startThreads(): Promise<Piscina<AnyTask, AnyResult>> {
     // Loaded on demand: a plan needs no threads.
     const { Piscina } = await import('piscina');
-    const piscina = new Piscina<AnyTask, AnyResult>({
-      filename: workerFile,
-      // Not the caller's flags: some, such as --input-type, are meant for its own script.
-      execArgv: [],
-      minThreads: this.threads,
-      maxThreads: this.threads,
-      concurrentTasksPerWorker: tasksOfThread,
-      // Workers hold no tensors in V8: a small heap is enough, and keeps the process small with many threads.
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
-    });
-    piscina.on('error', (error: unknown) => this.stop(error));
-    return piscina;
+    const start = () =>
+      new Piscina<AnyTask, AnyResult>({
+        filename: workerFile,
+        // Not the caller's flags: some, such as --input-type, are meant for its own script.
+        execArgv: [],
+        minThreads: this.threads,
+        maxThreads: this.threads,
+        concurrentTasksPerWorker: tasksOfThread,
+        // Workers hold no tensors in V8: a small heap is enough, and keeps the process small with many threads.
+        resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
+      });
+    try {
+      const piscina = start();
+      piscina.on('error', (error: unknown) => this.stop(error));
+      return piscina;
+    } catch (cause) {
+      throw new LayerloomError(
+        'THREADS_UNAVAILABLE',
+        { threads: this.threads, reason: reasonOf(cause) },
+        { cause },
+      );
+    }
   }
 }

@@ -1,0 +1,150 @@
+// @ts-check
+// Plants bugs in copies of the compiled program, and tells how many seeds it takes to find each:
+//
+//   node test/faults/plant.mjs [--most SEEDS] [--bug NAME]
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: { most: { type: 'string', default: '2000' }, bug: { type: 'string' } },
+});
+
+/**
+ * A bug: a text of a file of `dist`, and what stands in its place.
+ *
+ * @typedef {object} Bug
+ * @property {string} name
+ * @property {string} file
+ * @property {string} text
+ * @property {string} instead
+ * @property {boolean} [power] true for one that only power cuts find
+ */
+
+/** @type {readonly Bug[]} */
+export const bugs = [
+  {
+    name: 'the directory of an output is not synced behind its renaming',
+    file: 'engine/output/staging.js',
+    text: 'await syncDirectory(parent);',
+    instead: '',
+    power: true,
+  },
+  {
+    name: 'a file is renamed into place before it is synced',
+    file: 'engine/output/durable.js',
+    text: 'await file.sync();',
+    instead: '',
+    power: true,
+  },
+  {
+    name: 'a shard of a store is renamed before it is synced',
+    file: 'store/claim.js',
+    text: 'await file.sync();',
+    instead: '',
+    power: true,
+  },
+  {
+    name: 'a record of a shard is placed before the name of the shard is durable',
+    file: 'store/claim.js',
+    text: 'await syncDirectory(directory);',
+    instead: '',
+    power: true,
+  },
+  {
+    name: 'the journal says that bytes are durable which were not synced',
+    file: 'engine/output/journal.js',
+    text: 'await shard.file.datasync();',
+    instead: '',
+    power: true,
+  },
+  {
+    name: 'a claim is lost: it is given up without being removed',
+    file: 'store/claim-file.js',
+    text: 'await rm(this.path, { force: true });\n',
+    instead: ';\n',
+  },
+  {
+    name: 'a short write of a header is swallowed',
+    file: 'engine/output/shard-file.js',
+    text: 'written += (await file.write(header, written, header.length - written, written)).bytesWritten',
+    instead:
+      '(await file.write(header, written, header.length - written, written), (written = header.length))',
+  },
+  {
+    name: 'a retry never ends: a staging that cannot be locked is tried again for ever',
+    file: 'engine/output/staging.js',
+    text: "if (state === 'held elsewhere')",
+    instead: "if (state === 'never')",
+  },
+  {
+    name: 'a record is written in place',
+    file: 'experiment/record/record-file.js',
+    text: 'await replaceFile(path,',
+    instead: "await (await import('node:fs/promises')).writeFile(path,",
+  },
+  {
+    name: 'a failed write is taken for a success',
+    file: 'engine/output/journalled-shards.js',
+    text: 'this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);',
+    instead: '',
+  },
+  {
+    name: 'the leftovers of a failed merge stay',
+    file: 'engine/run-plan.js',
+    text: 'await staging.discard();',
+    instead: 'await staging.keep();',
+  },
+  {
+    name: 'a former output is removed before the new one is in its place',
+    file: 'engine/output/staging.js',
+    text: 'else if (exchange(checkpoint, path))',
+    instead: 'else if (await rm(path, { recursive: true }).then(() => false))',
+  },
+];
+
+const program = fileURLToPath(new URL('../..', import.meta.url));
+
+/** @param {Bug} bug @param {string} root */
+const plant = ({ file, text, instead }, root) => {
+  for (const name of ['dist', 'package.json', 'prebuilds'])
+    cpSync(join(program, name), join(root, name), { recursive: true });
+  for (const name of ['node_modules', 'training', 'python', 'tasks'])
+    symlinkSync(join(program, name), join(root, name));
+  const path = join(root, 'dist', file);
+  const source = readFileSync(path, 'utf8');
+  if (!source.includes(text)) throw new Error(`${file} has no ${text}`);
+  writeFileSync(path, source.replace(text, instead));
+};
+
+let missed = 0;
+for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.includes(values.bug))) {
+  const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-planted-'));
+  try {
+    plant(bug, root);
+    const { stdout } = spawnSync(
+      process.execPath,
+      [
+        ...[
+          fileURLToPath(new URL('simulate.mjs', import.meta.url)),
+          '--seeds',
+          `1:${values.most}`,
+          '--until-found',
+        ],
+        ...['--dist', join(root, 'dist'), ...(bug.power ? ['--power'] : [])],
+      ],
+      { encoding: 'utf8' },
+    );
+    const found = /^seed (?<seed>\d+), (?<rest>.*)$/m.exec(stdout)?.groups;
+    if (found === undefined) missed += 1;
+    console.log(
+      `${bug.name}: ${found === undefined ? `not found by ${values.most} seeds` : `seed ${found['seed']}, ${found['rest']?.slice(0, 120)}`}`,
+    );
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+process.exitCode = missed === 0 ? 0 : 1;
