@@ -22,6 +22,7 @@ const { values } = parseArgs({
  * @property {string} text
  * @property {string} instead
  * @property {boolean} [power] true for one that only power cuts find
+ * @property {string} [workload] the one that it is of; default: all
  */
 
 /** @type {readonly Bug[]} */
@@ -53,6 +54,7 @@ export const bugs = [
     text: 'await syncDirectory(directory);',
     instead: '',
     power: true,
+    workload: 'batch',
   },
   {
     name: 'the journal says that bytes are durable which were not synced',
@@ -134,7 +136,12 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
           `1:${values.most}`,
           '--until-found',
         ],
-        ...['--dist', join(root, 'dist'), ...(bug.power ? ['--power'] : [])],
+        ...[
+          '--dist',
+          join(root, 'dist'),
+          ...(bug.power ? ['--power'] : []),
+          ...(bug.workload === undefined ? [] : ['--workload', bug.workload]),
+        ],
       ],
       { encoding: 'utf8' },
     );

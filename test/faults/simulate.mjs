@@ -1,7 +1,7 @@
 // @ts-check
 // Runs workloads under faults in one process, thousands of seeds one after another:
 //
-//   node test/faults/simulate.mjs [--seeds FIRST:COUNT] [--workload NAME] [--dist DIRECTORY] [--power] [--until-found] [-v]
+//   node test/faults/simulate.mjs [--seeds FIRST:COUNT] [--workload NAME] [--dist DIRECTORY] [--power | --mixed] [--until-found] [-v]
 //
 // Prints a line for each seed that broke an invariant, with the command that repeats it, and a summary.
 import { spawnSync } from 'node:child_process';
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     workload: { type: 'string' },
     dist: { type: 'string', default: fileURLToPath(new URL('../../dist', import.meta.url)) },
     power: { type: 'boolean', default: false },
+    mixed: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
     verbose: { type: 'boolean', short: 'v', default: false },
   },
@@ -50,9 +51,11 @@ const { ShardStore } = await import(pathToFileURL(join(values.dist, 'store/shard
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);
 const simulation = await Simulation.start({ root, runCommandLine, ShardStore }, values.workload);
 const began = { cpu: process.cpuUsage(), at: performance.now() };
+/** In a mixed run every fifth seed is a power cut. @param {number} seed */
+const isCut = (seed) => values.power || (values.mixed && seed % 5 === 0);
 let [found, run] = [0, 0];
 for (let seed = first; seed < first + count; seed += 1) {
-  const { workload, faults, wrong, message } = await (values.power
+  const { workload, faults, wrong, message } = await (isCut(seed)
     ? simulation.cut(seed)
     : simulation.run(seed));
   run += 1;
@@ -64,7 +67,7 @@ for (let seed = first; seed < first + count; seed += 1) {
       `seed ${seed}, ${workload}: ${wrong.join('; ')}`,
       `  faults: ${faults.map((fault) => Object.values(fault).join(' ')).join(', ')}`,
       `  said: ${message}`,
-      `  repeat: node test/faults/simulate.mjs --seeds ${seed}:1${values.power ? ' --power' : ''}${values.workload === undefined ? '' : ` --workload '${values.workload}'`} -v`,
+      `  repeat: node test/faults/simulate.mjs --seeds ${seed}:1${isCut(seed) ? ' --power' : ''}${values.workload === undefined ? '' : ` --workload '${values.workload}'`} -v`,
     ].join('\n'),
   );
   if (values['until-found']) break;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -198,4 +198,18 @@ describe('waiting', () => {
     controller.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'INTERRUPTED' });
   });
+});
+
+it('a claim that this process could not remove is dead for it, and not waited for', async () => {
+  const { store, paths } = await newStore();
+  const claim = await store.claim(key);
+  // In the place of the folder stands a file: nothing in it can be removed.
+  renameSync(paths.claims, `${paths.claims}-aside`);
+  writeFileSync(paths.claims, '');
+  await claim?.release();
+  rmSync(paths.claims);
+  renameSync(`${paths.claims}-aside`, paths.claims);
+  expect(existsSync(paths.claim(key))).toBe(true);
+  await publish(store, key);
+  expect(await store.lookup(key)).toBeDefined();
 });
