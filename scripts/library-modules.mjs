@@ -8,4 +8,5 @@ export const libraryModules = [
   'scores/distributions',
   'documents/score-table/parquet-library',
   'documents/pages/text-search',
+  'model/tokenizer/text-splitter',
 ];

@@ -19,6 +19,7 @@ export const commands = {
   revert: 'revert',
   apply: 'apply',
   relayout: 'relayout',
+  transplant: 'transplant',
   extract_lora: 'extract-lora',
   analyze: 'analyze',
   diff: 'diff',

@@ -6,7 +6,7 @@ import { toNumber, toWeights } from '../dist/cli/options/parse.js';
 import { buildProgram } from '../dist/cli/program.js';
 
 /** Commands that write one checkpoint: without `out`, their functions return it in memory. */
-export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'extract-lora'];
+export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
 
 /** What the command line calls a model in `<…>`. */
 const modelWords = ['model', 'expert', 'checkpoint', 'a', 'b'];

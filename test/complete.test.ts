@@ -28,12 +28,14 @@ describe('a list of all', () => {
     // These only copy and average: test/engine/run-plan.test.ts has them. Mixtures are of dense models of known
     // architectures: test/methods/mixture.test.ts. Fisher averages and RegMean have a file for each model:
     // test/methods/fisher.test.ts and regmean.test.ts, test/sweeps/same-bits.test.ts and test/fixtures/plans.ts.
+    // Transplants are of models with tokenizers: test/methods/transplant.test.ts and test/fixtures/plans.ts.
     expect(builtIn.filter((name) => !made.has(name as never))).toEqual([
       'layer_swap',
       'relayout',
       'fisher',
       'regmean',
       'mixture',
+      'transplant',
     ]);
   });
 

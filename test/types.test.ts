@@ -297,6 +297,7 @@ describe('types', () => {
       fisher: true,
       regmean: true,
       mixture: true,
+      transplant: true,
     };
     expect([...methods.keys()].sort()).toEqual(Object.keys(known).sort());
   });

@@ -111,6 +111,16 @@ Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     });
 }
 
+/// pursue({ atoms, targets, k }, out: Float64Array, control) → as run
+Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
+    return answer(info, [&](const Kernels& kernels) {
+        const PursuitCall call = toPursuitCall(info[0], info[1]);
+        const Control control = toControl(info[2]);
+        const FloatingPointDefaults defaults;
+        return pursue(kernels, call.what, call.out, control);
+    });
+}
+
 /// lock(fd) → 0 when taken, else the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
@@ -134,6 +144,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("factorise", Napi::Function::New(env, factoriseMatrix, "factorise"));
     exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
+    exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));
     return exports;

@@ -36,6 +36,13 @@ struct RegressionCall {
 };
 
 RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
+/// A pursuit, and the caller's array that it fills.
+struct PursuitCall {
+    Pursuit what;
+    std::span<double> out;
+};
+
+PursuitCall toPursuitCall(const Napi::Value& pursuit, const Napi::Value& out);
 
 /// Last of all: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);

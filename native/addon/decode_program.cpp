@@ -57,6 +57,32 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
+/// Reads the terms of the rows that a slice looks at: rows have theirs from one start to the next. Copies:
+/// threads share the numbers.
+void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
+    const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
+    const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");
+    require(combine.width >= 1, "width");
+    require(terms.size() % 2 == 0, "terms");
+    combine.first = slice.first / combine.width;
+    const std::uint64_t end = (slice.first + slice.count + combine.width - 1) / combine.width;
+    require(end < starts.size(), "starts");
+    const auto integer = [](double number, double most, const char* what) {
+        require(number >= 0 && number <= most, what);
+        return static_cast<std::uint64_t>(number);
+    };
+    const auto most = static_cast<double>(terms.size() / 2);
+    const std::uint64_t begin = integer(starts[combine.first], most, "starts");
+    for (std::uint64_t row = combine.first; row <= end; ++row) {
+        const std::uint64_t start = integer(starts[row], most, "starts");
+        require(start >= begin, "starts");
+        combine.starts.push_back(start - begin);
+    }
+    for (std::uint64_t term = begin; term < begin + combine.starts.back(); ++term)
+        combine.terms.push_back(
+            {integer(terms[2 * term], static_cast<double>(kMostInteger), "terms"), terms[2 * term + 1]});
+}
+
 float readFloat(const Napi::Object& object, const char* key) {
     return static_cast<float>(readNumber(object, key));
 }
@@ -157,6 +183,11 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
      }},
+    // Its terms are those of the slice: toNode.
+    {"combineRows",
+     [](const Napi::Object& node) -> NodeOperation {
+         return CombineRows{readInteger(node, "width"), 0, {}, {}};
+     }},
     {"product",
      [](const Napi::Object& node) -> NodeOperation {
          return Product{readInteger(node, "rank"), readBoolean(node, "transposed"),
@@ -201,6 +232,7 @@ Node toNode(const Napi::Value& value, const Slice& slice) {
     Node node{readKind(object, kOperations), readDType(object), readValues(object, "inputs")};
     if (auto* assemble = std::get_if<Assemble>(&node.operation))
         assemble->runs = readRuns<InputRun>(object, assemble->width, slice, false);
+    if (auto* combine = std::get_if<CombineRows>(&node.operation)) readTerms(object, *combine, slice);
     return node;
 }
 

@@ -5,6 +5,7 @@
 #include "job.hpp"
 #include "measure.hpp"
 #include "regress.hpp"
+#include "pursue.hpp"
 
 namespace layerloom {
 
@@ -32,6 +33,9 @@ void check(const Measurement& measurement, std::span<const std::span<double>> ou
 /// @param out as long as what is found
 void check(const Factorisation& what, std::span<const double> out);
 void check(const Regression& what, std::span<const double> out);
+
+/// @param out as long as what is found
+void check(const Pursuit& what, std::span<const double> out);
 
 /// @throws BadJob naming `what` if it does not hold
 void require(bool holds, const char* what);

@@ -210,6 +210,19 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
     require(!what.transposed || program.columns == what.codes.rows, "columns");
 }
 
+void check(const CombineRows& combine, const Node& node, const Program& program) {
+    checkInputs(node, 1, 1);
+    require(combine.width >= 1, "width");
+    const std::uint64_t rows = program.sources[node.inputs[0]].elements / combine.width;
+    const std::uint64_t end = (program.first + program.count + combine.width - 1) / combine.width;
+    require(combine.first == program.first / combine.width, "starts");
+    require(combine.starts.size() == end - combine.first + 1 && combine.starts.front() == 0, "starts");
+    for (std::size_t i = 1; i < combine.starts.size(); ++i)
+        require(combine.starts[i - 1] <= combine.starts[i], "starts");
+    require(combine.starts.back() == combine.terms.size(), "starts");
+    for (const auto& [row, coefficient] : combine.terms) require(row < rows, "terms");
+}
+
 /// The file has all rows that the slice is made of: those of whole heads.
 void check(const Unpack& what, const Node& node, const Program& program) {
     checkInputs(node, 1, 1);

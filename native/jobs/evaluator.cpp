@@ -539,6 +539,29 @@ void Evaluator::evaluate(const FillRows& fill, const Work& work) {
                });
 }
 
+void Evaluator::evaluate(const CombineRows& combine, const Work& work) {
+    const Source all = found(work.node.inputs[0]);
+    const std::size_t size = sizeOf(all.dtype), width = combine.width;
+    std::vector<double> sums(std::min(width, count_));
+    std::vector<float> row(sums.size());
+    inFloats(work, [&](float* out) {
+        forEachRow(firstElement(), count_, width,
+                   [&](std::size_t of, std::size_t column, std::size_t at, std::size_t n) {
+                       std::fill_n(sums.begin(), n, 0.0);
+                       const std::size_t index = of - combine.first;
+                       for (std::uint64_t t = combine.starts[index]; t < combine.starts[index + 1]; ++t) {
+                           const auto [from, coefficient] = combine.terms[t];
+                           const Source source{all.data + (from * width + column) * size, all.dtype};
+                           linear(kernels_, {&source, 1}, kOne,
+                                  {reinterpret_cast<std::byte*>(row.data()), DType::F32}, n);
+                           for (std::size_t i = 0; i < n; ++i)
+                               sums[i] += coefficient * static_cast<double>(row[i]);
+                       }
+                       for (std::size_t i = 0; i < n; ++i) out[at + i] = static_cast<float>(sums[i]);
+                   });
+    });
+}
+
 /// A tile that lies in rows already computed is taken where it is.
 void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;

@@ -127,6 +127,7 @@ class Evaluator {
     void evaluate(const Select& select, const Work& work);
     void evaluate(const Assemble& assemble, const Work& work);
     void evaluate(const FillRows& fill, const Work& work);
+    void evaluate(const CombineRows& combine, const Work& work);
     void evaluate(const Product& product, const Work& work);
     void evaluate(const Dequantise& what, const Work& work);
     void evaluate(const Quantise& what, const Work& work);

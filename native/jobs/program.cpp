@@ -10,7 +10,7 @@ bool takesBits(const NodeOperation& operation) {
 }
 
 bool takesWhole(const NodeOperation& operation) {
-    return std::holds_alternative<Product>(operation) || std::holds_alternative<Dequantise>(operation) ||
+    return std::holds_alternative<Product>(operation) || std::holds_alternative<CombineRows>(operation) || std::holds_alternative<Dequantise>(operation) ||
            std::holds_alternative<Unpack>(operation);
 }
 

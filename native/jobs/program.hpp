@@ -105,6 +105,19 @@ struct FillRows {
     std::vector<double> values;  ///< [column]
 };
 
+/// Sums of rows of a source that each slice needs wholly: row r of the output is Σ coefficient · row, of the
+/// terms from starts[r] to starts[r + 1], in order, in float64 and rounded to float32. 0 where it has none.
+struct CombineRows {
+    struct Term {
+        std::uint64_t row;
+        double coefficient;
+    };
+    std::uint64_t width;               ///< elements of a row
+    std::uint64_t first;               ///< the row of the output that `starts` begins with
+    std::vector<std::uint64_t> starts;  ///< of the slice's rows, and the last one's end; counted from 0
+    std::vector<Term> terms;           ///< the slice's
+};
+
 /// B·A, of A [rank, in] and B [out, rank], or its transpose: by the numeric contract. Of several experts it
 /// is their matrices, one behind the other: A is [experts][rank][in] and B [out][rank][experts]. The node's
 /// first row is `row` of these. Both inputs are sources that each slice needs wholly.
@@ -231,7 +244,7 @@ struct Unpack {
 
 using NodeOperation =
     std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Fisher, Importance,
-                 Select, Assemble, FillRows, Product, Dequantise, Quantise, Unpack>;
+                 Select, Assemble, FillRows, CombineRows, Product, Dequantise, Quantise, Unpack>;
 
 /// True for operations whose inputs are whole sources.
 bool takesWhole(const NodeOperation& operation);

@@ -151,6 +151,7 @@ export interface Printed {
   readonly revert: OfMerge;
   readonly apply: OfMerge;
   readonly relayout: OfMerge;
+  readonly transplant: OfMerge;
   readonly 'extract-lora': { readonly plain: ExtractionResult };
   readonly analyze: { readonly plain: AnalysisResult };
   readonly diff: { readonly plain: Comparison };

@@ -29,6 +29,7 @@ import { swap } from './commands/swap.js';
 import { table } from './commands/table.js';
 import { tasks } from './commands/tasks.js';
 import { train } from './commands/train.js';
+import { transplant } from './commands/transplant.js';
 import { tryModels } from './commands/try.js';
 import { verify } from './commands/verify.js';
 import { resolveDash } from './dash-output.js';
@@ -42,6 +43,7 @@ const commands = [
   merge,
   apply,
   relayout,
+  transplant,
   extractLora,
   recipe,
   analyze,

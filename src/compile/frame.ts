@@ -31,12 +31,23 @@ const framedOf = ({
   models,
   companions,
   tokenizer,
+  transplant,
   needsLayers,
   stacksLayers,
   dtype,
   chatTemplate,
   stack,
-}: Recipe) => ({ models, companions, tokenizer, needsLayers, stacksLayers, dtype, chatTemplate, stack });
+}: Recipe) => ({
+  models,
+  companions,
+  tokenizer,
+  transplant,
+  needsLayers,
+  stacksLayers,
+  dtype,
+  chatTemplate,
+  stack,
+});
 
 type Framed = ReturnType<typeof framedOf>;
 

@@ -132,7 +132,8 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    complete !== undefined || inputs.includes(checkpoint);
+    // By paths: one that got other rows is no longer the same object.
+    complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
   // Last, unless it is one of two models that the merge goes between.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
     ? models

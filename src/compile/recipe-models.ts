@@ -1,3 +1,4 @@
+import { itemAt } from '../base/lookup.js';
 import type { ModelReference } from '../methods/framework/method.js';
 import { describeArchitecture, requireLayers } from '../model/architecture/architecture.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -5,6 +6,7 @@ import { refuseTwins } from './check-models.js';
 import { checkStructure } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
+import { transplanted } from './transplanted.js';
 import { type InVocabulary, inOneVocabulary } from './vocabulary.js';
 
 /** The models of a recipe, opened and in one vocabulary. */
@@ -21,7 +23,10 @@ export interface RecipeModels {
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
  */
 export const openRecipeModels = async (
-  recipe: Pick<Recipe, 'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer' | 'stack'>,
+  recipe: Pick<
+    Recipe,
+    'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer' | 'transplant' | 'stack'
+  >,
   open: (reference: ModelReference) => Promise<OpenedModel>,
   session: PlanningSession,
 ): Promise<RecipeModels> => {
@@ -43,7 +48,11 @@ export const openRecipeModels = async (
     } catch (error) {
       throw at(error, other.path);
     }
-  const vocabulary = await inOneVocabulary(recipe, opened, session);
+  const { transplant } = recipe;
+  const vocabulary =
+    transplant === undefined
+      ? await inOneVocabulary(recipe, opened, session)
+      : await transplanted(itemAt(all, 0), itemAt(all, 1), transplant, session);
   return {
     models: [...vocabulary.models.slice(0, length), ...all.filter(({ inPart }) => inPart)],
     companions: vocabulary.models.slice(length),

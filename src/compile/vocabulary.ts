@@ -96,13 +96,7 @@ export const inOneVocabulary = async (
     withVocabulary(model, index, models, { merged, id: session.idOf(merged) }, itemAt(moves, index)),
   );
   const ofDonor = itemAt(models, merged.donor);
-  const donated = Object.fromEntries(
-    merged.donor === 0
-      ? []
-      : Object.entries(movedIds(ofDonor.checkpoint.config ?? {}, itemAt(moves, merged.donor))).filter(
-          ([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key),
-        ),
-  );
+  const donated = merged.donor === 0 ? {} : donatedIds(ofDonor, itemAt(moves, merged.donor));
   const { config = {}, name } = itemAt(models, 0).checkpoint;
   const editsOf = (edits: Edits): Edits =>
     vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
@@ -116,8 +110,14 @@ export const inOneVocabulary = async (
   };
 };
 
+/** Returns the ids of special tokens that an output has from the configuration of the model whose tokenizer it gets. */
+export const donatedIds = ({ checkpoint: { config = {} } }: OpenedModel, move: TokenMove): Edits =>
+  Object.fromEntries(
+    Object.entries(movedIds(config, move)).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)),
+  );
+
 /** Warns of ids in a configuration whose tokens are gone. */
-const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
+export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
   Object.entries(edits)
     .filter(([, id]) => id === null)
     .map(
@@ -143,7 +143,7 @@ const ownerOf = (
   return other === -1 ? donor : other;
 };
 
-const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
+export const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
   tokenizer ?? { checkpoint, files: [] };
 
 const haveTokenizers = async (
@@ -171,7 +171,8 @@ const ofRecipe = (model: OpenedModel): LayerloomError =>
       'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
   });
 
-const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
+/** The places of a model's tokens in the output's vocabulary. */
+export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
   from,
   to,
   idOf: (id) => {
@@ -231,8 +232,12 @@ const withVocabulary = (
   };
 };
 
-/** A tensor as a model stores it, with its own vocabulary. */
-const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
+/**
+ * Returns a tensor as a model stores it, with its own vocabulary.
+ *
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE for one that is computed
+ */
+export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
   const { checkpoint } = model;
   const stored = model.operandOf(name);
   if (stored === undefined)

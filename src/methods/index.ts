@@ -29,6 +29,7 @@ import { slerp } from './slerp.js';
 import { soup } from './soup.js';
 import { taskArithmetic } from './task-arithmetic.js';
 import { ties } from './ties.js';
+import { transplant } from './transplant.js';
 
 const registered = new Map<string, Method<never>>();
 
@@ -83,6 +84,7 @@ const known = {
   fisher,
   regmean,
   mixture,
+  transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
 /** True for a method that comes with layerloom, and not from a module that registered it. */

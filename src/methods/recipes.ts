@@ -26,6 +26,7 @@ import type { slerp } from './slerp.js';
 import type { SoupParameters } from './soup.js';
 import type { taskArithmetic } from './task-arithmetic.js';
 import type { ties } from './ties.js';
+import type { TransplantParameters } from './transplant.js';
 
 // Parameters hold models, and models may be recipes, which hold parameters: so this table adds to an
 // interface that stands before the methods.
@@ -59,6 +60,7 @@ declare module './framework/recipe-input.js' {
     fisher: FisherParameters;
     regmean: RegmeanParameters;
     mixture: MixtureParameters;
+    transplant: TransplantParameters;
   }
 }
 
@@ -92,3 +94,4 @@ export type { SlerpParameters } from './slerp.js';
 export type { SoupParameters } from './soup.js';
 export type { TaskArithmeticParameters } from './task-arithmetic.js';
 export type { TiesParameters } from './ties.js';
+export type { TransplantParameters } from './transplant.js';

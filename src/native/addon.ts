@@ -8,6 +8,7 @@ import type { Job, JobStatus } from './job.js';
 import { loadFailure, type SoughtAddon } from './load-failure.js';
 import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
+import type { Pursuit } from './pursue.js';
 import type { Regression } from './regress.js';
 
 // The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers
@@ -22,6 +23,7 @@ interface Addon {
   measure(measurement: Measurement, out: readonly Float64Array[], control: BigInt64Array): JobStatus;
   factorise(what: Factorisation, out: Float64Array, control: BigInt64Array): JobStatus;
   regress(what: Regression, out: Float64Array, control: BigInt64Array): JobStatus;
+  pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
   /** 0 when the file's lock was taken, else an errno. */
   lock(fd: number): number;
   /** False where the file system has no such step. */
@@ -91,6 +93,14 @@ export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt
  */
 export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().regress(what, out, shared);
+
+/**
+ * Approximates rows, on the calling thread.
+ *
+ * @param out filled with what is found: `sizeOfPursuit` numbers
+ */
+export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
+  addon().pursue(what, out, shared);
 
 /** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {

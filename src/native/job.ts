@@ -20,7 +20,7 @@ export interface Location {
  * - `rows`: rows of the output are made of rows of the source as runs say; a row that none has is 0. Goes to no output as it
  *   stands.
  * - `whole`: every slice of the output is made of all of the source, which has another shape: only a `product`,
- *   `dequantise` and `unpack` take it.
+ *   `combineRows`, `dequantise` and `unpack` take it.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -130,6 +130,16 @@ export type NodeOperation =
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
   /** Input 0 bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
+  /**
+   * Rows of `width` elements that are sums of rows of input 0, which is `whole`: row r is Σ coefficient · row of the terms
+   * from starts[r] to starts[r + 1], which `terms` has as row, coefficient; in float64, rounded to float32.
+   */
+  | {
+      readonly kind: 'combineRows';
+      readonly width: number;
+      readonly starts: Float64Array;
+      readonly terms: Float64Array;
+    }
   /**
    * B · A in float32, input 0 being A [rank, in] and input 1 B [out, rank], both `whole`; transposed (B · A)ᵀ [in, out]. Sums
    * over the rank in one fixed order (docs/numbers.md). Slices are whole rows. Of several experts it is their matrices, one

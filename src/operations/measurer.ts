@@ -1,4 +1,6 @@
+import type { RowRun } from '../model/tokenizer/vocabulary.js';
 import type { Window } from '../native/measure.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { Program, Value } from './program.js';
 
 /** Histograms of magnitudes, one for each value. */
@@ -23,6 +25,29 @@ export interface TiedElement {
 }
 
 /**
+ * Rows of a stored matrix of `width` columns: those to approximate, and those that sums may be of. Rows are those that
+ * runs are from.
+ */
+export interface Pursued {
+  readonly matrix: StoredTensor;
+  readonly width: number;
+  readonly targets: readonly RowRun[];
+  readonly atoms: readonly RowRun[];
+  /** Atoms of a sum, at most. */
+  readonly k: number;
+}
+
+/** What a pursuit finds of each target, in their order. */
+export type Pursuits = readonly {
+  /** ‖target‖² */
+  readonly squares: number;
+  /** ‖target − sum‖² */
+  readonly error: number;
+  /** The sum, in the order of choice: places among the atoms, and coefficients. */
+  readonly terms: readonly { readonly atom: number; readonly coefficient: number }[];
+}[];
+
+/**
  * Measures statistics of a program's values over a whole tensor. Sums are float64 and taken per block; block
  * results are added in block order, so that they do not depend on the number of threads.
  */
@@ -43,6 +68,8 @@ export interface Measurer {
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
   /** The number of positive elements minus the number of negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
+  /** Approximates rows of a stored matrix by sums of few others, by orthogonal matching pursuit. */
+  pursue(pursued: Pursued): Promise<Pursuits>;
   /** Histograms of magnitudes over a window for each value, of the whole tensor or of a sample. */
   histogram(
     program: Program,

@@ -30,6 +30,13 @@ export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
+/** Rows as sums of other rows: row r is the sum of the terms from `starts[r]` to `starts[r + 1]`. */
+export interface RowSums {
+  readonly starts: readonly number[];
+  /** Two numbers for each term: the index of a row, and its coefficient. */
+  readonly terms: readonly number[];
+}
+
 /** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
@@ -112,6 +119,14 @@ export class Program {
     how: Omit<Extract<NodeOperation, { readonly kind: 'product' }>, 'kind'>,
   ): Value {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
+  }
+
+  /** Rows of `width` elements that are sums of rows of a stored tensor, in float64 and rounded to float32. */
+  combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
+    return this.#add(
+      { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
+      [this.#whole(source)],
+    );
   }
 
   /** A quantised tensor in float32. @param sources in the order of the node's inputs (`src/native/job.ts`) */

@@ -4,6 +4,9 @@ import type { ProgramNode } from '../native/job.js';
 /** Operations that take the bits of their inputs as they are. */
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
+/** Operations whose inputs are whole tensors, and no values of the elements. */
+const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
+
 /** True if a node is not finite wherever this input is not. */
 const passesOn = (node: ProgramNode, input: number): boolean => {
   if (node.kind === 'vote') return node.election === null || input === 0;
@@ -49,7 +52,7 @@ export const watchedFor = (
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
     if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));
-    if (!parts.has(value) || !isComputed(value) || node.kind === 'product') continue;
+    if (!parts.has(value) || !isComputed(value) || ofWhole.has(node.kind)) continue;
     const tells = watched.has(value) || told.has(value);
     for (const [at, input] of node.inputs.entries())
       if (tells && passesOn(node, at)) told.add(input);

@@ -77,8 +77,12 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Rows of a tensor in another order: of the file no more than from the first that is used to the last. */
-const gathered = ({ shape, stored }: VocabularyTensor, runs: readonly RowRun[], rows: number): Operand => {
+/** Returns rows of a tensor in another order: of the file no more than from the first that is used to the last. */
+export const gathered = (
+  { shape, stored }: VocabularyTensor,
+  runs: readonly RowRun[],
+  rows: number,
+): Operand => {
   const rowBytes = (stored.end - stored.begin) / itemAt(shape, 0);
   let [first, end] = [Number.POSITIVE_INFINITY, 0];
   for (const [, from, count] of runs) {

@@ -10,6 +10,7 @@ import type { Lowering } from '../operations/lowering.js';
 import type { Value } from '../operations/program.js';
 import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
 import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
+import { averaged } from './operands/averaged.js';
 import { blocks } from './operands/blocks.js';
 import { columns } from './operands/columns.js';
 import { computed, computedTensor } from './operands/computed.js';
@@ -17,6 +18,7 @@ import { dora } from './operands/dora.js';
 import { gathered } from './operands/gathered.js';
 import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
 import { lowRank } from './operands/low-rank.js';
+import { pursued } from './operands/pursued.js';
 import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
@@ -36,6 +38,8 @@ const kinds: {
   columns,
   lowRank,
   dora,
+  pursued,
+  averaged,
   quantised,
   blocks,
   computed: computed({

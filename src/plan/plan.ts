@@ -7,11 +7,13 @@ import type { Dtype } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
 import type { operandKind, StoredTensor } from '../tensor/stored-tensor.js';
 import type { CompleteRecipe } from './complete-recipe.js';
+import type { AveragedTensor } from './operands/averaged.js';
 import type { BlockTensor } from './operands/blocks.js';
 import type { ColumnTensor } from './operands/columns.js';
 import type { DoraTensor } from './operands/dora.js';
 import type { GatheredTensor } from './operands/gathered.js';
 import type { LowRankTensor } from './operands/low-rank.js';
+import type { PursuedTensor } from './operands/pursued.js';
 import type { QuantisedTensor } from './operands/quantised.js';
 
 export type { StoredTensor };
@@ -34,6 +36,8 @@ export type Operand =
   | ColumnTensor
   | LowRankTensor
   | DoraTensor
+  | PursuedTensor
+  | AveragedTensor
   | QuantisedTensor
   | BlockTensor;
 

@@ -1,7 +1,7 @@
 import { isGiven, isObject } from '../checkpoint/json.js';
 
 /** Keys of a recipe under which a model stands. */
-const roles = ['task', 'language', 'model', 'base', 'gates'] as const;
+const roles = ['task', 'language', 'model', 'base', 'donor', 'gates'] as const;
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import { isGiven } from '../checkpoint/json.js';
 import type { Layout } from '../checkpoint/layouts.js';
 import { commonSettings, layoutSettings, outputSettings } from '../methods/framework/common-settings.js';
 import type {
@@ -17,7 +18,7 @@ import type { RecipeInput } from '../methods/recipes.js';
 import type { ExpertForm } from '../model/experts/forms.js';
 import type { WrittenName } from '../model/quantisation/quantising.js';
 import { chatTemplateOf } from '../model/tokenizer/chat-templates/chat-template.js';
-import type { TokenizerRequest } from '../model/tokenizer/vocabulary.js';
+import type { TokenizerRequest, TransplantRequest } from '../model/tokenizer/vocabulary.js';
 import { type ArithmeticDtype, parseDtype } from '../tensor/dtype.js';
 import { checkOptions } from './block.js';
 import { toSnakeCase } from './case.js';
@@ -52,6 +53,8 @@ export interface Recipe {
   readonly allowNonFinite: boolean;
   /** The output's tokenizer; models by their index, in `models` and then `companions`. */
   readonly tokenizer: TokenizerRequest;
+  /** Where the output is the first model with the tokenizer of the second. */
+  readonly transplant: TransplantRequest | undefined;
   /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
   /** Which of a model's stacks of layers is meant; undefined for the only one. */
@@ -116,6 +119,15 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   );
   const models = method.models(parameters);
   const companions = method.companions(parameters);
+  const transplant = method.transplant?.(parameters);
+  if (transplant !== undefined)
+    for (const key of ['tokenizer', 'tokenizerSource'])
+      if (isGiven(given[key]))
+        throw invalid(
+          [...path, key],
+          given[key],
+          `no tokenizer but that of the donor in a recipe of ${name}`,
+        );
   const nested = new Map<RecipeInput, Recipe>();
   for (const { model, path: at = [] } of [...models, ...companions])
     if (typeof model !== 'string') nested.set(model, parseRecipe(model, [...path, ...at]));
@@ -139,6 +151,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
       [...models, ...companions].filter(({ inPart }) => !inPart),
       path,
     ),
+    transplant,
     chatTemplate: chatTemplateOf(common.chatTemplate),
     stack: common.stack,
     models: models.map((reference) => under(path, reference)),

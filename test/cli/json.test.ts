@@ -11,6 +11,7 @@ import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { llamaStandIn } from '../fixtures/llama-cpp.js';
 import { writeTrained } from '../fixtures/trained.js';
+import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.meta.url));
 const converter = llamaStandIn('convert-hf-to-gguf');
@@ -36,6 +37,10 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
   writeAdapter(at('adapter'), lora({ shapes: llamaShapes({ layers: 4 }) }));
   writeTrained(at('trained'), base);
   writeFileSync(at('scores.csv'), 'name,score\nmath-1,0.5\nswh-1,0.4\n');
+  const [words, more] = [
+    ['a', 'b', 'c'],
+    ['b', 'd', 'a'],
+  ].map((tokens, model) => writeVocabulary(at(`words-${model}`), { tokens })) as [string, string];
   const layers = ['--bottom', '1', '--top', '1'];
   const some = [
     '--pair',
@@ -59,6 +64,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['soup', 'document', [math, swahili, '-o', at('soup')]],
     ['revert', 'document', [math, '--base', base, ...layers, '-o', at('revert')]],
     ['apply', 'document', [base, at('adapter'), '-o', at('applied')]],
+    ['transplant', 'document', [words, '--donor', more, '-k', '2', '-o', at('transplant')]],
     ['relayout', 'document', [math, '-o', at('relayout')]],
     ['verify', 'document', [at('swap')]],
     ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],

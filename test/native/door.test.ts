@@ -17,9 +17,8 @@ const file = fileURLToPath(
 
 type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<'run' | 'measure' | 'factorise' | 'regress' | 'lock' | 'exchange', Call> = createRequire(
-  import.meta.url,
-)(file);
+const door: Record<'run' | 'measure' | 'factorise' | 'regress' | 'pursue' | 'lock' | 'exchange', Call> =
+  createRequire(import.meta.url)(file);
 
 /** Elements of the files that jobs below are of: 4 rows of 8. */
 const columns = 8;
@@ -196,6 +195,49 @@ const quantiseJob = (files: Files, operation: object = {}) => ({
   ],
 });
 
+/** Rows [4, 8] that are sums of rows of a matrix of three. */
+const combineJob = (files: Files, operation: object = {}) => ({
+  kind: 'compute',
+  program: {
+    sources: [{ ...source(files.a), slicing: 'whole', elements: 3 * columns }],
+    nodes: [{ ...node({ kind: 'combineRows', width: columns, ...combination }, [0]), ...operation }],
+    first: 0,
+    count,
+    columns,
+    watched: [],
+  },
+  outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
+});
+
+/** Row 0 is of two, row 2 of one, the others of none. */
+const combination = {
+  starts: Float64Array.of(0, 2, 2, 3, 3),
+  terms: Float64Array.of(0, 0.5, 2, -1, 1, 3),
+};
+
+/** Two rows to approximate by two others of one file. */
+const pursuit = (files: Files) => {
+  const rowsOf = (first: number, rows: number) => ({
+    sources: [
+      {
+        ...source(files.a),
+        slicing: 'rows',
+        width: columns,
+        runs: Float64Array.of(0, first, rows),
+      },
+    ],
+    nodes: [],
+    first: 0,
+    count: rows * columns,
+    columns,
+    watched: [],
+  });
+  return { atoms: rowsOf(0, 2), targets: rowsOf(2, 2), k: 2 };
+};
+
+/** Numbers of two targets, of two atoms at most. */
+const pursued = () => new Float64Array(2 * (3 + 2 * 2));
+
 /** A quantised tensor with a third input, of 16 bytes. */
 const withInput = (job: ReturnType<typeof dequantiseJob>) => ({
   ...job,
@@ -287,6 +329,8 @@ describe('the native door takes a job that is right', () => {
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
     ['a regression', (files: Files) => door.regress(regression(files), regressed(), words())],
+    ['sums of rows', (files: Files) => door.run(combineJob(files), words())],
+    ['a pursuit', (files: Files) => door.pursue(pursuit(files), pursued(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
       'a histogram',
@@ -968,6 +1012,37 @@ describe('the native door refuses, before it touches a file,', () => {
   ])('a factorisation %s', (_, path, value) => {
     const wrong = having(factorisation(openFiles()), path, value);
     expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
+  });
+
+  it.each([
+    ['of no width', 'width', 0],
+    ['of fewer starts than rows', 'starts', Float64Array.of(0, 2, 2, 3)],
+    ['of starts that go back', 'starts', Float64Array.of(0, 2, 1, 3, 3)],
+    ['of starts beyond the terms', 'starts', Float64Array.of(0, 2, 2, 3, 4)],
+    ['of starts that are no numbers', 'starts', Float64Array.of(0, Number.NaN, 2, 3, 3)],
+    ['of rows that are none of the source', 'terms', Float64Array.of(0, 1, 3, 1, 1, 1)],
+    ['of half a term', 'terms', Float64Array.of(0, 1, 2, 1, 1)],
+    ['of a source that is no whole one', 'inputs', [1]],
+  ])('sums of rows %s', (_, key, value) => {
+    expect(() => door.run(combineJob(openFiles(), { [key]: value }), words())).toThrow(RangeError);
+  });
+
+  it.each([
+    ['of no atoms', 'k', 0],
+    ['of more atoms than there are', 'k', 3],
+    ['of rows of another width', 'targets.columns', 4],
+    ['of rows that are not whole', 'targets.count', columns + 1],
+    ['of a part of the atoms', 'atoms.first', columns],
+    ['of nothing', 'targets.count', 0],
+    ['of no source', 'atoms.sources', []],
+  ])('a pursuit %s', (_, path, value) => {
+    expect(() => door.pursue(having(pursuit(openFiles()), path, value), pursued(), words())).toThrow(
+      RangeError,
+    );
+  });
+
+  it('a pursuit into an array of another length', () => {
+    expect(() => door.pursue(pursuit(openFiles()), new Float64Array(13), words())).toThrow(RangeError);
   });
 
   it('a factorisation into an array of another length', () => {

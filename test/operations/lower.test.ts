@@ -93,6 +93,7 @@ const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] }
     divergence: (_, x, base) => found('divergence', [x, base]),
     zeros: async (_, values) => values.map((value) => elementsOf(value).filter((each) => each === 0).length),
     signs: async () => new Float64Array(),
+    pursue: async () => [],
     histogram: async ({ elements }, values, windows, bins) => {
       const all = values.map((value, index) => histogramOf(value, itemAt(windows, index), bins));
       return {

@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest';
 import type { Sparsifier } from '../../src/index.js';
+import { averagedTensor } from '../../src/plan/operands/averaged.js';
 import { blockTensor } from '../../src/plan/operands/blocks.js';
 import { columnTensor } from '../../src/plan/operands/columns.js';
 import { computedTensor } from '../../src/plan/operands/computed.js';
 import { doraTensor } from '../../src/plan/operands/dora.js';
 import { gatheredTensor } from '../../src/plan/operands/gathered.js';
 import { lowRankTensor } from '../../src/plan/operands/low-rank.js';
+import { pursuedTensor } from '../../src/plan/operands/pursued.js';
 import { quantisedTensor } from '../../src/plan/operands/quantised.js';
 import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
 import { type Identify, shardKey } from '../../src/plan/shard-key.js';
@@ -332,6 +334,31 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     { kind: 'linear', terms: [{ source: inBlocks, weight: 1 }] },
     'c24246cc545d405c9b2a61140f5b9219d9dcc2f4bfd06eec04acbd02dcedaf6e',
   ],
+  [
+    'rows approximated as in another tensor',
+    {
+      kind: 'linear',
+      terms: [
+        {
+          source: pursuedTensor({
+            ...{ rows: 4, k: 2, tokens: [[1, 2, 2]], shared: [[0, 0, 1]], source: a, donor: b, width: 8 },
+          }),
+          weight: 1,
+        },
+      ],
+    },
+    'db361a24c5d5a95ebf43e499bb08cf38e25ce21963287e0cd61c90c0ae134fdd',
+  ],
+  [
+    'means of rows',
+    { kind: 'linear', terms: [{ source: averagedTensor(4, [[1, 0, 2]], a), weight: 1 }] },
+    'f1daf402344a32af349810fd3963696cc78cf0ea6f27b90201917aae2bb8740e',
+  ],
+  [
+    'the mean of all rows',
+    { kind: 'linear', terms: [{ source: averagedTensor(4, 'all', a), weight: 1 }] },
+    '57b8394448f0d5625d83882e1d0d77fc3be2c50f3cb9a76ff5797601e3e7fe91',
+  ],
 ];
 
 const tensorOf = (name: string, expression: PlannedExpression): PlannedTensor => ({
@@ -364,6 +391,9 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'codes',
     'a quantised tensor in words',
     'a tensor in blocks',
+    'rows approximated as in another tensor',
+    'means of rows',
+    'the mean of all rows',
   ];
   const tensors = golden
     .filter(([name]) => !since.includes(name))

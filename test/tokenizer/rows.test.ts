@@ -10,9 +10,14 @@ const modelOf = (name: string, tokens: readonly string[], rows: number): ModelTo
   path: name,
   rows,
   tokenizer: makeTokenizer(
-    { file: name, algorithm: 'BPE', vocabulary: new Map(tokens.map((token, id) => [token, id])) },
+    {
+      file: name,
+      algorithm: 'BPE',
+      spelling: 'text',
+      vocabulary: new Map(tokens.map((token, id) => [token, id])),
+    },
     [],
-    { decoder: [], special: [] },
+    { decoder: [], special: [], uses: [] },
   ),
 });
 

@@ -1,7 +1,7 @@
 import { itemAt } from '../../base/lookup.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import type { Measure, Window } from '../../native/measure.js';
-import type { Counted, Measurer, TiedElement } from '../../operations/measurer.js';
+import type { Counted, Measurer, Pursued, Pursuits, TiedElement } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
 import type { Shape } from '../../tensor/reference.js';
 import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
@@ -16,6 +16,7 @@ import {
   type TensorMeasures,
 } from './blocks.js';
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
+import { pursueRows } from './pursue.js';
 
 /** Gives the measures of values, by their numbers in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
@@ -66,6 +67,14 @@ export class BlockMeasurer implements Measurer {
 
   async columnSums(program: Program, value: Value): Promise<Float64Array> {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
+  }
+
+  /** @throws LayerloomError NON_FINITE where an element of the matrix is none: it would be in every product */
+  async pursue(pursued: Pursued): Promise<Pursuits> {
+    const { matrix, width } = pursued;
+    const program = new Program([elementsIn(matrix) / width, width]);
+    await this.magnitudes(program, [program.source(matrix)]);
+    return await pursueRows(this.#pool, this.#inputs, this.#tensor, pursued);
   }
 
   async divergence(program: Program, x: Value, base: Value): Promise<Float64Array> {

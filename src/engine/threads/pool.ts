@@ -3,6 +3,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Pursuit } from '../../native/pursue.js';
 import type { Regression } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 import type {
@@ -14,6 +15,8 @@ import type {
   FactoriseTask,
   MeasureResult,
   MeasureTask,
+  PursueResult,
+  PursueTask,
   RegressResult,
   RegressTask,
   RunResult,
@@ -38,8 +41,15 @@ export interface Counters {
  */
 const tasksOfThread = 2;
 
-type AnyTask = RunTask | MeasureTask | FactoriseTask | RegressTask | ChecksumTask | CompareTask;
-type AnyResult = RunResult | MeasureResult | FactoriseResult | RegressResult | ChecksumResult | CompareResult;
+type AnyTask = RunTask | MeasureTask | FactoriseTask | RegressTask | PursueTask | ChecksumTask | CompareTask;
+type AnyResult =
+  | RunResult
+  | MeasureResult
+  | FactoriseResult
+  | RegressResult
+  | PursueResult
+  | ChecksumResult
+  | CompareResult;
 
 /**
  * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
@@ -128,6 +138,11 @@ export class WorkerPool {
   async regress(what: Regression): Promise<RegressResult> {
     const task: RegressTask = { what, shared: this.#shared };
     return this.#unlessCancelled(await this.#task<RegressResult>('regress', task));
+  }
+
+  async pursue(what: Pursuit): Promise<PursueResult> {
+    const task: PursueTask = { what, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<PursueResult>('pursue', task));
   }
 
   /**

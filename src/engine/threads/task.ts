@@ -1,6 +1,7 @@
 import type { Factorisation } from '../../native/factorise.js';
 import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
+import type { Pursuit } from '../../native/pursue.js';
 import type { Regression } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 
@@ -62,6 +63,17 @@ export type RegressResult =
       readonly found: Float64Array;
       readonly nonFinite: readonly NonFiniteElement[];
     }
+  | { readonly ok: false; readonly status: JobStatus };
+
+/** Rows to approximate. */
+export interface PursueTask {
+  readonly what: Pursuit;
+  readonly shared: SharedArrayBuffer;
+}
+
+/** `found` has the numbers of each target (`src/native/pursue.ts`). */
+export type PursueResult =
+  | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** The SHA-256 of an open file. */

@@ -3,6 +3,7 @@ import type {
   CompareTask,
   FactoriseTask,
   MeasureTask,
+  PursueTask,
   RegressTask,
   RunTask,
 } from './task.js' with { 'resolution-mode': 'import' };
@@ -18,6 +19,7 @@ module.exports = {
   measure: async (task: MeasureTask) => (await worker()).measure(task),
   factorise: async (task: FactoriseTask) => (await worker()).factorise(task),
   regress: async (task: RegressTask) => (await worker()).regress(task),
+  pursue: async (task: PursueTask) => (await worker()).pursue(task),
   compare: async (task: CompareTask) => (await worker()).compare(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),
 };

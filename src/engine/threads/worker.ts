@@ -5,6 +5,7 @@ import * as addon from '../../native/addon.js';
 import { factorNumbers } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
+import { sizeOfPursuit } from '../../native/pursue.js';
 import { regressionNumbers } from '../../native/regress.js';
 import type { Extent } from '../../tensor/extent.js';
 import type {
@@ -17,6 +18,8 @@ import type {
   FoundNonFinite,
   MeasureResult,
   MeasureTask,
+  PursueResult,
+  PursueTask,
   RegressResult,
   RegressTask,
   RunResult,
@@ -56,6 +59,13 @@ export const regress = ({ what, shared }: RegressTask): RegressResult => {
   const found = new Float64Array(regressionNumbers.length);
   const status = addon.regress(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
+};
+
+/** Approximates rows. Which rows their sums are of, and coefficients, go back by message. */
+export const pursue = ({ what, shared }: PursueTask): PursueResult => {
+  const found = new Float64Array(sizeOfPursuit(what));
+  const status = addon.pursue(what, found, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
 const compareBytes = 1024 * 1024;

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Place } from '../../model/architecture/architecture.js';
 import type { ExpertForm } from '../../model/experts/forms.js';
+import type { TransplantRequest } from '../../model/tokenizer/vocabulary.js';
 import type { Expression } from '../../operations/expression.js';
 import type { Formula } from '../../operations/formula.js';
 import type { Dtype } from '../../tensor/dtype.js';
@@ -192,6 +193,14 @@ export interface Kept {
 export interface MethodReport {
   /** Rows and parameters that stay the expert's, in all and of each tensor. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
+  /** Rows of the embeddings where the model got another tokenizer: of its own, made of others, 0, and without a token. */
+  readonly transplanted?: {
+    readonly rows: number;
+    readonly copied: number;
+    readonly made: number;
+    readonly zero: number;
+    readonly padding: number;
+  };
 }
 
 /** A source of a method, as BibTeX has it. */
@@ -239,6 +248,8 @@ export interface Method<Parameters> {
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
   /** Parameters that have no meaning beside the given ones, not checked yet: what an experiment records leaves them out. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
+  /** How the first model gets the tokenizer of the second one, of the parameters; absent where a merge has one vocabulary. */
+  transplant?(parameters: Parameters): TransplantRequest;
   /** Statistics of whole models that `compile` needs; undefined where headers are enough. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError where the parameters do not fit the models */

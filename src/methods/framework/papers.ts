@@ -126,6 +126,14 @@ export const fuseChat: Citation = {
   source: { arxiv: '2408.07990' },
 };
 
+export const tokenizerTransplantation: Citation = {
+  key: 'goddard2025transplantation',
+  title: 'Training-Free Tokenizer Transplantation via Orthogonal Matching Pursuit',
+  authors: ['Goddard, Charles', 'Fernandes Neto, Fernando'],
+  year: 2025,
+  source: { arxiv: '2506.06607' },
+};
+
 /** The source of methods that its authors describe nowhere else. */
 export const mergekit: Citation = {
   key: 'goddard2024mergekit',

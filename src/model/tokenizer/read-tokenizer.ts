@@ -5,7 +5,7 @@ import { isObject, parseJsonObject } from '../../checkpoint/json.js';
 import { sideFileContent, sideFilePath } from '../../checkpoint/side-file-content.js';
 import type { AddedToken } from './added-vocabulary.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
-import { endOf, makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { endOf, makeTokenizer, type Spelling, type Tokenizer } from './tokenizer.js';
 import { withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
@@ -64,10 +64,10 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   );
   if (form === undefined) return undefined;
   const content = await sideFileContent(checkpoint, form);
-  const { decoder, special } = await readTokenSettings(checkpoint);
+  const settings = await readTokenSettings(checkpoint);
+  const { decoder, special } = settings;
   // Models often differ in which of their tokens is for padding: that adds none.
   const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
-  const settings = { decoder, special };
   const hash = createHash('sha256')
     .update(content)
     .update(JSON.stringify([decoder, missing]))
@@ -91,13 +91,29 @@ const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerF
     });
   const content = parseJsonObject(text, file);
   if (form === 'vocab.json')
-    return makeTokenizer({ file, algorithm: 'BPE', vocabulary: vocabularyOf(content, file) }, [], settings);
+    return makeTokenizer(
+      { file, algorithm: 'BPE', spelling: 'bytes', vocabulary: vocabularyOf(content, file) },
+      [],
+      settings,
+    );
   const { model, added_tokens: added } = content;
   if (!isObject(model)) throw malformed(file, 'model');
   const vocabulary = vocabularyOf(model['vocab'], file);
   if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');
   const tokens = ((added ?? []) as unknown[]).map((token) => addedToken(token, file));
-  return makeTokenizer({ file, algorithm: algorithmOf(model), vocabulary }, tokens, settings);
+  const algorithm = algorithmOf(model);
+  const spelling = spellingOf(algorithm, content);
+  return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
+};
+
+const spellingOf = (
+  algorithm: string,
+  { normalizer, pre_tokenizer, decoder }: Readonly<Record<string, unknown>>,
+): Spelling => {
+  if (algorithm === 'WordPiece') return 'words';
+  const steps = JSON.stringify([normalizer, pre_tokenizer, decoder]);
+  if (steps.includes('"ByteLevel"')) return 'bytes';
+  return steps.includes('▁') ? 'pieces' : 'text';
 };
 
 /** Old files do not name it. */

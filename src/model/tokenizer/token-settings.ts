@@ -9,6 +9,8 @@ export interface TokenSettings {
   readonly decoder: readonly AddedToken[];
   /** Added only where they are no added tokens yet. */
   readonly special: readonly AddedToken[];
+  /** Special tokens that have a use, by its key: `['bos_token', '<s>']`. */
+  readonly uses: readonly (readonly [use: string, token: string])[];
 }
 
 /** Keys of special tokens in `tokenizer_config.json` and `special_tokens_map.json`. */
@@ -27,12 +29,19 @@ export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<To
   const decoder = config['added_tokens_decoder'];
   const specialsOf = (from: Record<string, unknown>) =>
     [...named, ...lists].flatMap((key) => specialTokens(from[key]));
+  const usesOf = (from: Record<string, unknown>) =>
+    named.flatMap((key) => specialTokens(from[key]).map(({ content }) => [key, content] as const));
   if (isObject(decoder))
-    return { decoder: byId(decoder, (_, token) => settingsOf(token)), special: specialsOf(config) };
-  const special = specialsOf({ ...config, ...(await read('special_tokens_map.json')) });
+    return {
+      decoder: byId(decoder, (_, token) => settingsOf(token)),
+      special: specialsOf(config),
+      uses: usesOf(config),
+    };
+  const specials = { ...config, ...(await read('special_tokens_map.json')) };
+  const special = specialsOf(specials);
   const names = new Set(special.map(({ content }) => content));
   const legacy = byId(await read('added_tokens.json'), (token) => plainToken(token, names.has(token)));
-  return { decoder: [], special: [...legacy, ...special] };
+  return { decoder: [], special: [...legacy, ...special], uses: usesOf(specials) };
 };
 
 /** @param of the token of an entry, whose key or value is its id */

@@ -2,12 +2,24 @@ import { type AddedToken, AddedVocabulary } from './added-vocabulary.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
+/** How a tokenizer's vocabulary spells the bytes of its tokens. */
+export type Spelling =
+  /** A character for each byte (GPT-2's). */
+  | 'bytes'
+  /** Text with ▁ for spaces, and `<0xNN>` for bytes (SentencePiece's). */
+  | 'pieces'
+  /** Words, and behind `##` what goes on with one (BERT's). */
+  | 'words'
+  | 'text';
+
 /** A tokenizer as far as its vocabulary goes. */
 export interface Tokenizer {
   /** The file of the vocabulary, for messages. */
   readonly file: string;
   /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
   readonly algorithm: string;
+  /** How the vocabulary spells the bytes of its tokens. */
+  readonly spelling: Spelling;
   /** Ids of the model's own tokens: those that merges or scores make. */
   readonly vocabulary: ReadonlyMap<string, number>;
   /** By id; one may also stand in `vocabulary`. */
@@ -16,6 +28,8 @@ export interface Tokenizer {
   readonly ids: ReadonlyMap<string, number>;
   /** Special tokens, which transformers adds again where they are missing. */
   readonly special: readonly AddedToken[];
+  /** Which tokens are for what: `['bos_token', '<s>']`. */
+  readonly uses: TokenSettings['uses'];
 }
 
 /** A model's tokenizer, and the number of rows of its embeddings; tokens with an id beyond them have no row. */
@@ -32,15 +46,21 @@ export interface ModelTokens {
  * @param tokens of the vocabulary's file, in its order
  */
 export const makeTokenizer = (
-  { file, algorithm, vocabulary }: Pick<Tokenizer, 'file' | 'algorithm' | 'vocabulary'>,
+  {
+    file,
+    algorithm,
+    spelling,
+    vocabulary,
+  }: Pick<Tokenizer, 'file' | 'algorithm' | 'spelling' | 'vocabulary'>,
   tokens: readonly AddedToken[],
-  { decoder, special }: TokenSettings,
+  { decoder, special, uses }: TokenSettings,
 ): Tokenizer => {
   const added = new AddedVocabulary(vocabulary);
   for (const token of [...tokens, ...decoder]) added.add(token);
   for (const token of special) if (!added.has(token.content)) added.add(token);
   const list = added.list();
-  return { file, algorithm, vocabulary, added: list, ids: idsOf(vocabulary, list), special };
+  const ids = idsOf(vocabulary, list);
+  return { file, algorithm, spelling, vocabulary, added: list, ids, special, uses };
 };
 
 /** Ids of a model's own tokens and of the added ones: the vocabulary itself where that has them all. */

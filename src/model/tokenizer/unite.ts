@@ -113,7 +113,7 @@ const strip = ({
   const kept = makeTokenizer(
     { ...tokenizer, vocabulary: new Map([...tokenizer.vocabulary].filter(([token]) => !unused.has(token))) },
     tokenizer.added.filter(({ id }) => id < rows).map(({ token }) => token),
-    { decoder: [], special: tokenizer.special },
+    { decoder: [], special: tokenizer.special, uses: tokenizer.uses },
   );
   const stripped = new Set([...unused].filter((token) => !kept.ids.has(token)));
   if (stripped.size > 0 && tokenizer.algorithm !== 'BPE')

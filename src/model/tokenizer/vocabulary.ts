@@ -67,3 +67,14 @@ export interface TokenizerRequest {
   readonly tokens: ReadonlyMap<string, { readonly source?: TokenSource; readonly force: boolean }>;
   readonly padToMultipleOf?: number;
 }
+
+/** How a model gets the tokenizer of another one. */
+export interface TransplantRequest {
+  /**
+   * How rows of tokens that the model lacks are made: sums of rows of shared tokens, means of rows of the tokens that
+   * the text is split into, the mean of all rows, or zeros.
+   */
+  readonly rows: 'omp' | 'subword' | 'mean' | 'zero';
+  /** Rows of a sum, at most. */
+  readonly k: number;
+}

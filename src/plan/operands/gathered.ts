@@ -30,17 +30,14 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-const schema = z.strictObject({
-  dtype,
-  rows: count,
-  // By hand like sources: a vocabulary in another order has as many runs as tokens.
-  runs: z
-    .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
-      error: 'no runs of rows',
-    })
-    .transform((runs) => runs.map(([to, from, rows]): RowRun => [to, from, rows])),
-  source: z.unknown(),
-});
+/** By hand like sources: a vocabulary in another order has as many runs as tokens. */
+export const runsSchema = z
+  .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
+    error: 'no runs of rows',
+  })
+  .transform((runs) => runs.map(([to, from, rows]): RowRun => [to, from, rows]));
+
+const schema = z.strictObject({ dtype, rows: count, runs: runsSchema, source: z.unknown() });
 
 export const gathered: OperandKind<GatheredTensor> = {
   key: 'runs',

@@ -8,7 +8,7 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'pursue' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -910,6 +910,63 @@ const regress = (random, files) => {
   return { door: 'regress', values: [what, new Float64Array(2), control()] };
 };
 
+/** Sums of rows, wherever slices cut them, in float64. @param {Random} random @param {Files} files @returns {Call} */
+const combineRows = (random, files) => {
+  const [width, rows, stored] = [random.from(1, 20), random.from(1, 12), random.from(1, 8)];
+  const first = random.below(rows * width);
+  const count = random.from(1, rows * width - first);
+  const dtype = random.pick(['BF16', 'F32']);
+  const all = sourceOf(random, files, { first: 0, count: stored * width }, dtype);
+  const starts = [0];
+  /** @type {number[]} */
+  const terms = [];
+  for (let row = 0; row < rows; row += 1) {
+    for (const _ of random.list(random.below(4), () => 0))
+      terms.push(random.below(stored), random.pick([1, -0.5, 3]));
+    starts.push(terms.length / 2);
+  }
+  const at = (/** @type {number} */ element) =>
+    dtype === 'F32'
+      ? all.bytes.readFloatLE(element * 4)
+      : Buffer.from([0, 0, ...all.bytes.subarray(element * 2, element * 2 + 2)]).readFloatLE(0);
+  const written = Buffer.alloc(count * 4);
+  for (let i = 0; i < count; i += 1) {
+    const [row, column] = [Math.floor((first + i) / width), (first + i) % width];
+    let sum = 0;
+    for (let term = starts[row] ?? 0; term < (starts[row + 1] ?? 0); term += 1)
+      sum += (terms[2 * term + 1] ?? 0) * at((terms[2 * term] ?? 0) * width + column);
+    if (Number.isNaN(sum)) written.writeUInt32LE(0x7fc0_0000, i * 4);
+    else written.writeFloatLE(Math.fround(sum), i * 4);
+  }
+  const node = {
+    ...{ kind: 'combineRows', width, dtype: 'F32', inputs: [0] },
+    starts: Float64Array.from(starts),
+    terms: Float64Array.from(terms),
+  };
+  const whole = { ...all.source, slicing: 'whole', elements: stored * width };
+  const program = { sources: [whole], nodes: [node], first, count, columns: width, watched: [] };
+  const output = { value: 1, fd: files.output, begin: 0, dtype: 'F32' };
+  const job = { kind: 'compute', program, outputs: [output] };
+  return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
+};
+
+/** Of rows of any numbers, or none: a few targets and atoms. @param {Random} random @param {Files} files @returns {Call} */
+const pursue = (random, files) => {
+  const [width, dtype] = [random.from(1, 300), random.pick(dtypes)];
+  const rowsOf = (/** @type {number} */ rows) => {
+    const slice = { first: 0, count: rows * width };
+    const source = {
+      ...sourceOf(random, files, slice, dtype).source,
+      ...{ slicing: 'rows', width, runs: Float64Array.of(0, 0, rows) },
+    };
+    return { sources: [source], nodes: [], ...slice, columns: width, watched: [] };
+  };
+  const [atoms, targets] = [random.from(1, 20), random.from(1, 5)];
+  const k = random.from(1, atoms);
+  const what = { atoms: rowsOf(atoms), targets: rowsOf(targets), k };
+  return { door: 'pursue', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
+};
+
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
@@ -941,6 +998,8 @@ const all = [
   difference,
   factorise,
   regress,
+  combineRows,
+  pursue,
 ];
 
 /** @param {Random} random @param {Files} files @returns {Call} */

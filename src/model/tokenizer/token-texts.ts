@@ -1,0 +1,93 @@
+import type { ModelTokens } from './tokenizer.js';
+
+/**
+ * GPT-2's characters of bytes: printable ones of Latin-1 stand for themselves, the others for what is from U+0100 on,
+ * in order.
+ */
+const byteOf: ReadonlyMap<string, number> = (() => {
+  const isPrintable = (byte: number) =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+  const bytes = new Map<string, number>();
+  let next = 0x100;
+  for (let byte = 0; byte < 256; byte += 1)
+    bytes.set(String.fromCharCode(isPrintable(byte) ? byte : next++), byte);
+  return bytes;
+})();
+
+const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+
+const ofBytes = (token: string): string => {
+  const bytes: number[] = [];
+  for (const character of token) {
+    const byte = byteOf.get(character);
+    if (byte === undefined) return utf8(token);
+    bytes.push(byte);
+  }
+  return String.fromCharCode(...bytes);
+};
+
+const fallback = /^<0x([0-9A-Fa-f]{2})>$/;
+
+/** The tokens of a model by their bytes, which strings have as characters below 256. */
+export class TokenTexts {
+  readonly #model: ModelTokens;
+  readonly #added: ReadonlySet<string>;
+  #rows: ReadonlyMap<string, number> | undefined;
+
+  constructor(model: ModelTokens) {
+    this.#model = model;
+    this.#added = new Set(model.tokenizer.added.map(({ token }) => token.content));
+  }
+
+  /** The number of rows of the model's embeddings. */
+  get rows(): number {
+    return this.#model.rows;
+  }
+
+  /** Returns the bytes of a token, with a space before a word's begin. Added tokens are spelt as they are. */
+  bytesOf(token: string): string {
+    const { spelling } = this.#model.tokenizer;
+    if (this.#added.has(token)) return fallbackOf(token) ?? utf8(token);
+    if (spelling === 'bytes') return ofBytes(token);
+    if (spelling === 'pieces') return fallbackOf(token) ?? utf8(token.replaceAll('▁', ' '));
+    if (spelling === 'words') return utf8(token.startsWith('##') ? token.slice(2) : ` ${token}`);
+    return utf8(token);
+  }
+
+  /** Returns the row of the token that has these bytes; undefined if no token with a row has. */
+  rowOf(bytes: string): number | undefined {
+    this.#rows ??= this.#collect();
+    return this.#rows.get(bytes);
+  }
+
+  /** Returns what a special token is for, such as `bos_token`; undefined for other tokens. */
+  useOf(token: string): string | undefined {
+    return this.#model.tokenizer.uses.find(([, content]) => content === token)?.[0];
+  }
+
+  rowOfUse(use: string | undefined): number | undefined {
+    const { ids, uses } = this.#model.tokenizer;
+    const token = uses.find(([of]) => of === use)?.[1];
+    const id = token === undefined ? undefined : ids.get(token);
+    return id !== undefined && id < this.#model.rows ? id : undefined;
+  }
+
+  /** Of tokens with the same bytes the first goes before others; those that stand for a byte come last. */
+  #collect(): ReadonlyMap<string, number> {
+    const { rows, tokenizer } = this.#model;
+    const found = new Map<string, number>();
+    const inOrder = [...tokenizer.ids].filter(([, id]) => id < rows).sort(([, a], [, b]) => a - b);
+    const add = ([token, id]: readonly [string, number]): void => {
+      const bytes = this.bytesOf(token);
+      if (!found.has(bytes)) found.set(bytes, id);
+    };
+    inOrder.filter(([token]) => !fallback.test(token)).forEach(add);
+    inOrder.filter(([token]) => fallback.test(token)).forEach(add);
+    return found;
+  }
+}
+
+const fallbackOf = (token: string): string | undefined => {
+  const digits = fallback.exec(token)?.[1];
+  return digits === undefined ? undefined : String.fromCharCode(Number.parseInt(digits, 16));
+};
