@@ -46,6 +46,7 @@ export const groups = [
       'docs/adapter-merges.md',
       'docs/extract-lora.md',
       'docs/tokenizers.md',
+      'docs/transplant.md',
       'docs/hub.md',
       'docs/gguf.md',
       'docs/analysis.md',

@@ -32,6 +32,7 @@ __all__ = [
     "revert",
     "apply",
     "relayout",
+    "transplant",
     "extract_lora",
     "analyze",
     "diff",
@@ -650,6 +651,89 @@ def relayout(
             option("--dry-run", dry_run),
         ],
         [one_model(checkpoint, "checkpoint")],
+    )
+    if not (out is not None or link is not None or force or resume or dry_run):
+        return call_in_memory(words, progress)
+    return call(words, progress)
+
+
+@checked
+def transplant(
+    model: ModelLike,
+    *,
+    donor: ModelLike,
+    rows: Literal["omp", "subword", "mean", "zero"] | None = None,
+    k: float | None = None,
+    chat_template: StrPath | None = None,
+    experts: Literal["fused", "separate"] | None = None,
+    quantize: Literal["fp8-block", "int8"] | None = None,
+    save_recipe: StrPath | None = None,
+    out: StrPath | None = None,
+    layout: Literal["layer", "size"] | None = None,
+    max_shard_size: StrPath | None = None,
+    dtype: Literal["bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"] | None = None,
+    link: Literal["copy", "reflink", "hard", "symbolic"] | None = None,
+    checksums: bool = False,
+    allow_non_finite: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    download: bool = False,
+    threads: float | None = None,
+    dry_run: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any] | Merged:
+    """Runs `layerloom transplant`: give a model another's tokenizer: rows of shared tokens are copied, those of others approximated.
+
+    Args:
+        model: a directory, a file of weights or org/name in the hub cache
+        donor: the model whose tokenizer it gets
+        rows: rows of tokens that the model lacks: omp, sums of rows of shared tokens, as found in the donor's embeddings; subword, means of the rows of the tokens that the text is split into; mean, that of all rows; zero; default: omp
+        k: with omp: rows of a sum, at most; default: 64
+        chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
+        experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
+        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        save_recipe: write the recipe of this merge, with what was found from the models as numbers
+        out: directory to create; default: the output is in memory
+        layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
+        max_shard_size: maximum tensor data in a shard: 5GB, 500MB; default: the recipe's, or 5GB
+        dtype: convert every floating tensor to this dtype; default: each tensor's own
+        link: make shards that equal whole input files in this way, instead of writing them; default: reflink if the file system can, else copy
+        checksums: record the SHA-256 of inputs and shards
+        allow_non_finite: compute with values that are NaN or infinite, instead of refusing them; copies are never looked at
+        force: replace an output that layerloom wrote
+        resume: keep finished work when interrupted, and continue from it next time
+        download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
+        threads: worker threads; default: the usable cores
+        dry_run: print the plan and write nothing
+        progress: a function, or True for a bar of tqdm
+
+    Returns:
+        What the command prints as JSON; without `out` the checkpoint, in memory
+    """
+    words = words_of(
+        ["transplant"],
+        [
+            option("--donor", one_model(donor, "donor")),
+            option("--rows", rows),
+            option("--k", k),
+            option("--chat-template", chat_template),
+            option("--experts", experts),
+            option("--quantize", quantize),
+            option("--save-recipe", save_recipe),
+            option("--out", out),
+            option("--layout", layout),
+            option("--max-shard-size", max_shard_size),
+            option("--dtype", dtype),
+            option("--link", link),
+            option("--checksums", checksums),
+            option("--allow-non-finite", allow_non_finite),
+            option("--force", force),
+            option("--resume", resume),
+            option("--download", download),
+            option("--threads", threads),
+            option("--dry-run", dry_run),
+        ],
+        [one_model(model, "model")],
     )
     if not (out is not None or link is not None or force or resume or dry_run):
         return call_in_memory(words, progress)

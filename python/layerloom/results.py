@@ -65,6 +65,7 @@ __all__ = [
     "MeasuredMerging",
     "MergeResult",
     "MergeResultKept",
+    "MergeResultTransplanted",
     "MergesState",
     "MergesStateBytes",
     "OrderedModel",
@@ -346,6 +347,8 @@ class MergeResult(_MergeResult, total=False):
     """Of an output that is quantised, where the recipe names a base: what is left of the change from it."""
     kept: MergeResultKept
     """Rows and parameters that stay the expert's, in all and of each tensor."""
+    transplanted: MergeResultTransplanted
+    """Rows of the embeddings where the model got another tokenizer: of its own, made of others, 0, and without a token."""
 
 
 class TruncatedProduct(TypedDict):
@@ -428,6 +431,14 @@ class Kept(TypedDict):
     rowsKept: float
     parameters: float
     parametersKept: float
+
+
+class MergeResultTransplanted(TypedDict):
+    rows: float
+    copied: float
+    made: float
+    zero: float
+    padding: float
 
 
 class PrintedExplanation(TypedDict):

@@ -122,6 +122,7 @@ const required = { t: 0.5, weights: [1, 1] };
 /** Values that a recipe of a method needs beside its models. */
 const settingsOf = {
   mixture: { gateMode: 'random' },
+  transplant: { donor: './swh-1' },
   fisher: { importances: ['math-1.fisher.safetensors', 'swh-1.fisher.safetensors'] },
   regmean: { grams: ['math-1.grams.safetensors', 'swh-1.grams.safetensors'] },
 };

@@ -43,8 +43,9 @@ export type Pursuits = readonly {
   readonly squares: number;
   /** ‖target − sum‖² */
   readonly error: number;
-  /** The sum, in the order of choice: places among the atoms, and coefficients. */
-  readonly terms: readonly { readonly atom: number; readonly coefficient: number }[];
+  /** The terms of the sum, in the order of choice: places among the atoms, and coefficients. */
+  readonly atoms: Float64Array;
+  readonly coefficients: Float64Array;
 }[];
 
 /**

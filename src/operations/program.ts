@@ -32,9 +32,9 @@ export interface ProgramSource extends StoredTensor {
 
 /** Rows as sums of other rows: row r is the sum of the terms from `starts[r]` to `starts[r + 1]`. */
 export interface RowSums {
-  readonly starts: readonly number[];
+  readonly starts: ArrayLike<number>;
   /** Two numbers for each term: the index of a row, and its coefficient. */
-  readonly terms: readonly number[];
+  readonly terms: ArrayLike<number>;
 }
 
 /** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */

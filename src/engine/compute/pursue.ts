@@ -1,4 +1,3 @@
-import { itemAt } from '../../base/lookup.js';
 import { pursuitNumbers } from '../../native/pursue.js';
 import type { Pursued, Pursuits } from '../../operations/measurer.js';
 import { Program } from '../../operations/program.js';
@@ -63,13 +62,8 @@ export const pursueRows = async (
   );
   return found.flat().map((ofTarget) => {
     const [chosen = 0, squares = 0, error = 0] = ofTarget;
-    return {
-      squares,
-      error,
-      terms: Array.from({ length: chosen }, (_, index) => ({
-        atom: itemAt(ofTarget, pursuitNumbers.length + index),
-        coefficient: itemAt(ofTarget, pursuitNumbers.length + most + index),
-      })),
-    };
+    const from = (first: number) => ofTarget.subarray(first, first + chosen);
+    const { length } = pursuitNumbers;
+    return { squares, error, atoms: from(length), coefficients: from(length + most) };
   });
 };

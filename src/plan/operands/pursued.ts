@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
 import type { RowRun } from '../../model/tokenizer/vocabulary.js';
 import { mostChosen } from '../../native/pursue.js';
 import { refuseRanges, rowWidth } from '../../operations/assemble.js';
@@ -99,19 +100,21 @@ export const pursued: OperandKind<PursuedTensor> = {
     const { rows, k, tokens, shared, source, donor, width } = operand;
     const found = await measurer.pursue({ matrix: donor, width, targets: tokens, atoms: shared, k });
     const own = sharedRows(operand);
-    const starts = [0];
-    const terms: number[] = [];
-    let target = 0;
+    const starts = new Float64Array(rows + 1);
+    const terms = new Float64Array(2 * found.reduce((total, { atoms }) => total + atoms.length, 0));
+    let [target, term, row] = [0, 0, 0];
     for (const [to, , length] of tokens) {
-      while (starts.length <= to) starts.push(terms.length / 2);
-      for (let row = 0; row < length; row += 1) {
-        for (const { atom, coefficient } of found[target]?.terms ?? [])
-          terms.push(own[atom] as number, coefficient);
-        starts.push(terms.length / 2);
-        target += 1;
+      while (row < to) starts[++row] = term;
+      for (const end = row + length; row < end; ) {
+        const { atoms, coefficients } = itemAt(found, target++);
+        for (const [index, atom] of atoms.entries()) {
+          terms.set([itemAt(own, atom), itemAt(coefficients, index)], 2 * term);
+          term += 1;
+        }
+        starts[++row] = term;
       }
     }
-    while (starts.length <= rows) starts.push(terms.length / 2);
+    starts.fill(term, row + 1);
     return program.combineRows(source, rowWidth(program.shape), { starts, terms });
   },
   statistics: ({ donor }) => [{ what: 'matching pursuit', sources: [donor] }],
