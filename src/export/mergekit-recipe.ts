@@ -46,6 +46,8 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
     cannotSay('one stack of several', 'its slices are of models with one; merge with layerloom');
   if (rest['quantize'] !== undefined)
     cannotSay('a quantised output', 'mergekit writes none: leave it out, and quantise its output');
+  if (name === 'transplant')
+    cannotSay('a transplant', 'its program mergekit-tokensurgeon has options and no recipe');
   if (unitesVocabularies(plan) && (rest['tokenizer_source'] ?? rest['tokenizer']) === undefined)
     cannotSay(
       'that vocabularies are united where ids agree',

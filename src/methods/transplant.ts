@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { itemAt } from '../base/lookup.js';
+import { newRows } from '../model/tokenizer/vocabulary.js';
 import { mostChosen } from '../native/pursue.js';
 import { schemaOf } from './framework/declared.js';
 import type { Method } from './framework/method.js';
@@ -7,9 +8,6 @@ import { tokenizerTransplantation } from './framework/papers.js';
 import { modelSchema } from './framework/parameters.js';
 import type { ModelInput } from './framework/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
-
-/** How rows of tokens that the model lacks are made. */
-export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
 /** Parameters of `transplant`. */
 export interface TransplantParameters {

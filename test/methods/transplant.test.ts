@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { itemAt } from '../../src/base/lookup.js';
 import {
+  exportRecipe,
   LayerloomError,
   type MergeOptions,
   merge,
@@ -10,6 +11,7 @@ import {
   type RecipeInput,
   verify,
 } from '../../src/index.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { type Tensors, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { hashOf } from '../fixtures/contents.js';
@@ -390,6 +392,24 @@ describe('a transplant is refused', () => {
     const [found, words] = await refusalOf(models(), parameters);
     expect(found).toBe(code);
     expect(words).toMatch(message);
+  });
+
+  it('of bare adapters, which have the vocabulary of their base', async () => {
+    const root = temporaryDirectory();
+    const [model, donor] = [1, 2].map((seed) => writeAdapter(join(root, `lora-${seed}`), lora({ seed }))) as [
+      string,
+      string,
+    ];
+    const [code, message] = await refusalOf({ root, model, donor });
+    expect(code).toBe('NO_ADAPTER_FORM');
+    expect(message).toContain('another vocabulary is asked for');
+  });
+
+  it('as a recipe for mergekit, whose program for it has none', async () => {
+    await expect(exportRecipe({ method: 'transplant', ...pick(write()), k: 3 })).rejects.toMatchObject({
+      code: 'EXPORT_UNSUPPORTED',
+      message: expect.stringContaining('mergekit-tokensurgeon') as string,
+    });
   });
 
   it('of a donor with a number that is none, which would be in every sum', async () => {

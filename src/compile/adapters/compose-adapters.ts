@@ -141,9 +141,13 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
 };
 
 /** An adapter has the vocabulary of its base. */
-const refuseTokenizers = ({ tokenizer: { source, tokens, padToMultipleOf }, method }: Recipe): void => {
+const refuseTokenizers = ({
+  tokenizer: { source, tokens, padToMultipleOf },
+  transplant,
+  method,
+}: Recipe): void => {
   const isPlain = ['auto', 'strict', 'rows'].includes(String(source));
-  if (!isPlain || tokens.size > 0 || padToMultipleOf !== undefined)
+  if (!isPlain || tokens.size > 0 || padToMultipleOf !== undefined || transplant !== undefined)
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 

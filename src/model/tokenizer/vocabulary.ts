@@ -68,13 +68,15 @@ export interface TokenizerRequest {
   readonly padToMultipleOf?: number;
 }
 
+/**
+ * How rows of tokens that a model lacks are made: sums of rows of shared tokens, means of rows of the tokens that the
+ * text is split into, the mean of all rows, or zeros.
+ */
+export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
+
 /** How a model gets the tokenizer of another one. */
 export interface TransplantRequest {
-  /**
-   * How rows of tokens that the model lacks are made: sums of rows of shared tokens, means of rows of the tokens that
-   * the text is split into, the mean of all rows, or zeros.
-   */
-  readonly rows: 'omp' | 'subword' | 'mean' | 'zero';
+  readonly rows: (typeof newRows)[number];
   /** Rows of a sum, at most. */
   readonly k: number;
 }
