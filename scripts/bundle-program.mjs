@@ -1,8 +1,9 @@
 // @ts-check
 /**
  * Bundles the library and the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
- * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command and for `dist/index.js`: one file is
- * loaded and compiled in a third of the time of some hundred, and as CommonJS it can be compiled from a cache.
+ * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command, and for `dist/layerloom.js`, which
+ * the package exports: one file is loaded and compiled in a third of the time of some hundred, and as CommonJS it can be
+ * compiled from a cache. The modules in `dist/` are for tests, scripts and worker threads.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -118,7 +119,7 @@ writeFileSync(join(folder, 'layerloom.licences.txt'), licencesOf(root, metafile)
 
 const { library } = createRequire(import.meta.url)(join(folder, 'start.cjs'));
 writeFileSync(
-  join(root, 'dist/index.js'),
+  join(root, 'dist/layerloom.js'),
   `import start from './cli/start.cjs';
 export const { ${Object.keys(library()).join(', ')} } = start.library();
 `,

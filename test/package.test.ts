@@ -36,7 +36,7 @@ describe('the package', () => {
   it('has what it exports and runs', () => {
     for (const file of [
       'bin/layerloom.cjs',
-      'dist/index.js',
+      'dist/layerloom.js',
       'dist/index.d.ts',
       'dist/cli/layerloom.cjs',
       'dist/cli/layerloom.licences.txt',

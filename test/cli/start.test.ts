@@ -84,7 +84,7 @@ describe('the libraries that a command loads', () => {
 });
 
 describe('the library', () => {
-  const imported = `import * as all from 'file://${join(root, 'dist/index.js')}'; console.log(Object.keys(all).join());`;
+  const imported = `import * as all from 'file://${join(root, 'dist/layerloom.js')}'; console.log(Object.keys(all).join());`;
   const program = (): string => {
     const file = join(temporaryDirectory(), 'program.mjs');
     writeFileSync(file, imported);
@@ -101,7 +101,7 @@ describe('the library', () => {
     const file = join(temporaryDirectory(), 'fails.mjs');
     writeFileSync(
       file,
-      `import { soup } from 'file://${join(root, 'dist/index.js')}'; await soup({ models: ['/none', '/none'] }, { out: '/none/out' });`,
+      `import { soup } from 'file://${join(root, 'dist/layerloom.js')}'; await soup({ models: ['/none', '/none'] }, { out: '/none/out' });`,
     );
     const { stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8' });
     expect(stderr).toMatch(/^LayerloomError: /m);
@@ -264,7 +264,7 @@ describe('the launcher', () => {
 
   it('loads plugins into the library that they import', () => {
     const plugin = join(temporaryDirectory(), 'plugin.mjs');
-    const library = JSON.stringify(new URL('../../dist/index.js', import.meta.url).href);
+    const library = JSON.stringify(new URL('../../dist/layerloom.js', import.meta.url).href);
     writeFileSync(
       plugin,
       `import { registerMethod, methods } from ${library};\nregisterMethod({ ...methods.get('relayout'), name: 'of_plugin' });\n`,
