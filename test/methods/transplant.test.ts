@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { itemAt } from '../../src/base/lookup.js';
@@ -178,6 +178,21 @@ describe('a transplant by orthogonal matching pursuit', () => {
       }
     expect(new Set(hashes).size).toBe(1);
   });
+});
+
+it('a pursuit ends soon once it is aborted, and leaves nothing', async () => {
+  const many = (first: number): Partial<VocabularyOptions> => ({
+    tokens: ['<unk>', ...words(first, 3000)],
+    hidden: 256,
+    dtype: 'BF16',
+  });
+  const { root, model, donor } = write(many(0), many(1500));
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(), 300);
+  const recipe = { method: 'transplant', model, donor, k: 1000 } as const;
+  const out = join(root, 'out');
+  await expect(merge(recipe, { out, signal: abort.signal })).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  expect(readdirSync(root).sort()).toEqual(['donor', 'model']);
 });
 
 /** Where a tensor begins in a file of safetensors. */
