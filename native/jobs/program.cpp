@@ -10,8 +10,8 @@ bool takesBits(const NodeOperation& operation) {
 }
 
 bool takesWhole(const NodeOperation& operation) {
-    return std::holds_alternative<Product>(operation) || std::holds_alternative<CombineRows>(operation) || std::holds_alternative<Dequantise>(operation) ||
-           std::holds_alternative<Unpack>(operation);
+    return std::holds_alternative<Product>(operation) || std::holds_alternative<CombineRows>(operation) ||
+           std::holds_alternative<Dequantise>(operation) || std::holds_alternative<Unpack>(operation);
 }
 
 DType Program::dtypeOf(ValueId value) const {

@@ -53,7 +53,8 @@ struct Target {
     double* row(std::size_t row) { return factor.data() + row * (row + 1) / 2; }
     bool has(std::size_t atom) const { return std::ranges::find(chosen, atom) != chosen.end(); }
 
-    /// Adds an atom. @param with its products with those before it, then with itself @return false if it depends on them
+    /// Adds an atom. @param with its products with those before it, then with itself @return false if it
+    /// depends on them
     bool add(std::size_t atom, std::span<const double> with, double withTarget) {
         const std::size_t t = chosen.size();
         factor.resize((t + 1) * (t + 2) / 2);
@@ -87,7 +88,8 @@ struct Target {
 
 class Pursuer {
   public:
-    Pursuer(const Kernels& kernels, const Pursuit& what, const Windows& atoms, const Windows& targets, Control control)
+    Pursuer(const Kernels& kernels, const Pursuit& what, const Windows& atoms, const Windows& targets,
+            Control control)
         : kernels_(kernels),
           what_(what),
           atomWindows_(atoms),

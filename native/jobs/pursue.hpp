@@ -25,14 +25,14 @@ inline constexpr std::size_t kPursuitNumbers = 3;
 /// Numbers that are found of a target.
 constexpr std::size_t numbersOf(std::size_t k) { return kPursuitNumbers + 2 * k; }
 
-/// Approximates targets on the calling thread by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad
-/// 1993): the atom whose product with what is left of the target is largest in magnitude is chosen, the first
-/// of equal ones; then the coefficients of all that are chosen are those of least squares. Atoms are taken as
-/// they are, not divided by their lengths. A target has fewer atoms where nothing is left, or where the next
-/// one depends on those before it.
+/// Approximates targets on the calling thread by orthogonal matching pursuit (Pati, Rezaiifar and
+/// Krishnaprasad 1993): the atom whose product with what is left of the target is largest in magnitude is
+/// chosen, the first of equal ones; then the coefficients of all that are chosen are those of least squares.
+/// Atoms are taken as they are, not divided by their lengths. A target has fewer atoms where nothing is left,
+/// or where the next one depends on those before it.
 ///
-/// The atoms are looked at k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes, and
-/// a tile. Equal bits on every instruction set, however targets are divided between calls.
+/// The atoms are looked at k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes,
+/// and a tile. Equal bits on every instruction set, however targets are divided between calls.
 ///
 /// @param out `numbersOf(k)` zeros for each target
 Status pursue(const Kernels& kernels, const Pursuit& what, std::span<double> out, Control control);

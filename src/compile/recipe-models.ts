@@ -25,7 +25,14 @@ export interface RecipeModels {
 export const openRecipeModels = async (
   recipe: Pick<
     Recipe,
-    'models' | 'companions' | 'needsLayers' | 'stacksLayers' | 'tokenizer' | 'transplant' | 'stack'
+    | 'models'
+    | 'companions'
+    | 'needsLayers'
+    | 'stacksLayers'
+    | 'tokenizer'
+    | 'transplant'
+    | 'chatTemplate'
+    | 'stack'
   >,
   open: (reference: ModelReference) => Promise<OpenedModel>,
   session: PlanningSession,
@@ -52,7 +59,7 @@ export const openRecipeModels = async (
   const vocabulary =
     transplant === undefined
       ? await inOneVocabulary(recipe, opened, session)
-      : await transplanted(itemAt(all, 0), itemAt(all, 1), transplant, session);
+      : await transplanted(itemAt(all, 0), itemAt(all, 1), recipe, session);
   return {
     models: [...vocabulary.models.slice(0, length), ...all.filter(({ inPart }) => inPart)],
     companions: vocabulary.models.slice(length),

@@ -1,16 +1,18 @@
 import { LayerloomError } from '../base/errors.js';
+import { optionName } from '../base/option-name.js';
 import { vocabularyEdits } from '../checkpoint/token-ids.js';
 import { type VocabularyTensors, vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
+import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { withoutTokenizer } from '../model/tokenizer/resolve-models.js';
 import { subwordsOf } from '../model/tokenizer/subwords.js';
 import { TokenTexts } from '../model/tokenizer/token-texts.js';
 import type { ModelTokens } from '../model/tokenizer/tokenizer.js';
 import { type TransplantedRows, transplantRows } from '../model/tokenizer/transplant.js';
-import type { TransplantRequest } from '../model/tokenizer/vocabulary.js';
 import { someTokens } from '../model/tokenizer/words.js';
 import type { VocabularyTensor } from '../plan/in-vocabulary.js';
 import type { Operand } from '../plan/plan.js';
 import { type NewRows, transplantedTensor } from '../plan/transplanted.js';
+import type { Recipe } from '../recipe/recipe.js';
 import type { TensorReference } from '../tensor/reference.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
@@ -34,9 +36,10 @@ import {
 export const transplanted = async (
   model: OpenedModel,
   donor: OpenedModel,
-  request: TransplantRequest,
+  { transplant: request, chatTemplate }: Pick<Recipe, 'transplant' | 'chatTemplate'>,
   session: PlanningSession,
 ): Promise<InVocabulary> => {
+  if (request === undefined) throw new Error('a recipe of no transplant');
   const ofModel = await vocabularyOf(model, session);
   const ofDonor = await vocabularyOf(donor, session);
   const texts = new TokenTexts(ofModel.tokens);
@@ -83,6 +86,7 @@ export const transplanted = async (
     tokenizer: tokenizerOf(donor),
     warnings: [
       ...rowless(ofDonor.tokens, rows, made),
+      ...(chatTemplate === undefined ? await otherTemplate(model, donor) : []),
       ...(config === undefined ? [] : withoutToken(name, config, editsOf({}))),
     ],
     configEdits: editsOf,
@@ -172,6 +176,16 @@ const donorTensor = (
       reason: `has no tensor like ${name} of ${model.checkpoint.path}, whose rows would be approximated as in it; choose other rows than omp`,
     });
   return storedTensor(donor, found);
+};
+
+/** Warns where the model's chat template goes with its tokenizer. */
+const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
+  const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
+  if (own === undefined || own === theirs) return [];
+  const { name } = donor.checkpoint;
+  return [
+    `the chat template of ${model.checkpoint.name} is not in the output, which has ${theirs === undefined ? `none, as ${name}` : `that of ${name}`}: ${optionName('chatTemplate')} chooses one`,
+  ];
 };
 
 /** Warns of tokens whose rows are 0 though others were asked for. */

@@ -314,6 +314,18 @@ describe('a transplanted model', () => {
     expect(card).toContain('model with 15 rows of sums of 4 of model, as in donor');
   });
 
+  it('does not have the model’s chat template, and says so', async () => {
+    const template = { 'chat_template.jinja': 'x' };
+    const models = write({ files: template });
+    const recipe = { method: 'transplant', ...pick(models), k: 3 } as const;
+    const { warnings, files } = await planMerge(recipe);
+    expect(warnings).toEqual([
+      'the chat template of model is not in the output, which has none, as donor: `chatTemplate` chooses one',
+    ]);
+    expect(files.map(({ name }) => name)).not.toContain('chat_template.jinja');
+    expect((await planMerge({ ...recipe, chatTemplate: 'chatml' })).warnings).toEqual([]);
+  });
+
   it('is verified, explained, and made again by its record', async () => {
     const models = write();
     const { out } = await transplanted(models, { k: 5 });
