@@ -44,11 +44,23 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
     if (!isRemoved) await writing(path, () => rm(path, { force: true }));
     else await putBack(paths, key, token);
   }
+  if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
   // Last: a run that is killed meanwhile leaves the claims, by which the next one knows these files for dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
+
+/** Removes markers that killed processes were writing before `since` (milliseconds) when they made the store. */
+const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<void> => {
+  for (const name of await readdir(paths.root)) {
+    const path = join(paths.root, name);
+    if (!partialMarker.test(name) || ((await stat(path).catch(absent))?.mtimeMs ?? since) >= since) continue;
+    await writing(path, () => rm(path, { force: true }));
+  }
+};
+
+const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Matches the names of claims, and of the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;

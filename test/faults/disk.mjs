@@ -182,11 +182,12 @@ export class Disk {
    */
   cut(dice, directory, top) {
     const names = new Map(this.#durable);
-    // None of what is not certain, a part from the beginning as journals have it, or any.
+    // Of what is not certain none, a beginning as journals have it, any, or an end.
     const way = dice.below(4);
     const until = dice.below(this.#pending.length + 1);
     for (const [index, { apply }] of this.#pending.entries())
-      if (way === 1 ? index < until : way === 2 ? dice.below(2) === 0 : way === 3) apply(names);
+      if (way === 1 ? index < until : way === 2 ? dice.below(2) === 0 : way === 3 && index >= until)
+        apply(names);
     const share = dice.one([0, 1, 2, 3, 4]);
     /** @type {Map<File, string>} */
     const written = new Map();

@@ -127,7 +127,7 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
   const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-planted-'));
   try {
     plant(bug, root);
-    const { stdout } = spawnSync(
+    const { stdout, stderr } = spawnSync(
       process.execPath,
       [
         ...[
@@ -146,9 +146,10 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
       { encoding: 'utf8' },
     );
     const found = /^seed (?<seed>\d+), (?<rest>.*)$/m.exec(stdout)?.groups;
-    if (found === undefined) missed += 1;
+    const atOnce = /^Error: (?<what>.* without a fault.*)$/m.exec(stderr)?.groups?.['what'];
+    if (found === undefined && atOnce === undefined) missed += 1;
     console.log(
-      `${bug.name}: ${found === undefined ? `not found by ${values.most} seeds` : `seed ${found['seed']}, ${found['rest']?.slice(0, 120)}`}`,
+      `${bug.name}: ${found === undefined ? (atOnce !== undefined ? `before the first seed: ${atOnce}` : `not found by ${values.most} seeds`) : `seed ${found['seed']}, ${found['rest']?.slice(0, 120)}`}`,
     );
   } finally {
     rmSync(root, { recursive: true, force: true });

@@ -753,7 +753,7 @@ namespace {
 /// Inputs have inodes by their names: shards are known by the inodes of what they are made of, and a seed names shards.
 void renumber(const std::string& path, struct statx* found) {
     const bool isClaim = path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;
-    const bool isPartial = path.ends_with(".partial") || path.find("/partial/") != std::string::npos;
+    const bool isPartial = path.ends_with(".partial") || path.find("/layerloom-store.json.") != std::string::npos || path.find("/partial/") != std::string::npos;
     if (isClaim || isPartial) {
         found->stx_mtime.tv_sec -= age;
         found->stx_ctime.tv_sec -= age;

@@ -18,7 +18,7 @@ import {
   wrongWords,
 } from './invariants.mjs';
 import { calls, fired, lineOf, say } from './seam.mjs';
-import { copyTree, treeOf } from './tree.mjs';
+import { copyTree, settledTreeOf, treeOf } from './tree.mjs';
 import { emptied, workloads, writeInputs } from './workloads.mjs';
 
 /** @import { Call } from './seam.mjs' */
@@ -34,6 +34,9 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @property {(words: readonly string[]) => Promise<number>} runCommandLine
  * @property {typeof import('../../src/store/shard-store.js').ShardStore} ShardStore
  */
+
+/** Names of what only an interrupted command leaves. */
+const leftover = /\/(claims|partial)\/.|\.(partial|incomplete)$|\.layerloom-(partial|removed|former|batch)/;
 
 /** What is known of a workload by runs without faults. @typedef {{ readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }} Known */
 
@@ -176,6 +179,8 @@ export class Simulation {
     const [first, second] = results;
     if (first === undefined || second === undefined) throw new Error('too few runs');
     const after = common(first.tree, second.tree);
+    const unclean = [...after.keys()].find((path) => leftover.test(path));
+    if (unclean !== undefined) throw new Error(`${name} leaves ${unclean} without a fault`);
     // Its text says who works there, which may fail to be emptied at the end.
     for (const path of after.keys()) if (path.endsWith('/.layerloom-lock')) after.set(path, '?');
     // What a store has of dead processes is left to its garbage collection.
@@ -210,7 +215,7 @@ export class Simulation {
     // A command's process ends; every other seed is of a program that goes on after an error.
     if (isDead || seed % 2 === 0) endProcesses(work);
 
-    const there = treeOf(work);
+    const there = await settledTreeOf(work);
     // A shard that cannot be linked once more is copied, which the record says.
     const isCopied = happened.some(
       ({ kind, number }) => kind === 'link' && number === constants.errno.EMLINK,

@@ -13,6 +13,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** What is at each path below a directory: `directory`, a link's target, or a hash. @typedef {Map<string, string>} Tree */
 
@@ -21,6 +22,21 @@ const withoutRandom = (name) =>
   name
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '#')
     .replace(/(layerloom-(former|removed)-)[0-9a-f]{8}/g, '$1#');
+
+/**
+ * Reads a tree that may still change: of calls side by side, of which one failed, others may just end.
+ *
+ * @param {string} root @returns {Promise<Tree>}
+ */
+export const settledTreeOf = async (root) => {
+  for (let tries = 0; ; tries += 1)
+    try {
+      return treeOf(root);
+    } catch (error) {
+      if (tries === 10) throw error;
+      await pause(50);
+    }
+};
 
 /** @param {string} root @returns {Tree} */
 export const treeOf = (root) => {
