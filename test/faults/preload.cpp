@@ -1,10 +1,12 @@
-// The seam of the simulator of faults (README.md): loaded before libc, it stands between a process and the calls that
-// touch files, sockets, processes, threads and the clock. It fails, cuts short or delays the calls that a list of faults
-// names, ends the process at one, and logs what changes the disk. Calls on paths outside the root are passed on.
+// The seam of the simulator of faults (README.md): loaded before libc, it stands between a process and the
+// calls that touch files, sockets, processes, threads and the clock. It fails, cuts short or delays the calls
+// that a list of faults names, ends the process at one, and logs what changes the disk. Calls on paths
+// outside the root are passed on.
 //
-// A process tells it what to do by opening paths below `control`, or by a file of the same lines that LAYERLOOM_FAULTS
-// names. A fault is a line `fault KIND PATH OCCURRENCE ACTION`: a call is known by its kind, its path below the root
-// without random parts, and how many calls of both came before, so that it is the same call whatever the threads do.
+// A process tells it what to do by opening paths below `control`, or by a file of the same lines that
+// LAYERLOOM_FAULTS names. A fault is a line `fault KIND PATH OCCURRENCE ACTION`: a call is known by its kind,
+// its path below the root without random parts, and how many calls of both came before, so that it is the
+// same call whatever the threads do.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -96,8 +98,8 @@ bool isUuid(std::string_view text, std::size_t at) {
     return true;
 }
 
-/// Puts # in the place of the parts of a name that differ from run to run: UUIDs, hashes of 8 digits behind a dash,
-/// process numbers, and what `mkdtemp` adds.
+/// Puts # in the place of the parts of a name that differ from run to run: UUIDs, hashes of 8 digits behind a
+/// dash, process numbers, and what `mkdtemp` adds.
 std::string withoutRandom(std::string_view path) {
     std::string named;
     for (std::size_t at = 0; at < path.size();) {
@@ -107,13 +109,16 @@ std::string withoutRandom(std::string_view path) {
             continue;
         }
         named += path[at++];
-        const auto isEnd = [&](std::size_t end) { return end == path.size() || path[end] == '/' || path[end] == '.' || path[end] == '-'; };
+        const auto isEnd = [&](std::size_t end) {
+            return end == path.size() || path[end] == '/' || path[end] == '.' || path[end] == '-';
+        };
         const char last = named.back();
         if (last != '-' && last != '.') continue;
         const std::size_t digits = run(path, at, [](char c) { return c >= '0' && c <= '9'; });
         const std::size_t hex = run(path, at, isHex);
         const bool isTemporary = path.substr(at + hex).starts_with(".incomplete");
-        const bool isPid = digits > 0 && isEnd(at + digits) && (named.ends_with("-batch-") || (last == '.' && digits > 2));
+        const bool isPid =
+            digits > 0 && isEnd(at + digits) && (named.ends_with("-batch-") || (last == '.' && digits > 2));
         if ((hex == 8 && isEnd(at + hex)) || hex == 32 || (hex > 0 && isTemporary)) {
             named += '#';
             at += hex;
@@ -121,7 +126,8 @@ std::string withoutRandom(std::string_view path) {
             named += '#';
             at += digits;
         } else if (named.ends_with("layerloom-")) {
-            const std::size_t letters = run(path, at, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+            const std::size_t letters =
+                run(path, at, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
             if (letters == 6 && isEnd(at + letters)) {
                 named += '#';
                 at += letters;
@@ -184,7 +190,8 @@ void endProcess() {
     for (;;) pause();
 }
 
-/// Adds a line of what was seen, and writes it to its file at once where it has one: the process may be killed.
+/// Adds a line of what was seen, and writes it to its file at once where it has one: the process may be
+/// killed.
 void note(std::string& lines, int fd, const char* kind, const std::string& path, const std::string& rest) {
     const std::string line = std::string(kind) + '\t' + path + '\t' + rest + '\n';
     lines += line;
@@ -217,13 +224,24 @@ Fate decide(const char* kind, const std::string& path, bool changes) {
             const std::uint64_t occurrence = fault.path != "*" ? of : fault.kind != "*" ? ofKind : ofAll;
             if (occurrence < fault.first || occurrence > fault.last) continue;
             if (fired.size() < 65536)
-                note(fired, firedFd, kind, path, std::to_string(static_cast<int>(fault.does)) + '\t' + std::to_string(fault.number));
+                note(fired, firedFd, kind, path,
+                     std::to_string(static_cast<int>(fault.does)) + '\t' + std::to_string(fault.number));
             switch (fault.does) {
-                case Does::fail: fate.error = fault.number; break;
-                case Does::cutShort: fate.isShort = true; break;
-                case Does::delay: delay = fault.number; break;
-                case Does::kill: endProcess(); break;
-                case Does::killAfter: fate.isLast = true; break;
+                case Does::fail:
+                    fate.error = fault.number;
+                    break;
+                case Does::cutShort:
+                    fate.isShort = true;
+                    break;
+                case Does::delay:
+                    delay = fault.number;
+                    break;
+                case Does::kill:
+                    endProcess();
+                    break;
+                case Does::killAfter:
+                    fate.isLast = true;
+                    break;
                 case Does::freeze:
                     isFrozen = true;
                     if (changes) fate.error = EIO;
@@ -334,12 +352,15 @@ void carryOut(std::string_view line) {
         clockShift = age = 0;
     } else if (what == "fault") {
         static constexpr std::pair<std::string_view, Does> actions[] = {
-            {"fail", Does::fail}, {"short", Does::cutShort}, {"delay", Does::delay}, {"kill", Does::kill}, {"kill-after", Does::killAfter}, {"freeze", Does::freeze}};
+            {"fail", Does::fail}, {"short", Does::cutShort},       {"delay", Does::delay},
+            {"kill", Does::kill}, {"kill-after", Does::killAfter}, {"freeze", Does::freeze}};
         const std::string occurrence = word(3);
         const auto first = static_cast<std::uint64_t>(numberOf(occurrence));
-        const auto* found = std::find_if(std::begin(actions), std::end(actions), [&](const auto& one) { return one.first == word(4); });
+        const auto* found = std::find_if(std::begin(actions), std::end(actions),
+                                         [&](const auto& one) { return one.first == word(4); });
         if (found != std::end(actions))
-            faults.push_back({word(1), word(2), first, occurrence.ends_with('+') ? UINT64_MAX : first, found->second, numberOf(word(5))});
+            faults.push_back({word(1), word(2), first, occurrence.ends_with('+') ? UINT64_MAX : first,
+                              found->second, numberOf(word(5))});
     } else if (what == "clock") {
         clockShift = numberOf(word(1));
     } else if (what == "age") {
@@ -347,8 +368,11 @@ void carryOut(std::string_view line) {
     } else if (what == "trace") {
         isTracing = true;
     } else if (what == "log" || what == "trace-file" || what == "fired-file") {
-        (what == "log" ? logFd : what == "trace-file" ? traceFd : firedFd) =
-            static_cast<int>(syscall(SYS_openat, AT_FDCWD, word(1).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+        (what == "log"          ? logFd
+         : what == "trace-file" ? traceFd
+                                : firedFd) =
+            static_cast<int>(syscall(SYS_openat, AT_FDCWD, word(1).c_str(),
+                                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     } else if (what == "unlog") {
         if (logFd >= 0) syscall(SYS_close, logFd);
         logFd = -1;
@@ -380,7 +404,8 @@ void readFaults() {
     std::string text;
     const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     char bytes[4096];
-    for (long n; (n = syscall(SYS_read, fd, bytes, sizeof bytes)) > 0;) text.append(bytes, static_cast<std::size_t>(n));
+    for (long n; (n = syscall(SYS_read, fd, bytes, sizeof bytes)) > 0;)
+        text.append(bytes, static_cast<std::size_t>(n));
     syscall(SYS_close, fd);
     // Programs that this one starts are left alone.
     unsetenv("LAYERLOOM_FAULTS");
@@ -410,7 +435,8 @@ int opening(Open real, const char* path, int flags, mode_t mode) {
     const bool isNew = creates && isLogging() && inodeOf(path) == 0;
     const int fd = real(path, flags, mode);
     if (fd >= 0 && isLogging() && isNew) logged(fields({"create", std::to_string(inodeOf(fd)), at.path}));
-    if (fd >= 0 && isLogging() && !isNew && (flags & O_TRUNC) != 0) logged(fields({"truncate", std::to_string(inodeOf(fd)), "0"}));
+    if (fd >= 0 && isLogging() && !isNew && (flags & O_TRUNC) != 0)
+        logged(fields({"truncate", std::to_string(inodeOf(fd)), "0"}));
     return made(fate, fd);
 }
 
@@ -422,7 +448,8 @@ int onPath(const char* kind, const char* path, bool changes, const char* log, Ca
     const Fate fate = decide(kind, at.path, changes);
     if (fate.error != 0) return refuse(fate.error);
     const int result = call();
-    if (result == 0 && log != nullptr && isLogging()) logged(fields({log, std::to_string(inodeOf(path)), at.path}));
+    if (result == 0 && log != nullptr && isLogging())
+        logged(fields({log, std::to_string(inodeOf(path)), at.path}));
     return made(fate, result);
 }
 
@@ -483,9 +510,11 @@ EXPORTED int rename(const char* from, const char* to) {
     return onPaths("rename", from, to, "rename", [&] { return real(from, to); });
 }
 
-EXPORTED int renameat2(int fromFolder, const char* from, int toFolder, const char* to, unsigned flags) noexcept {
+EXPORTED int renameat2(int fromFolder, const char* from, int toFolder, const char* to,
+                       unsigned flags) noexcept {
     REAL(renameat2);
-    return onPaths("exchange", from, to, "exchange", [&] { return real(fromFolder, from, toFolder, to, flags); });
+    return onPaths("exchange", from, to, "exchange",
+                   [&] { return real(fromFolder, from, toFolder, to, flags); });
 }
 
 EXPORTED int link(const char* from, const char* to) noexcept {
@@ -523,7 +552,8 @@ EXPORTED ssize_t readlink(const char* path, char* to, size_t size) noexcept {
     return real(path, to, size);
 }
 
-EXPORTED int scandir64(const char* path, dirent64*** names, int (*filter)(const dirent64*), int (*compare)(const dirent64**, const dirent64**)) {
+EXPORTED int scandir64(const char* path, dirent64*** names, int (*filter)(const dirent64*),
+                       int (*compare)(const dirent64**, const dirent64**)) {
     REAL(scandir64);
     const Below at = below(path);
     if (at.isBelow) {
@@ -561,7 +591,8 @@ ssize_t moving(bool writes, int fd, Whole whole, Part part) {
     const Below at = below(fd);
     const bool isNet = !at.isBelow && isNetwork(fd);
     if (!at.isBelow && !isNet) return whole();
-    const Fate fate = decide(isNet ? (writes ? "send" : "receive") : (writes ? "write" : "read"), isNet ? "net" : at.path, writes && !isNet);
+    const Fate fate = decide(isNet ? (writes ? "send" : "receive") : (writes ? "write" : "read"),
+                             isNet ? "net" : at.path, writes && !isNet);
     if (fate.error != 0) return refuse(fate.error);
     return made(fate, fate.isShort ? part() : whole());
 }
@@ -585,62 +616,76 @@ iovec firstOf(const iovec* parts, int count) {
 
 EXPORTED ssize_t read(int fd, void* to, size_t length) {
     REAL(read);
-    return moving(false, fd, [&] { return real(fd, to, length); }, [&] { return real(fd, to, half(length)); });
+    return moving(
+        false, fd, [&] { return real(fd, to, length); }, [&] { return real(fd, to, half(length)); });
 }
 
 EXPORTED ssize_t pread64(int fd, void* to, size_t length, off64_t offset) {
     REAL(pread64);
-    return moving(false, fd, [&] { return real(fd, to, length, offset); }, [&] { return real(fd, to, half(length), offset); });
+    return moving(
+        false, fd, [&] { return real(fd, to, length, offset); },
+        [&] { return real(fd, to, half(length), offset); });
 }
 
 EXPORTED ssize_t readv(int fd, const iovec* parts, int count) {
     REAL(readv);
-    return moving(false, fd, [&] { return real(fd, parts, count); }, [&] {
-        const iovec part = firstOf(parts, count);
-        return real(fd, &part, 1);
-    });
+    return moving(
+        false, fd, [&] { return real(fd, parts, count); },
+        [&] {
+            const iovec part = firstOf(parts, count);
+            return real(fd, &part, 1);
+        });
 }
 
 EXPORTED ssize_t preadv64(int fd, const iovec* parts, int count, off64_t offset) {
     REAL(preadv64);
-    return moving(false, fd, [&] { return real(fd, parts, count, offset); }, [&] {
-        const iovec part = firstOf(parts, count);
-        return real(fd, &part, 1, offset);
-    });
+    return moving(
+        false, fd, [&] { return real(fd, parts, count, offset); },
+        [&] {
+            const iovec part = firstOf(parts, count);
+            return real(fd, &part, 1, offset);
+        });
 }
 
 EXPORTED ssize_t write(int fd, const void* from, size_t length) {
     REAL(write);
     const auto writing = [&](size_t n) { return wrote(fd, -1, from, real(fd, from, n)); };
-    return moving(true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
+    return moving(
+        true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
 }
 
 EXPORTED ssize_t pwrite(int fd, const void* from, size_t length, off_t offset) {
     REAL(pwrite);
     const auto writing = [&](size_t n) { return wrote(fd, offset, from, real(fd, from, n, offset)); };
-    return moving(true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
+    return moving(
+        true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
 }
 
 EXPORTED ssize_t pwrite64(int fd, const void* from, size_t length, off64_t offset) {
     REAL(pwrite64);
     const auto writing = [&](size_t n) { return wrote(fd, offset, from, real(fd, from, n, offset)); };
-    return moving(true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
+    return moving(
+        true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
 }
 
 EXPORTED ssize_t writev(int fd, const iovec* parts, int count) {
     REAL(writev);
-    return moving(true, fd, [&] { return wrote(fd, -1, nullptr, real(fd, parts, count)); }, [&] {
-        const iovec part = firstOf(parts, count);
-        return wrote(fd, -1, nullptr, real(fd, &part, 1));
-    });
+    return moving(
+        true, fd, [&] { return wrote(fd, -1, nullptr, real(fd, parts, count)); },
+        [&] {
+            const iovec part = firstOf(parts, count);
+            return wrote(fd, -1, nullptr, real(fd, &part, 1));
+        });
 }
 
 EXPORTED ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t offset) {
     REAL(pwritev64);
-    return moving(true, fd, [&] { return wrote(fd, offset, nullptr, real(fd, parts, count, offset)); }, [&] {
-        const iovec part = firstOf(parts, count);
-        return wrote(fd, offset, nullptr, real(fd, &part, 1, offset));
-    });
+    return moving(
+        true, fd, [&] { return wrote(fd, offset, nullptr, real(fd, parts, count, offset)); },
+        [&] {
+            const iovec part = firstOf(parts, count);
+            return wrote(fd, offset, nullptr, real(fd, &part, 1, offset));
+        });
 }
 
 namespace {
@@ -657,7 +702,9 @@ int onFd(const char* kind, int fd, const std::string& log, Call call) {
     return made(fate, result);
 }
 
-std::string syncLog(int fd) { return isLogging() ? fields({"sync", std::to_string(inodeOf(fd)), below(fd).path}) : std::string(); }
+std::string syncLog(int fd) {
+    return isLogging() ? fields({"sync", std::to_string(inodeOf(fd)), below(fd).path}) : std::string();
+}
 
 }  // namespace
 
@@ -673,7 +720,9 @@ EXPORTED int fdatasync(int fd) {
 
 EXPORTED int ftruncate64(int fd, off64_t length) noexcept {
     REAL(ftruncate64);
-    const std::string log = isLogging() ? fields({"truncate", std::to_string(inodeOf(fd)), std::to_string(length)}) : std::string();
+    const std::string log = isLogging()
+                                ? fields({"truncate", std::to_string(inodeOf(fd)), std::to_string(length)})
+                                : std::string();
     return onFd("truncate", fd, log, [&] { return real(fd, length); });
 }
 
@@ -713,9 +762,11 @@ ssize_t copying(int to, size_t length, off64_t* offset, Call call) {
 
 }  // namespace
 
-EXPORTED ssize_t copy_file_range(int from, off64_t* fromOffset, int to, off64_t* toOffset, size_t length, unsigned flags) {
+EXPORTED ssize_t copy_file_range(int from, off64_t* fromOffset, int to, off64_t* toOffset, size_t length,
+                                 unsigned flags) {
     REAL(copy_file_range);
-    return copying(to, length, toOffset, [&](size_t n) { return real(from, fromOffset, to, toOffset, n, flags); });
+    return copying(to, length, toOffset,
+                   [&](size_t n) { return real(from, fromOffset, to, toOffset, n, flags); });
 }
 
 EXPORTED ssize_t sendfile64(int to, int from, off64_t* offset, size_t length) noexcept {
@@ -750,10 +801,14 @@ EXPORTED void* mmap64(void* at, size_t length, int protection, int flags, int fd
 namespace {
 
 /// Claims and partial files look older where time is to have passed since their processes died.
-/// Inputs have inodes by their names: shards are known by the inodes of what they are made of, and a seed names shards.
+/// Inputs have inodes by their names: shards are known by the inodes of what they are made of, and a seed
+/// names shards.
 void renumber(const std::string& path, struct statx* found) {
-    const bool isClaim = path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;
-    const bool isPartial = path.ends_with(".partial") || path.find("/layerloom-store.json.") != std::string::npos || path.find("/partial/") != std::string::npos;
+    const bool isClaim =
+        path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;
+    const bool isPartial = path.ends_with(".partial") ||
+                           path.find("/layerloom-store.json.") != std::string::npos ||
+                           path.find("/partial/") != std::string::npos;
     if (isClaim || isPartial) {
         found->stx_mtime.tv_sec -= age;
         found->stx_ctime.tv_sec -= age;
@@ -800,7 +855,8 @@ EXPORTED long syscall(long number, ...) noexcept {
 
 EXPORTED int connect(int fd, const sockaddr* address, socklen_t length) {
     REAL(connect);
-    if (!isActive || (address->sa_family != AF_INET && address->sa_family != AF_INET6)) return real(fd, address, length);
+    if (!isActive || (address->sa_family != AF_INET && address->sa_family != AF_INET6))
+        return real(fd, address, length);
     const Fate fate = decide("connect", "net", false);
     return fate.error != 0 ? refuse(fate.error) : real(fd, address, length);
 }
@@ -812,7 +868,8 @@ EXPORTED pid_t fork() noexcept {
     return fate.error != 0 ? refuse(fate.error) : real();
 }
 
-EXPORTED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) noexcept {
+EXPORTED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                            void* argument) noexcept {
     REAL(pthread_create);
     if (!isActive || !hasBegun) return real(thread, attributes, start, argument);
     const Fate fate = decide("thread", "-", false);
