@@ -32,6 +32,13 @@ const undocumented = /^(INTERNAL|ERR_.*)?$/;
 export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
   if (code === undefined) return [];
   if (!exitCodes.includes(code)) return [`exit code ${code}`];
+  // What was not synced is not durable: a command may not say that it is done.
+  const unsynced = faults.find(
+    ({ kind, action, path }) =>
+      kind === 'sync' && action === 'fail' && /\.layerloom-partial\/checkpoint\//.test(path),
+  );
+  if (code === 0 && unsynced !== undefined && stderr === '')
+    return [`a failed sync of ${unsynced.path} was swallowed`];
   if (code === 0) return [];
   if (faults.length === 0) return [`exit code ${code} without a fault: ${stderr.trim()}`];
   const last = stderr.trim().split('\n').at(-1) ?? '';

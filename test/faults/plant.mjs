@@ -75,6 +75,7 @@ export const bugs = [
     text: 'written += (await file.write(header, written, header.length - written, written)).bytesWritten',
     instead:
       '(await file.write(header, written, header.length - written, written), (written = header.length))',
+    workload: 'relayout',
   },
   {
     name: 'a retry never ends: a staging that cannot be locked is tried again for ever',
@@ -87,24 +88,28 @@ export const bugs = [
     file: 'experiment/record/record-file.js',
     text: 'await replaceFile(path,',
     instead: "await (await import('node:fs/promises')).writeFile(path,",
+    workload: 'batch',
   },
   {
     name: 'a failed write is taken for a success',
     file: 'engine/output/journalled-shards.js',
     text: 'this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);',
     instead: '',
+    workload: 'relayout',
   },
   {
     name: 'the leftovers of a failed merge stay',
     file: 'engine/run-plan.js',
     text: 'await staging.discard();',
     instead: 'await staging.keep();',
+    workload: 'relayout',
   },
   {
     name: 'a former output is removed before the new one is in its place',
     file: 'engine/output/staging.js',
     text: 'else if (exchange(checkpoint, path))',
     instead: 'else if (await rm(path, { recursive: true }).then(() => false))',
+    workload: 'swap replacing',
   },
 ];
 
