@@ -86,6 +86,10 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
+/** Returns the private memory in bytes, beside a tile, of the thread that makes a tensor of a shape by the formula. */
+export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
+  operationOf(formula).threadBytes?.(formula, shape) ?? 0;
+
 /** Returns the shape that each operand of a formula of this shape has. */
 export const operandShapes = (formula: Formula<unknown>, shape: Shape): readonly Shape[] =>
   operationOf(formula).operandShapes?.(formula, shape) ?? operandsOf(formula).map(() => shape);

@@ -36,6 +36,9 @@ export const regMean = {
     const inputs = shape.at(-1) ?? 1;
     return terms.flatMap(() => [shape, [inputs, inputs]]);
   },
+  // Half of the system in float64; of 512 rows the right side in float64, each W twice in float32, and the result.
+  threadBytes: ({ terms }, [outputs = 1, inputs = 1]) =>
+    4 * inputs ** 2 + Math.min(512, outputs) * inputs * (8 + 8 * terms.length + 2),
   statistics: <T>({ terms }: RegMean<T>) => [
     { what: 'finite Gram matrices', operands: terms.map(({ gram }) => gram) },
   ],

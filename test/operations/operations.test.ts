@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Pruning } from '../../src/operations/consensus.js';
 import type { Formula } from '../../src/operations/formula.js';
-import { isMove, mapOperands, operandsOf, operationOf, statisticsOf } from '../../src/operations/index.js';
+import {
+  isMove,
+  mapOperands,
+  operandShapes,
+  operandsOf,
+  operationOf,
+  statisticsOf,
+  threadBytesOf,
+} from '../../src/operations/index.js';
 
 const byMagnitude: Pruning = { sparsifier: { by: 'magnitude', density: 0.2, least: 0 }, rescale: 'norm' };
 const byRandom: Pruning = { sparsifier: { by: 'random', density: 0.5, seed: 's' }, rescale: 'density' };
@@ -205,6 +213,22 @@ describe('an operation', () => {
   it('needs whole rows only where a task vector is pruned by the ranks in its rows', () => {
     const needing = formulas.filter(({ formula }) => operationOf(formula).rowsTogether?.(formula) === 1);
     expect(needing.map(({ words }) => words)).toEqual(['base + [Δx (50 % by rank)]']);
+  });
+
+  it('takes more memory than tiles only to solve a system, half of which is stored in float64', () => {
+    const taking = formulas.filter(({ formula }) => threadBytesOf(formula, [4096, 14336]) > 0);
+    expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean']);
+    const formula = taking[0]?.formula as Formula<string>;
+    expect(threadBytesOf(formula, [4096, 14336]) / 1e9).toBeCloseTo(1.01, 2);
+    expect(operandShapes(formula, [9, 37])).toEqual([
+      [9, 37],
+      [37, 37],
+      [9, 37],
+      [37, 37],
+    ]);
+    expect(operationOf(formula).refusal?.(formula, { name: 'w', dtype: 'BF16', shape: [3] })).toMatch(
+      /no matrix of a linear layer/,
+    );
   });
 
   it('refuses what cannot be the tensor that it is said to be', () => {

@@ -1,5 +1,6 @@
 import type { Colors } from 'picocolors/types.js';
 import { visibleLine } from '../../base/visible.js';
+import { threadBytesOf } from '../../operations/index.js';
 import { decimals } from '../../operations/words.js';
 import { passesOf } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
@@ -15,6 +16,15 @@ import { wrap } from './wrap.js';
  */
 const nodeBytes = 27e6;
 const threadBytes = 9e6;
+
+/** Returns the private memory of a thread in bytes, at the tensor that takes most. */
+const bytesOfThread = ({ shards }: MergePlan): number =>
+  shards
+    .flatMap(({ tensors }) => tensors)
+    .reduce(
+      (most, { expression, shape }) => Math.max(most, threadBytes + threadBytesOf(expression, shape)),
+      threadBytes,
+    );
 
 /** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
@@ -82,7 +92,10 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       ['to read', formatBytes(cost.bytesToRead)],
       ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
       ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
-      ['memory', `about ${formatBytes(nodeBytes + threads * threadBytes)} private, with ${threads} threads`],
+      [
+        'memory',
+        `about ${formatBytes(nodeBytes + threads * bytesOfThread(plan))} private, with ${threads} threads`,
+      ],
     ]),
     '',
     plainTable(
