@@ -325,6 +325,7 @@ class PlannedDownloadModels(TypedDict):
 
 
 class _MergeResult(TypedDict):
+    bytesWritten: float
     threads: float
     seconds: float
     out: str
@@ -337,7 +338,6 @@ class _MergeResult(TypedDict):
     warnings: list[str]
     bytesRead: float
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
-    bytesWritten: float
 
 
 class MergeResult(_MergeResult, total=False):
@@ -454,6 +454,8 @@ class PrintedExplanation(TypedDict):
 
 
 class ExtractionResult(TypedDict):
+    bytesRead: float
+    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
     bytesWritten: float
     threads: float
     seconds: float
@@ -462,8 +464,6 @@ class ExtractionResult(TypedDict):
     bytes: float
     """Bytes of `adapter_model.safetensors`."""
     warnings: list[str]
-    bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
     base: str
     expert: str
     rank: float
