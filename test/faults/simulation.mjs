@@ -234,6 +234,16 @@ export class Simulation {
       ...(await leftOpen(this.#program.root)),
       ...(await this.#wrongStores(workload)),
     ];
+    // A failure that hinders no removal leaves no staging, unless it is kept to be resumed.
+    const mayRemove = happened.every(({ kind }) =>
+      ['copy', 'map', 'sync', 'truncate', 'write'].includes(kind),
+    );
+    if (!isDead && mayRemove && outcome.code !== 0 && !workload.command(this.#place).includes('--resume'))
+      wrong.push(
+        ...[...found.keys()]
+          .filter((path) => path.endsWith('.layerloom-partial'))
+          .map((path) => `${path} stays`),
+      );
     const isDone = outcome.code === 0 && !isDead;
     if (isDone) wrong.push(...wrongResult(reference.after, found, outcome.stderr));
     // What is left over is gone behind the next command, where claims of the dead are minutes old.

@@ -90,7 +90,9 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       keep: () => lock.close(),
     };
   } catch (error) {
-    await lock.close();
+    // What an earlier run kept stays; what this one began does not.
+    if (resume) await lock.close();
+    else await remove(directory, output.path, lock);
     throw error;
   }
 };
