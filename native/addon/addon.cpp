@@ -48,7 +48,7 @@ Napi::Array fromNonFinite(Napi::Env env, const std::vector<NonFiniteElement>& el
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
     // In the order of Outcome.
     constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
-                                        "readFailed", "writeFailed", "notEqual"};
+                                        "readFailed", "writeFailed", "notEqual", "threadFailed"};
     auto result = Napi::Object::New(env);
     result.Set("outcome", outcomes[static_cast<std::size_t>(status.outcome)]);
     result.Set("source", static_cast<double>(status.source));
@@ -66,6 +66,9 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
         throw Napi::Error::New(env, "LAYERLOOM_ISA names no instruction set of this machine");
     try {
         return fromStatus(env, call(*kernels()));
+    } catch (const std::system_error& error) {
+        // Of the thread that watches the guard: the process may have no more.
+        return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
     } catch (const BadJob& error) {
         throw Napi::RangeError::New(env, std::string("bad job: ") + error.what());
     }

@@ -9,7 +9,7 @@ namespace layerloom {
 /// one.
 enum class Rows : std::uint8_t { Input, Output };
 
-enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual };
+enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual, ThreadFailed };
 
 /// The first element of a watched value that is no finite number.
 struct NonFiniteElement {
@@ -21,7 +21,7 @@ struct NonFiniteElement {
 
 struct Status {
     Outcome outcome = Outcome::Done;
-    int error = 0;           ///< errno, for ReadFailed and WriteFailed
+    int error = 0;           ///< errno, for ReadFailed, WriteFailed and ThreadFailed
     std::size_t source = 0;  ///< which source, for InputShrank, ReadFailed and NotEqual
     std::vector<NonFiniteElement> nonFinite = {};  ///< for Done
 };

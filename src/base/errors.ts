@@ -626,8 +626,8 @@ const catalogue = {
       `layerloom does not run on ${d.platform}-${d.arch}: ${d.reason}; ${d.remedy}`,
   ),
   THREADS_UNAVAILABLE: failed(
-    (d: { threads: number; reason: string }) =>
-      `${d.threads} worker threads cannot be started (${d.reason}); use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`,
+    (d: { reason: string }) =>
+      `threads cannot be started (${d.reason}); use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`,
   ),
   ADDON_MISSING: failed(
     (d: { file: string; target: string; remedy: string }) =>

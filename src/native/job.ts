@@ -261,7 +261,14 @@ export type Job =
       readonly outputs: readonly ProgramOutput[];
     };
 
-export type Outcome = 'done' | 'cancelled' | 'inputShrank' | 'readFailed' | 'writeFailed' | 'notEqual';
+export type Outcome =
+  | 'done'
+  | 'cancelled'
+  | 'inputShrank'
+  | 'readFailed'
+  | 'writeFailed'
+  | 'notEqual'
+  | 'threadFailed';
 
 /** The first element, of the slice, of a watched value that is no finite number. */
 export interface NonFiniteElement {

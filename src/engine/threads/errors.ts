@@ -31,5 +31,7 @@ export const sourceError = (status: JobStatus, tensor: string, files: readonly s
     const { source, reason } = status;
     return new LayerloomError('READ_FAILED', { file: itemAt(files, source), tensor, reason });
   }
+  if (status.outcome === 'threadFailed')
+    return new LayerloomError('THREADS_UNAVAILABLE', { reason: status.reason });
   return new Error(`a job of ${tensor} ended ${status.outcome}`);
 };

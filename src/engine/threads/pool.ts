@@ -244,11 +244,7 @@ export class WorkerPool {
       piscina.on('error', (error: unknown) => this.stop(error));
       return piscina;
     } catch (cause) {
-      throw new LayerloomError(
-        'THREADS_UNAVAILABLE',
-        { threads: this.threads, reason: reasonOf(cause) },
-        { cause },
-      );
+      throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
 }
