@@ -47,7 +47,15 @@ const seed = Number(options.seed);
 
 /** Share of the calls that are right. */
 const right = 0.4;
-const outcomes = ['done', 'cancelled', 'inputShrank', 'readFailed', 'writeFailed', 'notEqual', 'threadFailed'];
+const outcomes = [
+  'done',
+  'cancelled',
+  'inputShrank',
+  'readFailed',
+  'writeFailed',
+  'notEqual',
+  'threadFailed',
+];
 
 /** @param {string} directory @returns {Files} */
 const openFiles = (directory) => {
