@@ -109,6 +109,7 @@ await build({
   outfile: join(folder, 'start.cjs'),
   allowOverwrite: true,
   bundle: true,
+  external: ['./layerloom.cjs'],
   format: 'cjs',
   platform: 'node',
   target: 'node20',

@@ -126,8 +126,8 @@ struct Kernels {
     void (*laneMagnitudes[kDTypes])(const Terms& terms, double* lanes, std::size_t count);
 
     /// Adds to each bin the magnitudes of the same x, candidates left out; to `exact` how many have each
-    /// candidate's; and returns how many are above the window. NaN are canonical, but for those of a float32
-    /// term alone of weight 1, which stands as it is. Only what goes to a bin is looked at one by one.
+    /// candidate's; and returns how many are above the window. NaN are canonical. Only what goes to a bin is
+    /// looked at one by one.
     std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
                                         std::uint64_t* exact, std::size_t count);
 

@@ -121,9 +121,8 @@ std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint3
     constexpr std::size_t block = kAbreast * V::lanes;
     // A copy of its own: bins could stand anywhere, for all that the compiler knows.
     const Window window = shared;
-    const bool isSum = In != DType::F32 || terms.count > 1 || terms.weights[0] != 1;
-    // Which NaN a sum is matters only to a window with NaN.
-    const bool isExact = isSum && window.last > kInfinity32;
+    // Which NaN an element is matters only to a window with NaN.
+    const bool isExact = window.last > kInfinity32;
     Counts<V, Candidates> found;
     Counts<Scalar, Candidates> rest{};
     found.above = V::ints(0);
@@ -134,18 +133,12 @@ std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint3
             typename V::Floats x[kAbreast];
             for (std::size_t t = 0; t < terms.count; ++t)
                 fetchAhead<block * sizeOf(In)>(terms.sources[t] + i * sizeOf(In));
-            if (isSum)
-                sumFour<V, In, DType::F32>(terms, i, x);
-            else
-                loadFour<V, In, DType::F32>(terms.sources[0] + i * sizeOf(In), x);
+            sumFour<V, In, DType::F32>(terms, i, x);
             for (std::size_t n = 0; n < kAbreast; ++n)
                 histogramOf<V, Candidates>(isExact ? canonical<V>(x[n]) : x[n], window, bins, found);
         }
-    for (; i < count; ++i) {
-        const float x = isSum ? canonical<Scalar>(sumOne<In>(terms, i))
-                              : load<Scalar, In>(terms.sources[0] + i * sizeOf(In));
-        histogramOf<Scalar, Candidates>(x, window, bins, rest);
-    }
+    for (; i < count; ++i)
+        histogramOf<Scalar, Candidates>(canonical<Scalar>(sumOne<In>(terms, i)), window, bins, rest);
     std::uint64_t above = 0;
     addCounts<V, Candidates>(found, above, exact);
     addCounts<Scalar, Candidates>(rest, above, exact);

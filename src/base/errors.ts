@@ -841,7 +841,7 @@ export const codeOf = (error: unknown): string | undefined => {
 
 /** Calls of Node that write; an `open` that needs room does too. */
 const writes =
-  /^(chmod|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
+  /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
 /**

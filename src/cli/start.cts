@@ -15,11 +15,13 @@ const {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } = require('node:fs') as typeof import('node:fs');
 const { dirname, isAbsolute, join } = require('node:path') as typeof import('node:path');
 const { createHash } = require('node:crypto') as typeof import('node:crypto');
-const { Script } = require('node:vm') as typeof import('node:vm');
+const { cachedDataVersionTag } = require('node:v8') as typeof import('node:v8');
+const { runInThisContext, Script } = require('node:vm') as typeof import('node:vm');
 const { foreignBelow } = require('../base/own-directory.js') as typeof import('../base/own-directory.js');
 
 /** Scripts/bundle-program.mjs writes it; its first line is a hash of the others. */
@@ -34,10 +36,10 @@ const folder = (): string | undefined => {
 };
 
 const kept = folder();
-// Compiled code has the path of its source, which stacks show: each installation has its own.
+// Compiled code has the path of its source, which stacks show: each installation has its own, and each set of V8's flags.
 const program = createHash('sha256')
   .update(source.slice(0, source.indexOf('\n')))
-  .update(file)
+  .update(`${file} ${cachedDataVersionTag()}`)
   .digest('hex')
   .slice(0, 32);
 const name = `${program}-${process.version}-${process.arch}`;
@@ -93,13 +95,18 @@ const removeOld = (from: string): void => {
 };
 
 /** Writes compiled code, whole or not at all. Then removes what is old. */
-const writeCompiled = (path: string, code: Buffer, into: string): void => {
+const writeCompiled = (path: string, script: import('node:vm').Script, into: string): void => {
   const partial = `${path}.${process.pid}`;
   try {
     // One by one: Node's recursive mkdir never ends in a parent that takes no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
-      if (!existsSync(each)) mkdirSync(each, { mode: 0o700 });
+      if (!existsSync(each)) {
+        // In another user's home, as with sudo, it would be in that one's way.
+        if (statSync(dirname(each)).uid !== process.getuid?.()) return;
+        mkdirSync(each, { mode: 0o700 });
+      }
     if (!isOwn(into)) return;
+    const code = script.createCachedData();
     writeFileSync(partial, Buffer.concat([hashOf(code), code]), { mode: 0o600, flag: 'wx' });
     renameSync(partial, path);
     removeOld(into);
@@ -123,6 +130,8 @@ interface Bundle {
 
 /** @param use compiled code is of the functions that ran: a command needs others than a program that imports the library */
 const load = (use: 'run' | 'library'): Bundle => {
+  // Test runners give each file a realm of its own: the bundle's errors are to be errors of that realm.
+  if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
   const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
   const cachedData = path === undefined ? undefined : readCompiled(path);
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
@@ -137,7 +146,7 @@ const load = (use: 'run' | 'library'): Bundle => {
     (cachedData === undefined || script.cachedDataRejected === true)
   )
     // At the end, when the functions that were called are compiled too.
-    process.once('exit', () => writeCompiled(path, script.createCachedData(), kept));
+    process.once('exit', () => writeCompiled(path, script, kept));
   return bundle.exports;
 };
 

@@ -167,7 +167,10 @@ export const clearPartialRegistrations = async (paths: StorePaths, since: number
       // One that was not written whole is of an experiment that never registered.
       const isWhole = await readRegistration(paths, path).then(
         () => true,
-        () => false,
+        (error: unknown) => {
+          if (error instanceof LayerloomError && error.code === 'STORE_INVALID') return false;
+          throw error;
+        },
       );
       if (isWhole) await settleAside(paths, path, join(paths.experiments, name));
       else await rm(path, { force: true });

@@ -14,8 +14,12 @@ import type { StorePaths } from './paths.js';
  * does not exist. Their renaming is durable before a file is moved, so that a power cut leaves no record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
-  const each = (work: (key: string, token: string) => Promise<void>) =>
-    Promise.all([...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token))));
+  const each = async (work: (key: string, token: string) => Promise<void>) => {
+    const all = [...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token)));
+    // All have ended before the first failure is told: who puts shards back then finds them where they stay.
+    const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+  };
   await each(async (key, token) => {
     const reason = linkBelow(paths.root, paths.shardDirectory(key));
     if (reason !== undefined) throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });

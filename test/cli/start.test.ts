@@ -108,6 +108,22 @@ describe('the library', () => {
     expect(Math.max(...stderr.split('\n').map((line) => line.length))).toBeLessThan(400);
   });
 
+  it('has errors of the realm that it is imported in, as test runners make one for each file', () => {
+    const file = join(temporaryDirectory(), 'realm.mjs');
+    const path = join(root, 'dist/cli/start.cjs');
+    writeFileSync(
+      file,
+      `import { createContext, runInContext } from 'node:vm'; import { readFileSync } from 'node:fs'; import { createRequire } from 'node:module';
+      const context = createContext({ process, Buffer, URL, AbortSignal, AbortController, setTimeout, performance, structuredClone, TextDecoder, TextEncoder, SharedArrayBuffer, queueMicrotask, clearTimeout, setInterval, console });
+      const own = (path) => { const module = { exports: {} }; const real = createRequire(path);
+        runInContext('(function (exports, require, module, __filename, __dirname) {' + readFileSync(path, 'utf8') + '\\n})', context)(module.exports, (name) => name === './layerloom.cjs' ? own(real.resolve(name)) : real(name), module, path, ${JSON.stringify(join(root, 'dist/cli'))});
+        return module.exports; };
+      const { LayerloomError } = own(${JSON.stringify(path)}).library();
+      console.log(new LayerloomError('USAGE', { reason: 'x' }) instanceof runInContext('Error', context));`,
+    );
+    expect(run([file]).trim()).toBe('true');
+  });
+
   it('is compiled from code of its own', () => {
     const cache = temporaryDirectory();
     for (const word of [program(), launcher]) run([word, '--help'], { XDG_CACHE_HOME: cache });

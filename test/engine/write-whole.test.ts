@@ -1,8 +1,12 @@
 import {
+  chmodSync,
+  chownSync,
   existsSync,
+  linkSync,
   lstatSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -40,6 +44,45 @@ describe('a file that a user names', () => {
     expect(readFileSync(file, 'utf8')).toBe('new');
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
+
+  it('behind a link to a file that is not there is made there', async () => {
+    const root = temporaryDirectory();
+    symlinkSync('out.json', join(root, 'link.json'));
+    await writeWhole(join(root, 'link.json'), 'new');
+    expect(readFileSync(join(root, 'out.json'), 'utf8')).toBe('new');
+    expect(lstatSync(join(root, 'link.json')).isSymbolicLink()).toBe(true);
+  });
+
+  it('keeps its permissions, its other names and a long name', async () => {
+    const root = temporaryDirectory();
+    const [file, long] = [join(root, 'out.json'), join(root, 'x'.repeat(250))];
+    writeFileSync(file, 'former');
+    chmodSync(file, 0o600);
+    await writeWhole(file, 'private');
+    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['private', 0o600]);
+    linkSync(file, join(root, 'other'));
+    await writeWhole(file, 'both');
+    expect(readFileSync(join(root, 'other'), 'utf8')).toBe('both');
+    for (const content of ['new', 'again']) await writeWhole(long, [content]);
+    expect([readFileSync(long, 'utf8'), readdirSync(root).length]).toEqual(['again', 3]);
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'of another user stays that one’s, and partial files of others are left',
+    async () => {
+      const root = temporaryDirectory();
+      const file = join(root, 'out.json');
+      writeFileSync(file, 'former');
+      chownSync(file, 65534, 65534);
+      writeFileSync(join(root, partial('c')), 'half');
+      utimesSync(join(root, partial('c')), 1e9, 1e9);
+      chownSync(join(root, partial('c')), 65534, 65534);
+      await writeWhole(file, 'new');
+      expect([readFileSync(file, 'utf8'), statSync(file).uid]).toEqual(['new', 65534]);
+      writeFileSync(join(root, 'own.json'), 'former');
+      expect(existsSync(join(root, partial('c')))).toBe(true);
+    },
+  );
 
   it('takes away what writers of it left that were killed minutes ago', async () => {
     const root = temporaryDirectory();

@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto';
 import {
   access,
   constants,
+  copyFile,
   type FileHandle,
   link,
   lstat,
   mkdir,
   open,
   readdir,
+  readlink,
   realpath,
   rename,
   rm,
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 
 /** Calls `use` with an open file, and closes it also where `use` throws. */
@@ -25,11 +27,13 @@ export const withFile = async <T>(
 ): Promise<T> => {
   const file = await open(path, flags);
   try {
-    return await use(file);
-  } catch (error) {
-    throw withPath(error, path);
-  } finally {
+    const result = await use(file);
     await file.close();
+    return result;
+  } catch (error) {
+    // The first error is the one to report; a file that is closed stays so.
+    await file.close().catch(() => undefined);
+    throw withPath(error, path);
   }
 };
 
@@ -53,9 +57,14 @@ export const openToAppend = async (path: string): Promise<FileHandle> => {
 /** What is written to a file, in one part or several. */
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
-/** Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory. */
-export const writeDurably = (path: string, content: Content): Promise<void> =>
+/**
+ * Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory.
+ *
+ * @param mode its permissions. Default: as the process has them
+ */
+export const writeDurably = (path: string, content: Content, mode?: number): Promise<void> =>
   withFile(path, 'w', async (file) => {
+    if (mode !== undefined) await file.chmod(mode);
     const isOne = typeof content === 'string' || content instanceof Uint8Array;
     for (const part of isOne ? [content] : content) await file.writeFile(part);
     await file.sync();
@@ -87,14 +96,15 @@ const abandonedMs = 120_000;
 
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Removes the partial files of `writeWhole` that killed writers of a file left. */
+/** Removes the partial files of `writeWhole` that this user's killed writers of a file left, as far as it can. */
 const removeAbandoned = async (path: string): Promise<void> => {
   const begin = `.${basename(path)}.`;
   for (const name of await readdir(dirname(path)).catch((): string[] => [])) {
     if (!name.startsWith(begin) || !partialEnd.test(name.slice(begin.length))) continue;
     const partial = join(dirname(path), name);
     const found = await lstat(partial).catch(() => undefined);
-    if (found?.isFile() && Date.now() - found.mtimeMs > abandonedMs) await rm(partial, { force: true });
+    if (!found?.isFile() || found.uid !== process.getuid?.()) continue;
+    if (Date.now() - found.mtimeMs > abandonedMs) await rm(partial, { force: true }).catch(() => undefined);
   }
 };
 
@@ -106,34 +116,63 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
     // A file system without hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
-    await rename(from, to);
+    await rename(from, to).catch(async (failure: unknown) => {
+      await rm(to);
+      throw failure;
+    });
     return;
   }
   await rm(from);
 };
 
+/** The file that a path leads to, through links: also where the last one leads to a file that is not there yet. */
+const placeOf = async (file: string): Promise<string> => {
+  try {
+    return await realpath(file);
+  } catch {
+    const target = await readlink(file).catch(() => undefined);
+    return target === undefined ? file : resolve(dirname(file), target);
+  }
+};
+
+/** Errors of a file that cannot be put in another's place, and may be written to: of its folder, a mount, a long name. */
+const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
+
 /**
- * Writes a file that a user names, durably: it is there whole or not at all, also where the process is killed. What is no
- * regular file, such as a pipe, is written to; a link is followed.
+ * Writes a file that a user names, durably: it is there whole or not at all, also where the process is killed. A link is
+ * followed. What a file of another name could not stand for is written to in its place: no regular file, such as a pipe; a
+ * file of several names, or of another user; one whose folder takes no other.
  *
  * @param isNew fail with EEXIST where the name is taken
  * @throws as the system does
  */
 export const writeWhole = async (file: string, content: Content, isNew = false): Promise<void> => {
-  const path = isNew ? file : await realpath(file).catch(() => file);
+  const path = isNew ? file : await placeOf(file);
   const found = isNew ? undefined : await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isFile()) return await writeFile(path, content);
+  if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
+    return await writeDurably(path, content);
   await removeAbandoned(path);
   const partial = join(dirname(path), `.${basename(path)}.${randomUUID()}.partial`);
+  let isWritten = false;
   try {
-    await writeDurably(partial, content);
+    await writeDurably(partial, content, found === undefined ? undefined : found.mode & 0o7777);
+    isWritten = true;
     await (isNew ? renameToFree : rename)(partial, path);
-    await syncDirectory(dirname(path));
   } catch (error) {
-    // The first error is the one to report.
-    await rm(partial, { force: true }).catch(() => undefined);
-    throw error;
+    try {
+      const isRefused = inPlaceErrors.includes(codeOf(error) ?? '');
+      if (!isRefused || (found === undefined && codeOf(error) !== 'ENAMETOOLONG') || isNew) throw error;
+      // What was written is taken from there: its parts may come once only.
+      await (isWritten ? copyFile(partial, path) : writeDurably(path, content));
+    } finally {
+      await rm(partial, { force: true }).catch(() => undefined);
+    }
   }
+  // A folder that may be written to and not read cannot be synced.
+  await syncDirectory(dirname(path)).catch((error: unknown) => {
+    if (codeOf(error) !== 'EACCES') throw error;
+  });
 };
 
 /** Fsyncs a directory, which makes creations, renames and removals in it durable. */

@@ -1,5 +1,5 @@
 import type { Piscina } from 'piscina';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../../base/errors.js';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
@@ -244,6 +244,8 @@ export class WorkerPool {
       piscina.on('error', (error: unknown) => this.stop(error));
       return piscina;
     } catch (cause) {
+      // Of Node's permissions, which its own message names.
+      if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
       throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
