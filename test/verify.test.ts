@@ -346,3 +346,12 @@ describe('an output against its inputs', () => {
     expect(await verify(out, { againstInputs: true })).toMatchObject({ intact: true });
   });
 });
+
+it('an output of a base with an adapter is as its inputs', async () => {
+  const root = temporaryDirectory();
+  const base = writeCheckpoint(join(root, 'base'), llama({ layers: 2 }));
+  const adapter = writeAdapter(join(root, 'adapter'), lora({ shapes: llamaShapes({ layers: 2 }) }));
+  const out = join(root, 'out');
+  await relayout({ model: `${base}+${adapter}` }, { out });
+  expect(await verify(out, { againstInputs: true })).toMatchObject({ intact: true });
+});

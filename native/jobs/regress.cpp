@@ -20,6 +20,9 @@ constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 /// A share of the diagonal that float32, in which Gram matrices are, cannot tell from 0.
 constexpr double kLeastPivot = 0x1p-23;
 
+/// Sums over a row and over a column of a Gram matrix may differ by this share of the sum of their magnitudes.
+constexpr double kAsymmetry = 0x1p-12;
+
 constexpr double kOne[] = {1};
 
 class Regressor {
@@ -40,7 +43,7 @@ class Regressor {
     Status run(std::span<double> out);
 
   private:
-    Status addGrams();
+    Status addGrams(std::span<double> out);
     void addRidge(TiledRows& x) const;
     /// Shows rows of the Gram matrices: work(first row, rows).
     template <class Work>
@@ -74,16 +77,42 @@ Status Regressor::overGrams(const Work& work) {
     return status;
 }
 
-/// system = Σ sG̃, models in order.
-Status Regressor::addGrams() {
-    return overGrams([&](std::size_t first, std::size_t rows) {
+/// system = Σ sG̃, models in order. Each G is looked at as a whole on the way: the sums of its rows and of its columns, of
+/// elements that other numbers are multiplied by, are the same where it is symmetric.
+Status Regressor::addGrams(std::span<double> out) {
+    struct Sums {
+        std::vector<double> rows, columns, magnitudes;
+    };
+    const auto factor = [](std::size_t at) { return 1 + static_cast<double>(at * 5 % 13) / 16; };
+    std::vector<Sums> sums(what_.of.size());
+    for (Sums& of : sums) of.rows = of.columns = of.magnitudes = std::vector<double>(inputs_);
+    const Status status = overGrams([&](std::size_t first, std::size_t rows) {
         for (std::size_t model = 0; model < what_.of.size(); ++model) {
             const float* gram = grams_.floats(what_.of[model]);
-            for (std::size_t row = first; row < first + rows; ++row, gram += inputs_)
+            auto& [ofRows, ofColumns, magnitudes] = sums[model];
+            for (std::size_t row = first; row < first + rows; ++row, gram += inputs_) {
                 for (std::size_t column = 0; column <= row; ++column)
                     system_.at(row, column) += factorOf(model, row == column) * static_cast<double>(gram[column]);
+                double sum = 0, magnitude = 0;
+                for (std::size_t column = 0; column < inputs_; ++column) {
+                    const double element = gram[column];
+                    sum += element * factor(column);
+                    magnitude += std::fabs(element);
+                    ofColumns[column] += element * factor(row);
+                }
+                ofRows[row] = sum;
+                magnitudes[row] = magnitude;
+            }
         }
     });
+    for (std::size_t model = 0; model < sums.size(); ++model)
+        for (std::size_t i = 0; i < inputs_ && out[0] == 0; ++i) {
+            const auto& [rows, columns, magnitudes] = sums[model];
+            if (std::fabs(rows[i] - columns[i]) <= kAsymmetry * magnitudes[i]) continue;
+            out[static_cast<std::size_t>(RegressionNumber::Column)] = static_cast<double>(i + 1);
+            out[static_cast<std::size_t>(RegressionNumber::Asymmetric)] = static_cast<double>(model + 1);
+        }
+    return status;
 }
 
 /// x += s(W − W₀) · rows [row, row + depth) of G̃, for the columns of W that these are of.
@@ -149,8 +178,8 @@ Status Regressor::write(std::size_t first, TiledRows& x) {
 }
 
 Status Regressor::run(std::span<double> out) {
-    Status status = addGrams();
-    if (status.outcome != Outcome::Done) return status;
+    Status status = addGrams(out);
+    if (status.outcome != Outcome::Done || out[0] != 0) return status;
     if (what_.ridge > 0) {
         double trace = 0;
         for (std::size_t i = 0; i < inputs_; ++i) trace += system_.at(i, i);

@@ -23,12 +23,14 @@ struct Regression {
     Location to;
 };
 
-/// Numbers that are found where the system has no solution that would mean anything.
+/// Numbers that are found where there is no solution that would mean anything.
 enum class RegressionNumber : std::uint8_t {
     Column,    ///< the input, from 1 on, at which that shows; 0 where the matrix was written
     Diagonal,  ///< what the diagonal of the system has there
+    /// The Gram matrix that is not symmetric, from 1 on, of which `Column` is a row; 0: all are.
+    Asymmetric,
 };
-inline constexpr std::size_t kRegressionNumbers = 2;
+inline constexpr std::size_t kRegressionNumbers = 3;
 
 /// Merges on the calling thread, in float64: W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ of the first matrix W₀, rounded once.
 /// Every sum has an order of its own (docs/numbers.md): equal bits on every instruction set. Private memory is about

@@ -3,7 +3,7 @@ import { isObject } from './json.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Keys of `config.json` and `generation_config.json` that name tokens by their ids. */
-const ofIds = /(^|_)token_ids?$/;
+const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_ids$/;
 
 /** The sizes of a vocabulary, and the place of each of a model's tokens in another one. */
 export interface TokenMove {
@@ -34,9 +34,15 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
   Object.fromEntries(
     Object.entries(config).flatMap(([key, value]): [string, unknown][] => {
       if (!ofIds.test(key)) return [];
-      if (typeof value === 'number') return [[key, value < 0 ? value : (idOf(value) ?? null)]];
-      if (!Array.isArray(value) || !value.every((id) => typeof id === 'number')) return [];
-      return [[key, (value as number[]).flatMap((id) => idOf(id) ?? [])]];
+      const moved = (id: number) => (id < 0 ? id : idOf(id));
+      if (typeof value === 'number') return [[key, moved(value) ?? null]];
+      if (!Array.isArray(value)) return [];
+      if (value.every((id) => typeof id === 'number'))
+        return [[key, (value as number[]).flatMap((id) => moved(id) ?? [])]];
+      // Sequences of tokens, of which one that lacks a token is none.
+      if (!value.every((ids) => Array.isArray(ids) && ids.every((id) => typeof id === 'number'))) return [];
+      const sequences = (value as number[][]).map((ids) => ids.map(moved));
+      return [[key, sequences.filter((ids) => !ids.includes(undefined))]];
     }),
   );
 

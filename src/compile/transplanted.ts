@@ -1,5 +1,7 @@
 import { LayerloomError } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
+import { isObject } from '../checkpoint/json.js';
+import { sideFileObject } from '../checkpoint/side-file-content.js';
 import { vocabularyEdits } from '../checkpoint/token-ids.js';
 import { type VocabularyTensors, vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
@@ -17,14 +19,7 @@ import type { TensorReference } from '../tensor/reference.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 import type { Edits } from './tokenizer-source.js';
-import {
-  donatedIds,
-  type InVocabulary,
-  moveOf,
-  storedTensor,
-  tokenizerOf,
-  withoutToken,
-} from './vocabulary.js';
+import { type InVocabulary, moveOf, storedTensor, tokenizerOf, withoutToken } from './vocabulary.js';
 
 /**
  * Gives a model the tokenizer of a donor: its embeddings and its head get a row for each of the donor's tokens, and
@@ -51,7 +46,9 @@ export const transplanted = async (
         ? { kind: 'subword', means: await subwordsOf(tokenizerOf(model).checkpoint, texts, rows.lacking) }
         : { kind: request.rows };
   const move = moveOf(rows.own, ofModel.tensors.rows, rows.rows);
-  const donated = donatedIds(donor, { from: rows.rows, to: rows.rows, idOf: (id) => id });
+  const donated = donorIds(donor, ofDonor.tokens);
+  const inGeneration = await sideFileObject(donor.checkpoint, 'generation_config.json');
+  const generated = { ...donated, ...idsOfUses(inGeneration ?? {}) };
   const { checkpoint } = model;
   const { config, name } = checkpoint;
   const editsOf = (edits: Edits): Edits => vocabularyEdits({ ...config, ...edits }, move, donated);
@@ -90,7 +87,24 @@ export const transplanted = async (
       ...(config === undefined ? [] : withoutToken(name, config, editsOf({}))),
     ],
     configEdits: editsOf,
-    generationEdits: (generation) => vocabularyEdits(generation, move, donated),
+    generationEdits: (generation) => vocabularyEdits(generation, move, generated),
+  };
+};
+
+/** Keys of the ids that a donor has for its own tokens. */
+const idKeys = /^(bos|eos|pad|unk)_token_id$/;
+
+const idsOfUses = (config: Edits): Edits =>
+  Object.fromEntries(Object.entries(config).filter(([key]) => idKeys.test(key)));
+
+/** The donor's ids: of its configuration, and of its tokenizer where that names none. */
+const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
+  const text = config['text_config'];
+  const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
+  return {
+    ...idsOfUses(Object.fromEntries(ofTokenizer)),
+    ...(isObject(text) ? idsOfUses(text) : {}),
+    ...idsOfUses(config),
   };
 };
 

@@ -111,7 +111,7 @@ export const inOneVocabulary = async (
 };
 
 /** Returns the ids of special tokens that an output has from the configuration of the model whose tokenizer it gets. */
-export const donatedIds = ({ checkpoint: { config = {} } }: OpenedModel, move: TokenMove): Edits =>
+const donatedIds = ({ checkpoint: { config = {} } }: OpenedModel, move: TokenMove): Edits =>
   Object.fromEntries(
     Object.entries(movedIds(config, move)).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)),
   );

@@ -25,4 +25,4 @@ export interface Regression {
 }
 
 /** Numbers that a regression finds, in the order of native/jobs/regress.hpp. */
-export const regressionNumbers = ['column', 'diagonal'] as const;
+export const regressionNumbers = ['column', 'diagonal', 'asymmetric'] as const;

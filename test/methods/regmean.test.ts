@@ -419,6 +419,15 @@ describe('a RegMean is refused', () => {
     expect(got[133 + 4]).toBeCloseTo(mean, 6);
   });
 
+  it('where a Gram matrix is not symmetric, of which a half would be used', async () => {
+    const half = having(up, (values) => values.map((x, at) => (at % 133 > Math.floor(at / 133) ? 0 : x)));
+    expect(await changed(half, {}, ['b'])).toMatch(
+      new RegExp(
+        `^MERGE_UNDEFINED: .*${up}: its Gram matrix in .*b\\.grams\\.safetensors is not symmetric at input 0; make the file again`,
+      ),
+    );
+  });
+
   it('where there are fewer rows than inputs, and nothing but those decides', async () => {
     const { family } = make();
     const { recipe } = withGrams(family, [up], { rows: 20 });

@@ -314,6 +314,51 @@ describe('a transplanted model', () => {
     expect(card).toContain('model with 15 rows of sums of 4 of model, as in donor');
   });
 
+  it('has the ids of the donor’s own files, and moves those of all other keys', async () => {
+    const uses = (bos: string, eos: string) => ({
+      'tokenizer_config.json': JSON.stringify({ bos_token: bos, eos_token: eos, unk_token: '<unk>' }),
+    });
+    const generation = {
+      eos_token_id: [41, 3],
+      suppress_tokens: [own.indexOf('w16'), own.indexOf('w0'), -1],
+      bad_words_ids: [[own.indexOf('w17'), own.indexOf('w18')], [own.indexOf('w0')]],
+    };
+    const models = write(
+      {
+        added: ['<s>'],
+        files: { ...uses('<s>', '<s>'), 'generation_config.json': JSON.stringify(generation) },
+        config: { bos_token_id: 41, eos_token_id: 41, image_token_index: own.indexOf('w20') },
+      },
+      {
+        added: ['<begin>', '<end>'],
+        files: { ...uses('<begin>', '<end>'), 'generation_config.json': '{"eos_token_id": [42, 7]}' },
+      },
+    );
+    const { out, config } = await transplanted(models, { rows: 'mean' });
+    // The donor's configuration names none; its tokenizer does.
+    expect(config).toMatchObject({
+      ...{ bos_token_id: 41, eos_token_id: 42 },
+      image_token_index: others.indexOf('w20'),
+    });
+    expect(JSON.parse(readFileSync(join(out, 'generation_config.json'), 'utf8'))).toEqual({
+      eos_token_id: [42, 7],
+      suppress_tokens: [others.indexOf('w16'), -1],
+      bad_words_ids: [[others.indexOf('w17'), others.indexOf('w18')]],
+    });
+  });
+
+  it('has the row of the end of a text for a token that both begins and ends one', async () => {
+    const uses = (tokens: object) => ({ 'tokenizer_config.json': JSON.stringify(tokens) });
+    const models = write(
+      { added: ['<s>', '</s>'], files: uses({ bos_token: '<s>', eos_token: '</s>' }) },
+      { added: ['<|both|>'], files: uses({ bos_token: '<|both|>', eos_token: '<|both|>' }) },
+    );
+    const { tensors } = await transplanted(models, { rows: 'mean' });
+    expect(itemAt(rowsOf(tensors, embeddings), 41)).toEqual(
+      itemAt(rowsOf(await readTensors(models.model), embeddings), 42),
+    );
+  });
+
   it('does not have the model’s chat template, and says so', async () => {
     const template = { 'chat_template.jinja': 'x' };
     const models = write({ files: template });

@@ -76,7 +76,16 @@ export const makeRegression = async <S>(
       ...pathsOf(matrices),
       ...pathsOf(grams),
     ]);
-  const [column = 0, diagonal = 0] = result.found;
+  const [column = 0, diagonal = 0, asymmetric = 0] = result.found;
+  if (asymmetric > 0) {
+    const [source] = sourcesOfOperand(itemAt(terms, asymmetric - 1).gram);
+    const file = source === undefined ? '' : inputs.pathOf(source);
+    throw undefinedMerge(
+      name,
+      'regmean',
+      `its Gram matrix in ${file} is not symmetric at input ${column - 1}; make the file again, with whole matrices`,
+    );
+  }
   if (column > 0) throw undefinedMerge(name, 'regmean', reasonOf(column - 1, diagonal));
   const found = firstOf(result.nonFinite);
   if (found === undefined) return true;

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ModelAddress, parseAddress, partsOf } from '../../address/address.js';
 import { exists } from '../../base/exists.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
@@ -30,10 +31,15 @@ export const mistakenInputs = async (
     const unread = recipe.match(commitNames)?.find((name) => !commits.has(name));
     return unread === undefined ? [] : [mistaken(file, `names ${unread}, and that was not read`)];
   });
-  const paths = await Promise.all(inputs.map(({ path }) => realpath(path)));
+  const addresses = await Promise.all(inputs.map(({ path }) => parseAddress(path)));
+  const paths = await Promise.all(addresses.flatMap(placesIn).map((path) => realpath(path)));
   const isOwn = paths.includes(await realpath(out));
   return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
 };
+
+/** The paths of a model: those of a base and of its adapters. */
+const placesIn = (address: ModelAddress): string[] =>
+  address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
 
 const mistaken = (file: string, reason: string): VerifiedFile => ({
   file,

@@ -21,6 +21,9 @@ const embeddings =
 /** Draft layers for multi-token prediction have embeddings and a head of their own. */
 const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 
+/** Embeddings that Gemma 3n has besides, for its layers, in a vocabulary of a size of its own. */
+const ofLayers = /(^|\.)embed_tokens_per_layer\.weight$/;
+
 /**
  * Returns a model's tensors whose dimension 0 is the vocabulary; undefined for a model without embeddings that
  * are known as such.
@@ -35,13 +38,18 @@ export const vocabularyTensors = (
   if (rows === undefined || rows === 0) return undefined;
   const names = [...tensors].flatMap(([name, { shape }]) => {
     const role = places.get(name)?.role;
-    const isOne = isEmbedding(name) || role === 'head' || (role === 'tower' && ofDrafts.test(name));
+    const isOne =
+      (isEmbedding(name) && !ofLayers.test(name)) ||
+      role === 'head' ||
+      (role === 'tower' && ofDrafts.test(name));
     return isOne && shape[0] === rows ? [name] : [];
   });
   const unmovable = [...tensors.keys()].filter(
     (name) =>
       !names.includes(name) &&
-      (/(^|\.)final_logits_bias$/.test(name) || isTokenHead(name, places.get(name)?.role)),
+      (/(^|\.)final_logits_bias$/.test(name) ||
+        ofLayers.test(name) ||
+        isTokenHead(name, places.get(name)?.role)),
   );
   return { rows, names: new Set(names), unmovable };
 };

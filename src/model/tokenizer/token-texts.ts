@@ -60,9 +60,11 @@ export class TokenTexts {
     return this.#rows.get(bytes);
   }
 
-  /** Returns what a special token is for, such as `bos_token`; undefined for other tokens. */
+  /** Returns what a special token is for, such as `bos_token`, its end of a text first; undefined for other tokens. */
   useOf(token: string): string | undefined {
-    return this.#model.tokenizer.uses.find(([, content]) => content === token)?.[0];
+    const uses = this.#model.tokenizer.uses.flatMap(([use, content]) => (content === token ? [use] : []));
+    // One that begins and ends texts, as GPT-2's, is what a model predicts at an end, and only reads at a beginning.
+    return uses.includes('eos_token') ? 'eos_token' : uses[0];
   }
 
   rowOfUse(use: string | undefined): number | undefined {

@@ -907,7 +907,7 @@ const regress = (random, files) => {
     ...{ scaling: random.pick([0, 0.9, 1]), ridge: random.pick([0, 1e-6, 1e3]) },
     ...{ dtype: random.pick(dtypes), to: { fd: files.output, begin: 0 } },
   };
-  return { door: 'regress', values: [what, new Float64Array(2), control()] };
+  return { door: 'regress', values: [what, new Float64Array(3), control()] };
 };
 
 /** Sums of rows, wherever slices cut them, in float64. @param {Random} random @param {Files} files @returns {Call} */
