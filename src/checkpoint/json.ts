@@ -10,6 +10,15 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** False for a key that is absent or null, which mean the same in recipes. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
+/** Returns what a text is as JSON; undefined, which is of no schema, where it is none: the caller says what it was. */
+export const jsonOrNone = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
 /**
  * Parses the JSON that Python writes, which may hold `NaN` and `Infinity`; YAML reads them (as strings), and
  * is a superset of JSON otherwise. For looking at values, never for writing them back. Throws where the text

@@ -46,6 +46,10 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
     }),
   );
 
+/** Returns the ids of a configuration that go with a tokenizer: where texts begin and end, padding, and unknown tokens. */
+export const idsOfUses = (config: Json): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(config).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)));
+
 const editsOf = (config: Json, move: TokenMove, extra: Json, isSized: boolean): Record<string, unknown> => {
   const given = Object.entries(extra).filter(([key]) => key in config);
   const edits = { ...movedIds(config, move), ...Object.fromEntries(given) };

@@ -1,5 +1,5 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject, jsonOrNone } from '../checkpoint/json.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 
@@ -16,7 +16,7 @@ export const withSharedGrams = (
   const tensors = new Map(checkpoint.tensors);
   for (const { shared } of checkpoint.metadata) {
     if (shared === undefined) continue;
-    const names = parsed(shared);
+    const names = jsonOrNone(shared);
     if (!isObject(names))
       throw invalid(
         path,
@@ -35,12 +35,4 @@ export const withSharedGrams = (
     }
   }
   return { ...checkpoint, tensors };
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };

@@ -2,7 +2,7 @@ import { LayerloomError } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
 import { isObject } from '../checkpoint/json.js';
 import { sideFileObject } from '../checkpoint/side-file-content.js';
-import { vocabularyEdits } from '../checkpoint/token-ids.js';
+import { idsOfUses, vocabularyEdits } from '../checkpoint/token-ids.js';
 import { type VocabularyTensors, vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { withoutTokenizer } from '../model/tokenizer/resolve-models.js';
@@ -19,7 +19,14 @@ import type { TensorReference } from '../tensor/reference.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 import type { Edits } from './tokenizer-source.js';
-import { type InVocabulary, moveOf, storedTensor, tokenizerOf, withoutToken } from './vocabulary.js';
+import {
+  type InVocabulary,
+  moveOf,
+  refuseUnmovable,
+  storedTensor,
+  tokenizerOf,
+  withoutToken,
+} from './vocabulary.js';
 
 /**
  * Gives a model the tokenizer of a donor: its embeddings and its head get a row for each of the donor's tokens, and
@@ -91,12 +98,6 @@ export const transplanted = async (
   };
 };
 
-/** Keys of the ids that a donor has for its own tokens. */
-const idKeys = /^(bos|eos|pad|unk)_token_id$/;
-
-const idsOfUses = (config: Edits): Edits =>
-  Object.fromEntries(Object.entries(config).filter(([key]) => idKeys.test(key)));
-
 /** The donor's ids: of its configuration, and of its tokenizer where that names none. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
@@ -122,13 +123,7 @@ const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession)
         model: checkpoint.path,
         reason: 'has no embeddings of tokens that layerloom knows; give a language model',
       });
-    const [unmovable] = tensors.unmovable;
-    if (unmovable !== undefined)
-      throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-        model: checkpoint.path,
-        tensor: unmovable,
-        reason: `has its tokens in another form than ${tensors.rows} rows, which cannot be moved; give a model without it`,
-      });
+    refuseUnmovable(checkpoint.path, tensors, 'give a model without it');
     const { checkpoint: source, files } = tokenizerOf(model);
     if (files.length > 0)
       throw new LayerloomError('VOCABULARY_UNMERGEABLE', {

@@ -2,8 +2,8 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 import { isTokenizerFile } from '../checkpoint/side-files.js';
-import { movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
-import { vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
+import { idsOfUses, movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
+import { type VocabularyTensors, vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
 import { mergeVocabularies } from '../model/tokenizer/merge-vocabularies.js';
 import type { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
 import type { MergedVocabulary, RowRun, TokenizerRequest } from '../model/tokenizer/vocabulary.js';
@@ -112,9 +112,18 @@ export const inOneVocabulary = async (
 
 /** Returns the ids of special tokens that an output has from the configuration of the model whose tokenizer it gets. */
 const donatedIds = ({ checkpoint: { config = {} } }: OpenedModel, move: TokenMove): Edits =>
-  Object.fromEntries(
-    Object.entries(movedIds(config, move)).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)),
-  );
+  idsOfUses(movedIds(config, move));
+
+/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor of tokens that are no rows */
+export const refuseUnmovable = (
+  model: string,
+  { unmovable: [tensor], rows }: VocabularyTensors,
+  remedy: string,
+): void => {
+  if (tensor === undefined) return;
+  const reason = `has its tokens in another form than ${rows} rows, which cannot be moved; ${remedy}`;
+  throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model, tensor, reason });
+};
 
 /** Warns of ids in a configuration whose tokens are gone. */
 export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
@@ -194,13 +203,7 @@ const withVocabulary = (
   if (vocabulary === undefined) throw new Error(`${checkpoint.path} has no embeddings`);
   if (isUnmoved(rows, merged, vocabulary.rows)) return model;
   if (recipe !== undefined) throw ofRecipe(model);
-  const [unmovable] = vocabulary.unmovable;
-  if (unmovable !== undefined)
-    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
-      model: checkpoint.path,
-      tensor: unmovable,
-      reason: `has its tokens in another form than ${vocabulary.rows} rows, which cannot be moved; merge models of one vocabulary`,
-    });
+  refuseUnmovable(checkpoint.path, vocabulary, 'merge models of one vocabulary');
   const { config } = checkpoint;
   const made = new Map<string, Operand>();
   const operandOf = (name: string): Operand | undefined => {

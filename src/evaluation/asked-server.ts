@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { reasonOf } from '../base/errors.js';
+import { jsonOrNone } from '../checkpoint/json.js';
 
 // Questions to a server that takes weights, and what may go wrong between here and there.
 
@@ -50,7 +51,7 @@ export class AskedServer {
   /** Returns an answer that is JSON. */
   async json<T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> {
     const text = await this.text(path, body);
-    const read = schema.safeParse(parsed(text));
+    const read = schema.safeParse(jsonOrNone(text));
     if (!read.success)
       throw new Fault(`${this.url}${path} answered something else than expected: ${text.slice(0, 300)}`);
     return read.data;
@@ -84,13 +85,3 @@ export class AskedServer {
     return text;
   }
 }
-
-/** Returns what a text is as JSON; undefined, which is of no schema, where it is none. */
-export const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The caller says what it was.
-    return undefined;
-  }
-};

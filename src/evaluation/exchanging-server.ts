@@ -3,8 +3,9 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { jsonOrNone } from '../checkpoint/json.js';
 import { mostSideFileBytes } from '../checkpoint/small-file.js';
-import { AskedServer, Fault, Permanent, parsed } from './asked-server.js';
+import { AskedServer, Fault, Permanent } from './asked-server.js';
 import type { WeightServerKind } from './evaluation-block.js';
 import type { LoadedWeights } from './kept-harness.js';
 import { notOfTheModel } from './model-contents.js';
@@ -261,7 +262,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
 
 /** What a worker says. @throws Fault */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
-  const read = workerSchema.safeParse(parsed(text));
+  const read = workerSchema.safeParse(jsonOrNone(text));
   if (!read.success) throw new Fault(`a worker said ${text.slice(0, 300)}`);
   if (!('reason' in read.data)) return read.data;
   throw new (read.data.permanent ? Permanent : Fault)(read.data.reason);

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { shellWord } from '../base/command-line.js';
+import { jsonOrNone } from '../checkpoint/json.js';
 import { endGroup, spawnGroup } from './process.js';
 import { pythonOfHarness } from './python-of-harness.js';
 import type { EvaluationSettings } from './settings.js';
@@ -172,7 +173,7 @@ export class KeptHarness implements AsyncDisposable {
     for (;;) {
       const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
       const line =
-        next === undefined || next.done ? undefined : lineSchema.safeParse(parsed(next.value)).data;
+        next === undefined || next.done ? undefined : lineSchema.safeParse(jsonOrNone(next.value)).data;
       if (line === undefined) {
         await this.end();
         return await ended;
@@ -242,17 +243,8 @@ const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Pro
     pause(greetingMs, undefined, { signal: late.signal }).catch(() => undefined),
   ]);
   late.abort();
-  if (first !== undefined && !first.done && greetingSchema.safeParse(parsed(first.value)).success)
+  if (first !== undefined && !first.done && greetingSchema.safeParse(jsonOrNone(first.value)).success)
     return { child, lines, ended };
   await endGroup(child);
   return undefined;
-};
-
-const parsed = (line: string): unknown => {
-  try {
-    return JSON.parse(line);
-  } catch {
-    // No line of the program: something else speaks there.
-    return undefined;
-  }
 };
