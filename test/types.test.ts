@@ -296,6 +296,7 @@ describe('types', () => {
       arcee_fusion: true,
       fisher: true,
       regmean: true,
+      iso_c: true,
       mixture: true,
       transplant: true,
     };

@@ -114,6 +114,16 @@ Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     });
 }
 
+/// mergeSpectra({ program, base, sources, … }, control) → as run
+Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
+    return answer(info, [&](const Kernels& kernels) {
+        const Spectral what = toSpectral(info[0]);
+        const Control control = toControl(info[1]);
+        const FloatingPointDefaults defaults;
+        return mergeSpectra(kernels, what, control);
+    });
+}
+
 /// pursue({ atoms, targets, k }, out: Float64Array, control) → as run
 Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
@@ -147,6 +157,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("factorise", Napi::Function::New(env, factoriseMatrix, "factorise"));
     exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
+    exports.Set("mergeSpectra", Napi::Function::New(env, mergeSpectraOf, "mergeSpectra"));
     exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));

@@ -36,6 +36,8 @@ struct RegressionCall {
 };
 
 RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
+
+Spectral toSpectral(const Napi::Value& value);
 /// A pursuit, and the caller's array that it fills.
 struct PursuitCall {
     Pursuit what;

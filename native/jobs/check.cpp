@@ -66,4 +66,11 @@ void check(const Job& job) {
     std::visit([](const auto& one) { checkJob(one); }, job);
 }
 
+void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* what) {
+    check(program);
+    require(program.first == 0 && program.count > 0 && program.count % program.columns == 0, what);
+    for (const ValueId value : values)
+        require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), what);
+}
+
 }  // namespace layerloom

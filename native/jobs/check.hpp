@@ -4,8 +4,9 @@
 #include "factorise.hpp"
 #include "job.hpp"
 #include "measure.hpp"
-#include "regress.hpp"
 #include "pursue.hpp"
+#include "regress.hpp"
+#include "spectral.hpp"
 
 namespace layerloom {
 
@@ -33,6 +34,7 @@ void check(const Measurement& measurement, std::span<const std::span<double>> ou
 /// @param out as long as what is found
 void check(const Factorisation& what, std::span<const double> out);
 void check(const Regression& what, std::span<const double> out);
+void check(const Spectral& what);
 
 /// @param out as long as what is found
 void check(const Pursuit& what, std::span<const double> out);
@@ -48,6 +50,9 @@ std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char
 /// Elements [first, first + count) of `width` bytes have offsets that are integers.
 void checkElements(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count,
                    const char* what);
+
+/// A program over whole matrices of one shape, of which `values` are some.
+void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* what);
 
 /// Each source is a mapping, and a process has some tens of thousands of these for all of its threads.
 inline constexpr std::size_t kMostSources = 4096;

@@ -8,13 +8,6 @@ namespace {
 /// The largest system: its tiles, and those of rows to solve, are memory of the process.
 constexpr std::uint64_t kMostInputs = 65'536;
 
-void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* name) {
-    check(program);
-    require(program.first == 0 && program.count > 0 && program.count % program.columns == 0, name);
-    for (const ValueId value : values)
-        require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), name);
-}
-
 }  // namespace
 
 void check(const Regression& what, std::span<const double> out) {

@@ -26,7 +26,8 @@ TiledRows::TiledRows(std::size_t rows, std::size_t columns)
 std::size_t TiledRows::width(std::size_t tile) const { return widthOf(padded_, tile); }
 
 Definite::Definite(std::size_t size)
-    : padded_(wholePanels(size)),
+    : size_(size),
+      padded_(wholePanels(size)),
       rows_((padded_ + kTileColumns - 1) / kTileColumns),
       packed_(kTileColumns * kTileColumns) {
     for (std::size_t row = 0; row < tiles(); ++row)
@@ -44,6 +45,45 @@ double* Definite::tile(std::size_t row, std::size_t column) {
 double& Definite::at(std::size_t row, std::size_t column) {
     const std::size_t in = column / kTileColumns, of = row / kTileColumns;
     return tile(of, in)[row % kTileColumns * width(in) + column % kTileColumns];
+}
+
+Outcome Definite::addGram(const Kernels& kernels, TiledRows& x, const Control& control) {
+    // A block of rows: in panels, and a tile of it transposed.
+    std::vector<double> panels(padded_ * kTileColumns), transposed(kTileColumns * kTileColumns);
+    for (std::size_t first = 0; first < x.rows(); first += kTileColumns) {
+        if (control.cancelled()) return Outcome::Cancelled;
+        const std::size_t depth = std::min(kTileColumns, x.rows() - first);
+        const auto panelsOf = [&](std::size_t tile) { return panels.data() + tile * kTileColumns * depth; };
+        for (std::size_t i = 0; i < tiles(); ++i) {
+            const std::size_t columns = width(i);
+            const double* const from = x.tile(i) + first * columns;
+            double* to = panelsOf(i);
+            for (std::size_t panel = 0; panel < columns; panel += kPanel)
+                for (std::size_t k = 0; k < depth; ++k, to += kPanel)
+                    std::copy_n(from + k * columns + panel, kPanel, to);
+            for (std::size_t k = 0; k < depth; ++k)
+                for (std::size_t row = 0; row < columns; ++row) transposed[row * depth + k] = from[k * columns + row];
+            for (std::size_t j = 0; j <= i; ++j)
+                addTimes(kernels, transposed.data(), columns, depth, panelsOf(j), width(j), tile(i, j));
+        }
+    }
+    return Outcome::Done;
+}
+
+double Definite::norm() {
+    double squares = 0;
+    for (std::size_t row = 0; row < size_; ++row) {
+        double beside = 0;
+        for (std::size_t column = 0; column < row; ++column) beside += at(row, column) * at(row, column);
+        squares += 2 * beside + at(row, row) * at(row, row);
+    }
+    return std::sqrt(squares);
+}
+
+void Definite::scaleOntoOne(double factor) {
+    for (auto& row : rows_)
+        for (double& number : row) number *= factor;
+    for (std::size_t i = 0; i < padded_; ++i) at(i, i) += 1;
 }
 
 void Definite::pack(std::size_t row, std::size_t column, bool transposed, double sign) {

@@ -49,6 +49,15 @@ class Definite {
     /// An element on the diagonal or below it, to be added to.
     double& at(std::size_t row, std::size_t column);
 
+    /// Adds XᵀX: blocks of kTileColumns rows in order, each of which is summed from 0. @return Done or Cancelled
+    Outcome addGram(const Kernels& kernels, TiledRows& x, const Control& control);
+
+    /// Returns the square root of the sum of all squares, which no eigenvalue exceeds.
+    double norm();
+
+    /// S ← I + factor · S.
+    void scaleOntoOne(double factor);
+
     /// Replaces S by its factor, and the tiles on the diagonal by their inverses.
     ///
     /// @param least pivots below this share of the element that stood on the diagonal end it
@@ -68,7 +77,7 @@ class Definite {
     /// Replaces a tile on the diagonal by the inverse of its factor.
     std::optional<SmallPivot> invert(std::size_t tile, double least);
 
-    std::size_t padded_;
+    std::size_t size_, padded_;
     std::vector<std::vector<double>> rows_;  ///< for each row of tiles those up to the diagonal
     std::vector<double> diagonal_, packed_, product_;
 };

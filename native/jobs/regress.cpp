@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "../io/output_file.hpp"
 #include "definite.hpp"
+#include "rounded_rows.hpp"
 #include "tiles.hpp"
 
 namespace layerloom {
@@ -23,8 +23,6 @@ constexpr double kLeastPivot = 0x1p-23;
 /// Sums over a row and over a column of a Gram matrix may differ by this share of the sum of their magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
 
-constexpr double kOne[] = {1};
-
 class Regressor {
   public:
     Regressor(const Kernels& kernels, const Regression& what, const Windows& ofMatrices, const Windows& ofGrams,
@@ -38,7 +36,8 @@ class Regressor {
           outputs_(static_cast<std::size_t>(what.matrices.count) / inputs_),
           depth_(std::clamp(kTileElements / inputs_, std::size_t{1}, kDepth)),
           grams_(kernels, what.grams, ofGrams),
-          system_(inputs_) {}
+          system_(inputs_),
+          result_(kernels, what.matrices, what.dtype, what.to) {}
 
     Status run(std::span<double> out);
 
@@ -54,7 +53,6 @@ class Regressor {
     }
     const float* copied(std::size_t model) const { return copied_.data() + model * kRows * inputs_; }
     void addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x);
-    Status write(std::size_t first, TiledRows& x);
 
     const Kernels& kernels_;
     const Regression& what_;
@@ -65,9 +63,8 @@ class Regressor {
     Definite system_;
     double ridge_ = 0;  ///< ε
     std::vector<float> copied_;  ///< some rows of each W
-    std::vector<double> differences_, packed_, row_;
-    std::vector<std::byte> rounded_;
-    std::optional<NonFiniteElement> beyond_;  ///< the first element of the result that is no finite number
+    std::vector<double> differences_, packed_;
+    RoundedRows result_;
 };
 
 template <class Work>
@@ -153,30 +150,6 @@ void Regressor::addRidge(TiledRows& x) const {
             }
 }
 
-Status Regressor::write(std::size_t first, TiledRows& x) {
-    const std::size_t count = x.rows();
-    const std::size_t bytes = inputs_ * sizeOf(what_.dtype);
-    for (std::size_t row = 0; row < count; ++row) {
-        for (std::size_t column = 0; column < inputs_; ++column)
-            row_[column] = static_cast<double>(copied(0)[row * inputs_ + column]) + x.at(row, column);
-        const Source exact{reinterpret_cast<const std::byte*>(row_.data()), DType::F64};
-        const bool isFinite =
-            linear(kernels_, {&exact, 1}, kOne, {rounded_.data() + row * bytes, what_.dtype}, inputs_);
-        if (isFinite || beyond_) continue;
-        for (std::size_t column = 0; column < inputs_ && !beyond_; ++column) {
-            const Source rounded{rounded_.data() + row * bytes + column * sizeOf(what_.dtype), what_.dtype};
-            double number;
-            if (linear(kernels_, {&rounded, 1}, kOne, {reinterpret_cast<std::byte*>(&number), DType::F64}, 1)) continue;
-            const auto beyond = static_cast<ValueId>(what_.matrices.sources.size() + what_.matrices.nodes.size());
-            beyond_ = NonFiniteElement{beyond, beyond, (first + row) * inputs_ + column, number};
-        }
-    }
-    control_.count(0, count * bytes);
-    const int error = writeAt(what_.to.fd, what_.to.begin + first * bytes, {rounded_.data(), count * bytes});
-    if (error != 0) return {Outcome::WriteFailed, error};
-    return {};
-}
-
 Status Regressor::run(std::span<double> out) {
     Status status = addGrams(out);
     if (status.outcome != Outcome::Done || out[0] != 0) return status;
@@ -198,8 +171,6 @@ Status Regressor::run(std::span<double> out) {
     copied_.resize(what_.values.size() * kRows * inputs_);
     differences_.resize(most * depth_);
     packed_.resize(depth_ * kTileColumns);
-    row_.resize(inputs_);
-    rounded_.resize(most * inputs_ * sizeOf(what_.dtype));
     Evaluator matrices(kernels_, what_.matrices, ofMatrices_);
     for (std::size_t first = 0; first < outputs_; first += kRows) {
         TiledRows x(std::min(kRows, outputs_ - first), inputs_);
@@ -217,11 +188,14 @@ Status Regressor::run(std::span<double> out) {
         if (status.outcome != Outcome::Done) return status;
         if (const Outcome outcome = system_.solve(kernels_, x, control_); outcome != Outcome::Done)
             return {outcome};
-        status = write(first, x);
+        status = result_.write(first, x.rows(), control_, [&](std::size_t row, double* numbers) {
+            for (std::size_t column = 0; column < inputs_; ++column)
+                numbers[column] = static_cast<double>(copied(0)[row * inputs_ + column]) + x.at(row, column);
+        });
         if (status.outcome != Outcome::Done) return status;
     }
     status.nonFinite = std::move(matrices.nonFinite());
-    if (beyond_ && status.nonFinite.empty()) status.nonFinite.push_back(*beyond_);
+    if (result_.nonFinite() && status.nonFinite.empty()) status.nonFinite.push_back(*result_.nonFinite());
     return status;
 }
 

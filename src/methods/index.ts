@@ -9,6 +9,7 @@ import { della } from './della.js';
 import { dellaLinear } from './della-linear.js';
 import { fisher } from './fisher.js';
 import type { Method } from './framework/method.js';
+import { isoC } from './iso-c.js';
 import { karcher } from './karcher.js';
 import { layerSwap } from './layer-swap.js';
 import { linear } from './linear.js';
@@ -83,6 +84,7 @@ const known = {
   arcee_fusion: arceeFusion,
   fisher,
   regmean,
+  iso_c: isoC,
   mixture,
   transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;

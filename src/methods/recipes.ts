@@ -7,6 +7,7 @@ import type { della } from './della.js';
 import type { dellaLinear } from './della-linear.js';
 import type { FisherParameters } from './fisher.js';
 import type { MethodParameters } from './framework/tensor-parameters.js';
+import type { IsoCParameters } from './iso-c.js';
 import type { karcher } from './karcher.js';
 import type { LayerSwapParameters, SwapOfParts } from './layer-swap.js';
 import type { linear } from './linear.js';
@@ -59,6 +60,7 @@ declare module './framework/recipe-input.js' {
     arcee_fusion: MethodParameters<typeof arceeFusion>;
     fisher: FisherParameters;
     regmean: RegmeanParameters;
+    iso_c: IsoCParameters;
     mixture: MixtureParameters;
     transplant: TransplantParameters;
   }
@@ -75,6 +77,7 @@ export type { FisherParameters } from './fisher.js';
 export type { PartParameters } from './framework/parts.js';
 export type * from './framework/recipe-input.js';
 export type { TensorParts } from './framework/tensor-parts.js';
+export type { IsoCParameters } from './iso-c.js';
 export type { KarcherParameters } from './karcher.js';
 export type { LayerSwapParameters, SwapOfParts } from './layer-swap.js';
 export type { LinearParameters } from './linear.js';

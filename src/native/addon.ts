@@ -10,6 +10,7 @@ import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
 import type { Pursuit } from './pursue.js';
 import type { Regression } from './regress.js';
+import type { Spectral } from './spectral.js';
 
 // The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers
 // with a status.
@@ -23,6 +24,7 @@ interface Addon {
   measure(measurement: Measurement, out: readonly Float64Array[], control: BigInt64Array): JobStatus;
   factorise(what: Factorisation, out: Float64Array, control: BigInt64Array): JobStatus;
   regress(what: Regression, out: Float64Array, control: BigInt64Array): JobStatus;
+  mergeSpectra(what: Spectral, control: BigInt64Array): JobStatus;
   pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
   /** 0 when the file's lock was taken, else an errno. */
   lock(fd: number): number;
@@ -93,6 +95,10 @@ export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt
  */
 export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().regress(what, out, shared);
+
+/** Merges matrices by singular values, on the calling thread. */
+export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =>
+  addon().mergeSpectra(what, shared);
 
 /**
  * Approximates rows, on the calling thread.

@@ -16,6 +16,7 @@ import type { RegMean } from './reg-mean.js';
 import type { RowSelect } from './row-select.js';
 import type { Same } from './same.js';
 import type { Sce } from './sce.js';
+import type { Spectral } from './spectral.js';
 
 /** The kinds of formula over operands `T`, by name. A new operation has a line here and one in index.ts. */
 export interface Formulas<T> {
@@ -30,6 +31,7 @@ export interface Formulas<T> {
   ram: Ram<T>;
   fisher: Fisher<T>;
   regMean: RegMean<T>;
+  spectral: Spectral<T>;
   fusion: Fusion<T>;
   assemble: Assemble<T>;
   padRows: PadRows<T>;

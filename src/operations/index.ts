@@ -20,6 +20,7 @@ import { regMean } from './reg-mean.js';
 import { rowSelect } from './row-select.js';
 import { type Same, same } from './same.js';
 import { sce } from './sce.js';
+import { spectral } from './spectral.js';
 
 export type { Operation, Statistic, Target } from './operation.js';
 
@@ -48,6 +49,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   ram,
   fisher,
   regMean,
+  spectral,
   fusion,
   assemble,
   padRows,

@@ -17,8 +17,10 @@ const file = fileURLToPath(
 
 type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<'run' | 'measure' | 'factorise' | 'regress' | 'pursue' | 'lock' | 'exchange', Call> =
-  createRequire(import.meta.url)(file);
+const door: Record<
+  'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'lock' | 'exchange',
+  Call
+> = createRequire(import.meta.url)(file);
 
 /** Elements of the files that jobs below are of: 4 rows of 8. */
 const columns = 8;
@@ -300,6 +302,13 @@ const regression = (files: Files) => ({
   to: location(files.out),
 });
 
+/** Two matrices [4, 8], of which the first is the base. */
+const spectral = (files: Files) => ({
+  program: programOf(files, []),
+  ...{ base: 0, sources: [1], scale: 1, dtype: 'F64' },
+  to: location(files.out),
+});
+
 const regressed = () => new Float64Array(3);
 
 const detached = () => {
@@ -329,6 +338,7 @@ describe('the native door takes a job that is right', () => {
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
     ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
     ['a regression', (files: Files) => door.regress(regression(files), regressed(), words())],
+    ['a merge by singular values', (files: Files) => door.mergeSpectra(spectral(files), words())],
     ['sums of rows', (files: Files) => door.run(combineJob(files), words())],
     ['a pursuit', (files: Files) => door.pursue(pursuit(files), pursued(), words())],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
@@ -1080,6 +1090,19 @@ describe('the native door refuses, before it touches a file,', () => {
     for (const length of [2, 4])
       expect(() => door.regress(what, new Float64Array(length), words())).toThrow(RangeError);
     expect(() => door.regress(what, [], words())).toThrow(TypeError);
+  });
+
+  it.each([
+    ['of a base that is none', 'base', 2],
+    ['of a matrix that is none', 'sources.0', 2],
+    ['of no matrix', 'sources', []],
+    ['by an infinite scale', 'scale', Number.NEGATIVE_INFINITY],
+    ['of a part of the rows', 'program.first', columns],
+    ['of rows that are not whole', 'program.count', count - 1],
+    ['of nothing', 'program.count', 0],
+    ['to a place beyond all files', 'to.begin', 2 ** 53 - 8],
+  ])('a merge by singular values %s', (_, path, value) => {
+    expect(() => door.mergeSpectra(having(spectral(openFiles()), path, value), words())).toThrow(RangeError);
   });
 
   it('a measurement into an array that a getter of another detaches', () => {

@@ -142,6 +142,12 @@ const formulas: readonly {
     words: 'RegMean of x by 0.25 f, y by 0.75 g',
   },
   {
+    formula: { kind: 'spectral', rule: 'iso_c', base: 'base', sources: ['x', 'y'], scale: 0.5 },
+    operands: ['base', 'x', 'y'],
+    statistics: [],
+    words: 'base + 0.5 · Iso-C of x, y',
+  },
+  {
     formula: { kind: 'nearSwap', base: 'base', source: 'x', t: 0.001 },
     operands: ['base', 'x'],
     statistics: [],
@@ -217,9 +223,11 @@ describe('an operation', () => {
 
   it('takes more memory than tiles only to solve a system, half of which is stored in float64', () => {
     const taking = formulas.filter(({ formula }) => threadBytesOf(formula, [4096, 14336]) > 0);
-    expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean']);
+    expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean', 'spectral']);
     const formula = taking[0]?.formula as Formula<string>;
     expect(threadBytesOf(formula, [4096, 14336]) / 1e9).toBeCloseTo(1.01, 2);
+    const change = taking[1]?.formula as Formula<string>;
+    expect(threadBytesOf(change, [4096, 14336]) / 1e9).toBeCloseTo(0.66, 2);
     expect(operandShapes(formula, [9, 37])).toEqual([
       [9, 37],
       [37, 37],

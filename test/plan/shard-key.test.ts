@@ -187,6 +187,11 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     '1753f72e09fbfba624f2b555f366a5da9c5a0ea9f997770c01beb27a168e6a53',
   ],
   [
+    'spectral',
+    { kind: 'spectral', rule: 'iso_c', base: a, sources: [b, c], scale: 0.5 },
+    '288be04c595dbdda2eae75aa8a8b0379ed595e5ee8b7cf339d2dc2b037f77c77',
+  ],
+  [
     'ram',
     { kind: 'ram', base: a, sources: [b, c], epsilon: 0.001, bonus: { rate: 0.1, most: 0.2 } },
     'e58a63a2c91773a90501d4e387b32cbff38e5c925c229b2a4be03f0754e0fb8d',
@@ -379,6 +384,7 @@ it('gives a shard of several tensors the key it always had, in the order of the 
   const since = [
     'fisher',
     'regMean',
+    'spectral',
     'ram',
     'assemble',
     'padRows',

@@ -8,6 +8,7 @@ import type { Factors } from './factorise.js';
 import { jobOf, type OpenFiles } from './jobs.js';
 import { makeFactors } from './make-factors.js';
 import { makeRegression } from './make-regression.js';
+import { makeSpectral } from './make-spectral.js';
 import {
   describeNonFinite,
   elementsOfValue,
@@ -229,17 +230,17 @@ export const carryOut = async <S>(
   { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
 ): Promise<boolean> => {
   const [first] = pieces;
+  const nameOf = (shard: S) => sink.nameOf(shard);
   if (first !== undefined && isFactorised(first.slab)) {
-    const nameOf = (shard: S) => sink.nameOf(shard);
     const { matrix, factors } = await makeFactors(first.slab, files, pool, inputs, nameOf);
     sink.factorised?.(matrix, factors);
     return true;
   }
   const whole = first?.slab.outputs[0];
-  if (whole?.tensor.expression.kind === 'regMean') {
-    const nameOf = (shard: S) => sink.nameOf(shard);
+  if (whole?.tensor.expression.kind === 'regMean')
     return await makeRegression(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
-  }
+  if (whole?.tensor.expression.kind === 'spectral')
+    return await makeSpectral(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));
   if (result.ok) {
@@ -263,7 +264,7 @@ export const carryOut = async <S>(
     result.status,
     {
       tensor: distinct(outputs.map((output) => output.tensor.name)),
-      file: sink.nameOf(shard),
+      file: nameOf(shard),
       dtype: tensor.dtype,
     },
     sources.map((source) => inputs.pathOf(source)),

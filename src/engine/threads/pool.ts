@@ -5,6 +5,7 @@ import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 import type { Pursuit } from '../../native/pursue.js';
 import type { Regression } from '../../native/regress.js';
+import type { Spectral } from '../../native/spectral.js';
 import type { Extent } from '../../tensor/extent.js';
 import type {
   ChecksumResult,
@@ -21,6 +22,8 @@ import type {
   RegressTask,
   RunResult,
   RunTask,
+  SpectralResult,
+  SpectralTask,
 } from './task.js';
 
 /**
@@ -41,12 +44,21 @@ export interface Counters {
  */
 const tasksOfThread = 2;
 
-type AnyTask = RunTask | MeasureTask | FactoriseTask | RegressTask | PursueTask | ChecksumTask | CompareTask;
+type AnyTask =
+  | RunTask
+  | MeasureTask
+  | FactoriseTask
+  | RegressTask
+  | SpectralTask
+  | PursueTask
+  | ChecksumTask
+  | CompareTask;
 type AnyResult =
   | RunResult
   | MeasureResult
   | FactoriseResult
   | RegressResult
+  | SpectralResult
   | PursueResult
   | ChecksumResult
   | CompareResult;
@@ -138,6 +150,11 @@ export class WorkerPool {
   async regress(what: Regression): Promise<RegressResult> {
     const task: RegressTask = { what, shared: this.#shared };
     return this.#unlessCancelled(await this.#task<RegressResult>('regress', task));
+  }
+
+  async mergeSpectra(what: Spectral): Promise<SpectralResult> {
+    const task: SpectralTask = { what, shared: this.#shared };
+    return this.#unlessCancelled(await this.#task<SpectralResult>('mergeSpectra', task));
   }
 
   async pursue(what: Pursuit): Promise<PursueResult> {

@@ -3,6 +3,7 @@ import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 import type { Pursuit } from '../../native/pursue.js';
 import type { Regression } from '../../native/regress.js';
+import type { Spectral } from '../../native/spectral.js';
 import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
@@ -63,6 +64,16 @@ export type RegressResult =
       readonly found: Float64Array;
       readonly nonFinite: readonly NonFiniteElement[];
     }
+  | { readonly ok: false; readonly status: JobStatus };
+
+/** Matrices to merge by singular values. */
+export interface SpectralTask {
+  readonly what: Spectral;
+  readonly shared: SharedArrayBuffer;
+}
+
+export type SpectralResult =
+  | { readonly ok: true; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
 
 /** Rows to approximate. */

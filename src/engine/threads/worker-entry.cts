@@ -6,6 +6,7 @@ import type {
   PursueTask,
   RegressTask,
   RunTask,
+  SpectralTask,
 } from './task.js' with { 'resolution-mode': 'import' };
 
 // Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
@@ -19,6 +20,7 @@ module.exports = {
   measure: async (task: MeasureTask) => (await worker()).measure(task),
   factorise: async (task: FactoriseTask) => (await worker()).factorise(task),
   regress: async (task: RegressTask) => (await worker()).regress(task),
+  mergeSpectra: async (task: SpectralTask) => (await worker()).mergeSpectra(task),
   pursue: async (task: PursueTask) => (await worker()).pursue(task),
   compare: async (task: CompareTask) => (await worker()).compare(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),

@@ -24,6 +24,8 @@ import type {
   RegressTask,
   RunResult,
   RunTask,
+  SpectralResult,
+  SpectralTask,
 } from './task.js';
 
 // A worker thread's work: synchronous native calls.
@@ -59,6 +61,12 @@ export const regress = ({ what, shared }: RegressTask): RegressResult => {
   const found = new Float64Array(regressionNumbers.length);
   const status = addon.regress(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
+};
+
+/** Merges matrices by singular values. The result goes to a file. */
+export const mergeSpectra = ({ what, shared }: SpectralTask): SpectralResult => {
+  const status = addon.mergeSpectra(what, new BigInt64Array(shared));
+  return status.outcome === 'done' ? { ok: true, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
 /** Approximates rows. Which rows their sums are of, and coefficients, go back by message. */

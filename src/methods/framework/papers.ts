@@ -78,6 +78,14 @@ export const regMeanMerging: Citation = {
   source: { arxiv: '2212.09849' },
 };
 
+export const isotropicMerging: Citation = {
+  key: 'marczak2025isotropic',
+  title: 'No Task Left Behind: Isotropic Model Merging with Common and Task-Specific Subspaces',
+  authors: ['Marczak, Daniel', 'others'],
+  year: 2025,
+  source: { arxiv: '2502.04959' },
+};
+
 export const tiesMerging: Citation = {
   key: 'yadav2023ties',
   title: 'TIES-Merging: Resolving Interference When Merging Models',

@@ -8,7 +8,7 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'pursue' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -910,6 +910,22 @@ const regress = (random, files) => {
   return { door: 'regress', values: [what, new Float64Array(3), control()] };
 };
 
+/** Of small matrices, and of numbers of any size. @param {Random} random @param {Files} files @returns {Call} */
+const mergeSpectra = (random, files) => {
+  const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
+  const slice = { first: 0, count: rows * columns, columns };
+  const models = random.from(1, 3);
+  const sources = random.list(models, () => sourceOf(random, files, slice, random.pick(dtypes)).source);
+  const what = {
+    program: { sources, nodes: [], ...slice, watched: random.list(models, (index) => index) },
+    base: random.below(models),
+    sources: random.list(random.from(1, 3), () => random.below(models)),
+    ...{ scale: random.pick([0, 1, -0.3]), dtype: random.pick(dtypes) },
+    to: { fd: files.output, begin: 0 },
+  };
+  return { door: 'mergeSpectra', values: [what, control()] };
+};
+
 /** Sums of rows, wherever slices cut them, in float64. @param {Random} random @param {Files} files @returns {Call} */
 const combineRows = (random, files) => {
   const [width, rows, stored] = [random.from(1, 20), random.from(1, 12), random.from(1, 8)];
@@ -998,6 +1014,7 @@ const all = [
   difference,
   factorise,
   regress,
+  mergeSpectra,
   combineRows,
   pursue,
 ];

@@ -1,0 +1,45 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "program.hpp"
+#include "status.hpp"
+
+namespace layerloom {
+
+/// Writes rows of a matrix that a job computes in float64, each element rounded once.
+class RoundedRows {
+  public:
+    /// @param program of what the matrix is computed: its columns are those of a row
+    RoundedRows(const Kernels& kernels, const Program& program, DType dtype, const Location& to);
+
+    /// Writes rows [first, first + count), which fill(row, numbers) gives, `row` from 0 on.
+    template <class Fill>
+    Status write(std::size_t first, std::size_t count, Control control, const Fill& fill) {
+        rounded_.resize(count * row_.size() * sizeOf(dtype_));
+        for (std::size_t row = 0; row < count; ++row) {
+            fill(row, row_.data());
+            round(first, row);
+        }
+        return put(first, count, control);
+    }
+
+    /// The first element that is no finite number, as a value beyond the program's.
+    const std::optional<NonFiniteElement>& nonFinite() const { return nonFinite_; }
+
+  private:
+    /// Rounds the row into its place behind those of before.
+    void round(std::size_t first, std::size_t row);
+    Status put(std::size_t first, std::size_t count, Control control);
+
+    const Kernels& kernels_;
+    ValueId beyond_;
+    DType dtype_;
+    Location to_;
+    std::vector<double> row_;
+    std::vector<std::byte> rounded_;
+    std::optional<NonFiniteElement> nonFinite_;
+};
+
+}  // namespace layerloom
