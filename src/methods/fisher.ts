@@ -78,6 +78,7 @@ export const fisher: Method<Parameters> = {
   takes: { base: 'optional', models: 'list' },
   keepsCard: false,
   needsLayers: false,
+  filesOfModels: files.key,
   models: ({ models, importances }) => withFiles(files, models, importances),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
   compile: ({ models, importances, weights = models.map(() => 1), eps }, { models: views }) => {

@@ -80,6 +80,7 @@ export const regmean: Method<Parameters> = {
   takes: { base: 'optional', models: 'list' },
   keepsCard: false,
   needsLayers: false,
+  filesOfModels: files.key,
   standsAlone: true,
   models: ({ models, grams }) => withFiles(files, models, grams),
   companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),

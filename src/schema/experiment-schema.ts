@@ -88,8 +88,6 @@ const parametersOf = (method: Method<never>): Properties => {
         'weights',
         'sharedExperts',
         'gates',
-        'importances',
-        'grams',
       ].includes(name),
   );
   const parameters = Object.fromEntries(
@@ -137,7 +135,7 @@ const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
 /** Makes the JSON Schema of an experiment's file from the methods' schemas. */
 export const experimentSchema = (): JsonSchema => {
   const file = converted(fileSchema) as { properties: Properties };
-  const known = [...methods.values()];
+  const known = [...methods.values()].filter(({ filesOfModels }) => filesOfModels === undefined);
   const names = known.map(({ name }) => name);
   const entries = new Map(names.map((name) => [name, reference(name)]));
   return {

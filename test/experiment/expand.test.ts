@@ -287,6 +287,16 @@ describe('an experiment is refused', () => {
       '{name: a, method: layerswap}',
       '7:23: layerswap: unknown method; expected one of layer_swap',
     ],
+    [
+      'a method with a file for each model',
+      '{name: a, method: [soup, regmean]}',
+      '7:30: regmean: takes grams, a file for each model, and merges of an experiment have other models each; expected another method, or for each merge a recipe of regmean by itself, for `layerloom merge`',
+    ],
+    [
+      'another one, whose files are named',
+      '{name: a, method: fisher, importances: [x.safetensors, y.safetensors]}',
+      '7:23: fisher: takes importances, a file for each model',
+    ],
     ['no method', '{name: a, method: [1]}', '7:24: method: no method'],
     [
       'an unknown parameter',

@@ -1,3 +1,4 @@
+import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { Method } from '../../methods/framework/method.js';
@@ -86,6 +87,7 @@ const expandEntry = (
   before: number,
 ): ExperimentMerge[] => {
   const method = methodOf(entry);
+  refuseFiles(method, entry);
   const { subjectsIn, roles, toModels } = mergedBy(method, entry.tree, models, experiment);
   const isSingle = roles.includes('model') || roles.includes('run');
   const own = ['name', 'method', ...roles];
@@ -146,6 +148,15 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
     reason: 'unknown method',
     expected: `one of ${[...methods.keys()].join(', ')}`,
     nearest: nearest(name, methods.keys()),
+  });
+};
+
+const refuseFiles = ({ name, filesOfModels }: Method<never>, { method: { mark } }: Expanding): void => {
+  if (filesOfModels === undefined) return;
+  throw invalid(mark, {
+    key: name,
+    reason: `takes ${filesOfModels}, a file for each model, and merges of an experiment have other models each`,
+    expected: `another method, or for each merge a recipe of ${name} by itself, for \`${layerloomCommand('merge')}\``,
   });
 };
 

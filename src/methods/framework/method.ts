@@ -242,6 +242,8 @@ export interface Method<Parameters> {
   stacksLayers?(parameters: Parameters): boolean;
   /** True where a recipe of it cannot stand in a model's place: its output is no model like those in other places. */
   readonly standsAlone?: boolean;
+  /** The parameter that lists a file for each model: experiments, whose merges have other models each, do not run such methods. */
+  readonly filesOfModels?: string;
   /** Lists of parameters, one of which a recipe has whole. Default: those without which the schema fails. */
   readonly required?: readonly (readonly string[])[];
   /** True for parameters, not checked yet, that need a base which other parameters of the method do not. */
