@@ -363,8 +363,8 @@ const catalogue = {
         .join('; ')}. Merge experts of one base`,
   ),
   SHAPE_MISMATCH: input(
-    (d: Pair & { tensors: readonly string[] }) =>
-      `${d.other} has other shapes than ${d.first}: ${some(d.tensors)}. Merge experts of one base and vocabulary`,
+    (d: Pair & { tensors: readonly string[]; remedy?: string }) =>
+      `${d.other} has other shapes than ${d.first}: ${some(d.tensors)}. ${d.remedy ?? 'Merge experts of one base and vocabulary'}`,
   ),
   DTYPE_MISMATCH: input(
     (d: Pair & { tensors: readonly string[] }) =>

@@ -7,7 +7,7 @@ import { expressionOf, inDtype, sourcesOfOperand } from '../plan/operands.js';
 import type { Operand, PlannedExpression } from '../plan/plan.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../tensor/dtype.js';
 import type { Shape } from '../tensor/reference.js';
-import type { OpenedModel } from './models.js';
+import { isNoModel, type OpenedModel } from './models.js';
 import { quantisedTensors } from './quantised.js';
 
 /** An output tensor's dtype, and its expression over byte ranges. */
@@ -77,6 +77,9 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       first: modelAt(like).checkpoint.path,
       other: modelAt(model).checkpoint.path,
       tensors: [`${tensor} [${other.join(', ')}] against [${shape.join(', ')}] of ${name}`],
+      ...(isNoModel(modelAt(model))
+        ? { remedy: 'Make the file again, of the model that it stands beside' }
+        : {}),
     });
   };
 

@@ -37,13 +37,16 @@ export interface RegmeanParameters {
   scaling?: number | undefined;
   /**
    * Added to the diagonal of the sum of the Gram matrices, as a share of the diagonal's mean: pulls towards the plain average,
-   * wholly where an input is 0 in all rows. Default 0.
+   * wholly where an input is 0 in all rows. 0 to 1e6. Default 0.
    */
   ridge?: number | undefined;
 }
 
+/** Far above it the average is all that is left, and the sum is no finite number. */
+const mostRidge = 1e6;
+
 const share = 'a number from 0 to 1';
-const notNegative = 'a number, 0 or more';
+const notNegative = `a number from 0 to ${mostRidge}`;
 
 const files: FilesOfModels = {
   key: 'grams',
@@ -60,7 +63,11 @@ const schema = schemaOf<RegmeanParameters>()(
       weights: sharesSchema.optional(),
       base: modelSchema.optional(),
       scaling: z.number({ error: share }).min(0, { error: share }).max(1, { error: share }).default(0.9),
-      ridge: z.number({ error: notNegative }).nonnegative({ error: notNegative }).default(0),
+      ridge: z
+        .number({ error: notNegative })
+        .nonnegative({ error: notNegative })
+        .max(mostRidge, { error: notNegative })
+        .default(0),
     })
     .superRefine(oneForEach(files)),
 );
@@ -99,10 +106,14 @@ export const regmean: Method<Parameters> = {
       return isFloating(dtype) && shape.length === 2;
     };
     const isSolved = (tensor: string): boolean => {
-      if (!haveTensor(files, taken, tensor)) return false;
-      if (isMatrix(tensor)) return true;
-      const { path, name } = itemAt(taken, 0);
-      throw invalid(path, name, `${files.what} of linear layers alone, and ${tensor} is no matrix of these`);
+      const having = taken.find(({ view }) => view.tensors.has(tensor));
+      if (having !== undefined && !isMatrix(tensor))
+        throw invalid(
+          having.path,
+          having.name,
+          `${files.what} of linear layers alone, and ${tensor} is no matrix of these`,
+        );
+      return haveTensor(files, taken, tensor);
     };
     const inLayers = [...tensors.keys()].filter(
       (tensor) => isMatrix(tensor) && places.get(tensor)?.layer !== undefined,

@@ -324,8 +324,13 @@ describe('a RegMean is refused', () => {
     ['with a file too few', { grams: ['x', 'y'] }, 'grams: expected one file for each model, in their order'],
     ['with a negative weight', { weights: [1, 2, -1] }, 'weights: expected weights of 0 or more'],
     ['with a scaling above 1', { scaling: 1.1 }, 'scaling: expected a number from 0 to 1'],
-    ['with a negative ridge', { ridge: -1 }, 'ridge: expected a number, 0 or more'],
-    ['with an infinite ridge', { ridge: Number.POSITIVE_INFINITY }, 'ridge: expected a number, 0 or more'],
+    ['with a negative ridge', { ridge: -1 }, 'ridge: expected a number from 0 to 1000000'],
+    ['with a ridge beyond sense', { ridge: 1e308 }, 'ridge: expected a number from 0 to 1000000'],
+    [
+      'with an infinite ridge',
+      { ridge: Number.POSITIVE_INFINITY },
+      'ridge: expected a number from 0 to 1000000',
+    ],
     [
       'with a file that is not there',
       { grams: ['/nowhere/x.safetensors', '/nowhere/y.safetensors', '/nowhere/z.safetensors'] },
@@ -419,6 +424,13 @@ describe('a RegMean is refused', () => {
     expect(got[133 + 4]).toBeCloseTo(mean, 6);
   });
 
+  it('where a diagonal is negative, which no ridge mends', async () => {
+    const negative = having(up, (values) => values.with(5 * 134, -8));
+    expect(await changed(negative, {}, experts)).toContain(
+      'the diagonal of its Gram matrices is -8 at input 5, and a mean of squares is never negative; make the files again',
+    );
+  });
+
   it('where a Gram matrix is not symmetric, of which a half would be used', async () => {
     const half = having(up, (values) => values.map((x, at) => (at % 133 > Math.floor(at / 133) ? 0 : x)));
     expect(await changed(half, {}, ['b'])).toMatch(
@@ -441,6 +453,7 @@ describe('a RegMean is refused', () => {
     const shaped = await changed((tensors) => ({ ...tensors, [up]: tensors[key] as TensorFixture }));
     expect(shaped).toMatch(/^SHAPE_MISMATCH: .*b\.grams\.safetensors/s);
     expect(shaped).toContain(`${up} [37, 37] against [133, 133]`);
+    expect(shaped).toContain('Make the file again, of the model that it stands beside');
     expect(await changed((tensors) => only(tensors, [key, query]))).toContain(
       `Gram matrices of the same tensors in each file, and this has none of ${up}`,
     );
@@ -455,6 +468,9 @@ describe('a RegMean is refused', () => {
     const norm = 'model.layers.0.input_layernorm.weight';
     expect(await changed((tensors) => ({ ...tensors, [norm]: one }), {}, experts)).toContain(
       `Gram matrices of linear layers alone, and ${norm} is no matrix of these`,
+    );
+    expect(await changed((tensors) => ({ ...tensors, [norm]: one }))).toMatch(
+      new RegExp(`^INVALID_PARAMETER: grams\\.1: .*and ${norm} is no matrix of these`),
     );
   });
 

@@ -94,6 +94,8 @@ export const makeRegression = async <S>(
 };
 
 const reasonOf = (input: number, diagonal: number): string =>
-  diagonal > 0
-    ? `its Gram matrices do not tell input ${input} from those before it; make them of more rows, or merge with a smaller scaling, or with a ridge such as 1e-6`
-    : `the diagonal of its Gram matrices is ${diagonal} at input ${input}, on which no row depends; make them of more rows, or merge with a ridge such as 1e-6`;
+  diagonal < 0
+    ? `the diagonal of its Gram matrices is ${diagonal} at input ${input}, and a mean of squares is never negative; make the files again`
+    : diagonal > 0
+      ? `its Gram matrices do not tell input ${input} from those before it; make them of more rows, or merge with a smaller scaling, or with a ridge such as 1e-6`
+      : `the diagonal of its Gram matrices is ${diagonal} at input ${input}, on which no row depends; make them of more rows, or merge with a ridge such as 1e-6`;
