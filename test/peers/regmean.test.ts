@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -80,6 +89,40 @@ describe.skipIf(python === '')('Gram matrices by layerloom.train (LAYERLOOM_PYTH
     expect(existsSync(out)).toBe(false);
   });
 });
+
+describe.skipIf(python === '')(
+  'what layerloom.train cannot make is an error in words (LAYERLOOM_PYTHON)',
+  () => {
+    beforeAll(() => {
+      run(python, path('fisher/fisher.py'), 'models', root);
+      cpSync(join(root, 'a'), join(root, 'silent'), { recursive: true });
+      for (const name of readdirSync(join(root, 'silent')))
+        if (name.includes('token')) rmSync(join(root, 'silent', name));
+    });
+
+    it.each([
+      [
+        'a folder that is not there',
+        'a',
+        ['-o', join(root, 'nowhere', 'x.safetensors')],
+        'there is no folder ',
+      ],
+      ['a device that is none', 'a', ['--device', 'gpu'], 'error: --device gpu: '],
+      ['a device that is not here', 'a', ['--device', 'cuda:99'], 'error: --device cuda:99: '],
+      ['a model without a tokenizer', 'silent', [], 'its tokenizer cannot be loaded: '],
+      ['no model', 'none', [], 'cannot be loaded: '],
+    ])('%s', (_, model, args, message) => {
+      for (const of of ['layerloom.train.grams', 'layerloom.train.importances']) {
+        const given = ['-m', of, join(root, model), '--data', join(root, 'a.jsonl')];
+        const out = ['-o', join(root, 'none.safetensors')];
+        const { status, stderr } = spawnSync(python, [...given, ...out, ...args], { env: environment });
+        expect(stderr.toString()).toContain(message);
+        expect(stderr.toString()).not.toContain('Traceback');
+        expect(status).toBe(1);
+      }
+    });
+  },
+);
 
 describe.skipIf(python === '' || peer === '')(
   'RegMean by fusion-bench (LAYERLOOM_PYTHON, LAYERLOOM_FUSION_BENCH_PYTHON)',

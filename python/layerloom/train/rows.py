@@ -39,11 +39,36 @@ def load(given: argparse.Namespace) -> tuple[torch.nn.Module, list[torch.Tensor]
     """
     if given.out.suffix != ".safetensors":
         raise DataError(f"{given.out}: the file must end in .safetensors")
-    tokenizer = AutoTokenizer.from_pretrained(given.model)
+    if not given.out.parent.is_dir():
+        raise DataError(f"{given.out}: there is no folder {given.out.parent}; make it first")
+    device = device_of(given.device)
+    tokenizer = loaded(AutoTokenizer, given.model, "tokenizer")
     rows = list(tokens_of(given.data, tokenizer, given.rows, given.length))
-    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
-    device = given.device if given.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    model = loaded(AutoModelForCausalLM, given.model, "model", dtype=torch.float32)
     return model.to(device), rows
+
+
+def device_of(name: str) -> torch.device:
+    """Returns the device of a name, or the best one for `auto`. Raises DataError where it is not here."""
+    try:
+        device = torch.device(name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+        torch.empty(1, device=device)
+    # Builds without CUDA raise an AssertionError.
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise DataError(f"--device {name}: {first_line(error)}; give auto, cpu or cuda") from error
+    return device
+
+
+def loaded(kind, model: str, what: str, **options):
+    """Returns what transformers loads. Raises DataError where it cannot."""
+    try:
+        return kind.from_pretrained(model, **options)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise DataError(f"{model}: its {what} cannot be loaded: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
 
 
 def tokens_of(path: Path, tokenizer, most: int | None, length: int) -> Iterator[torch.Tensor]:
