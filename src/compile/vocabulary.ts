@@ -1,6 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, valueAt } from '../base/lookup.js';
+import { sideFileObject } from '../checkpoint/side-file-content.js';
 import { isTokenizerFile } from '../checkpoint/side-files.js';
 import { idsOfUses, movedIds, type TokenMove, vocabularyEdits } from '../checkpoint/token-ids.js';
 import { type VocabularyTensors, vocabularyTensors } from '../model/architecture/vocabulary-tensors.js';
@@ -96,7 +97,10 @@ export const inOneVocabulary = async (
     withVocabulary(model, index, models, { merged, id: session.idOf(merged) }, itemAt(moves, index)),
   );
   const ofDonor = itemAt(models, merged.donor);
-  const donated = merged.donor === 0 ? {} : donatedIds(ofDonor, itemAt(moves, merged.donor));
+  const { donated, generated } =
+    merged.donor === 0
+      ? { donated: {}, generated: {} }
+      : await donatedIds(ofDonor, itemAt(moves, merged.donor));
   const { config = {}, name } = itemAt(models, 0).checkpoint;
   const editsOf = (edits: Edits): Edits =>
     vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
@@ -106,13 +110,22 @@ export const inOneVocabulary = async (
     tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
     warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
     configEdits: editsOf,
-    generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), donated),
+    generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), generated),
   };
 };
 
-/** Returns the ids of special tokens that an output has from the configuration of the model whose tokenizer it gets. */
-const donatedIds = ({ checkpoint: { config = {} } }: OpenedModel, move: TokenMove): Edits =>
-  idsOfUses(movedIds(config, move));
+/**
+ * Returns the ids of special tokens that an output has from the model whose tokenizer it gets: those of its configuration,
+ * and in `generation_config.json` those that its own has.
+ */
+const donatedIds = async (
+  { checkpoint }: OpenedModel,
+  move: TokenMove,
+): Promise<{ readonly donated: Edits; readonly generated: Edits }> => {
+  const donated = idsOfUses(movedIds(checkpoint.config ?? {}, move));
+  const inGeneration = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
+};
 
 /** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor of tokens that are no rows */
 export const refuseUnmovable = (

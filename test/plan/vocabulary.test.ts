@@ -235,6 +235,27 @@ describe('the vocabulary of a merge', () => {
     expect(JSON.parse(text)).toEqual({ eos_token_id: 0, pad_token_id: 4 });
   });
 
+  it('takes the ids of generation_config.json from that of the donor, which may end texts with several', async () => {
+    const { root, a, b } = models({
+      a: {
+        tokens: words.toReversed(),
+        seed: 1,
+        config: { eos_token_id: 6 },
+        files: { 'generation_config.json': '{"eos_token_id": 6, "pad_token_id": 2}' },
+      },
+      b: {
+        tokens: words,
+        seed: 2,
+        config: { eos_token_id: 0 },
+        files: { 'generation_config.json': '{"eos_token_id": [0, 3]}' },
+      },
+    });
+    const { config, out } = await merged(root, { method: 'soup', models: [a, b], tokenizerSource: b });
+    expect(config).toMatchObject({ eos_token_id: 0 });
+    const text = readFileSync(join(out, 'generation_config.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual({ eos_token_id: [0, 3], pad_token_id: 4 });
+  });
+
   it('warns of an id in config.json whose token the output lacks', async () => {
     const { a, b } = models({
       a: { tokens: words, added: ['<pad>'], seed: 1, config: { pad_token_id: 7 } },
