@@ -127,14 +127,19 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
         negated.lanes = wideNegated.bits();
         if (most.lanes > kInfinity32) begin = 0;
     }
-    for (std::size_t i = begin; i < count; ++i) {
-        tile.x[i] = canonical<Scalar>(sumOne<In>(terms, i));
-        const Signs<Scalar> signs(tile.x[i]);
-        most.addMagnitude(signs.magnitude);
-        negated.addMagnitude(0 - signs.magnitude);
-        const std::size_t word = i / kInWord, bit = i % kInWord;
-        tile.nonZero[word] = (bit == 0 ? 0 : tile.nonZero[word]) | signs.nonZero << bit;
-        tile.negative[word] = (bit == 0 ? 0 : tile.negative[word]) | signs.negative << bit;
+    for (; begin < count; begin += kInWord) {
+        std::uint64_t nonZero = 0, negative = 0;
+        for (std::size_t i = begin; i < count && i < begin + kInWord; ++i) {
+            const float x = canonical<Scalar>(sumOne<In>(terms, i));
+            const Signs<Scalar> signs(x);
+            tile.x[i] = x;
+            most.addMagnitude(signs.magnitude);
+            negated.addMagnitude(0 - signs.magnitude);
+            nonZero |= signs.nonZero << (i - begin);
+            negative |= signs.negative << (i - begin);
+        }
+        tile.nonZero[begin / kInWord] = nonZero;
+        tile.negative[begin / kInWord] = negative;
     }
     tile.isPlain = most.bits() < kInfinity32 && negated.bits() <= 0 - kLeastPlain;
 }
