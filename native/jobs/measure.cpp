@@ -14,19 +14,19 @@ constexpr std::size_t kLongTile = 4096;
 /// Elements of a tile that is measured from its sources: so many rows that sums of columns, kept in registers
 /// over them, cost little, and that sources of several experts stay in the L2 cache.
 constexpr std::size_t kManyRows = 32 * 1024;
-// `dot` sums so many products of each lane in float32: a block's sums depend on no more than the block, its
+// `products` sums so many products of each lane in float32: a block's sums depend on no more than the block, its
 // rows and the tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 
 /// Elements between two looks at the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
-/// Elements of a tile of rows, at most. Sums of magnitudes are the same of any tiles, those of `dot` of tiles
-/// that cut none of its runs: these are the contract's, or parts of them that fit into the L1 cache.
+/// Elements of a tile of rows, at most. Sums of magnitudes are the same of any tiles, those of products of tiles
+/// that cut none of their runs: others than the contract's then.
 std::size_t mostOfRows(const Measurement& measurement) {
     const auto hasPairs = [](const Measure& one) { return std::holds_alternative<Overlaps>(one); };
-    if (!std::ranges::any_of(measurement.measures, hasPairs)) return kManyRows;
-    return measurement.program.columns % (8 * kLanes) == 0 ? kTile : kLongTile;
+    const bool cutsRuns = measurement.program.columns % (8 * kLanes) != 0;
+    return cutsRuns && std::ranges::any_of(measurement.measures, hasPairs) ? kLongTile : kManyRows;
 }
 
 /// Elements of the tile that begins at `begin` of the block, but for the block's end.

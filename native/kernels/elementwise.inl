@@ -24,8 +24,9 @@ constexpr Kernels makeKernels(const char* isa) {
         .columnMagnitudes = {},
         .laneMagnitudes = {},
         .histogram = {},
-        .dot = dot<V>,
-        .overlap = overlap<V>,
+        .products = products<V>,
+        .signedTile = {},
+        .agreements = agreements<V>,
         .difference = difference<V>,
         .keep = keep,
         .randoms = randoms,
@@ -50,6 +51,7 @@ constexpr Kernels makeKernels(const char* isa) {
         kernels.columnMagnitudes[static_cast<std::size_t>(In)] = columnMagnitudes<V, In>;
         kernels.laneMagnitudes[static_cast<std::size_t>(In)] = laneMagnitudes<V, In>;
         kernels.histogram[static_cast<std::size_t>(In)] = histogram<V, In>;
+        kernels.signedTile[static_cast<std::size_t>(In)] = signedTile<V, In>;
         auto& entries = kernels.linear[static_cast<std::size_t>(In)];
         const auto entry = [&]<DType Out>() { entries[static_cast<std::size_t>(Out)] = linear<V, In, Out>; };
         entry.template operator()<BF16>();

@@ -102,6 +102,19 @@ struct Terms {
     std::size_t count;
 };
 
+/// Elements whose signs a word tells: element i is bit i % kInWord of word i / kInWord.
+inline constexpr std::size_t kInWord = 64;
+
+/// A tile of float32 to compare with others of its length. Bits beyond its end are 0.
+struct SignedTile {
+    float* x;
+    std::uint64_t* nonZero;   ///< elements that are not 0
+    std::uint64_t* negative;  ///< elements whose sign bit is set
+    /// A product with an element of another plain tile is 0 only where one of the two is, and never NaN: all
+    /// are finite, and none but 0 is below 2⁻⁷⁴.
+    bool isPlain;
+};
+
 /// The kernels of one instruction set. Tables are indexed by DType; entries of F64 are null, see linear.cpp,
 /// but for isFinite.
 struct Kernels {
@@ -131,13 +144,18 @@ struct Kernels {
     std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
                                         std::uint64_t* exact, std::size_t count);
 
-    /// lanes[i % kLanes] += x[i]·y[i]: eight float32 products of a lane are summed in float32, and their sum
-    /// is widened. For comparing directions, where seven digits are plenty.
-    void (*dot)(const float* x, const float* y, double* lanes, std::size_t count);
+    /// For each pair i ≤ j of `values` tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Eight
+    /// float32 products of a lane are summed in float32, and their sum is widened. For comparing directions,
+    /// where seven digits are plenty. Tiles of a few KB stay in the L1 cache, sums of nine pairs in registers.
+    void (*products)(const float* const* x, std::size_t values, double (*lanes)[kLanes], std::size_t count);
 
-    /// The same; and counts[0] += elements whose product is not 0, counts[1] += those of them where it is
-    /// positive.
-    void (*overlap)(const float* x, const float* y, double* lanes, std::uint64_t* counts, std::size_t count);
+    /// Makes a tile of the same x as `columnMagnitudes`, NaN canonical.
+    void (*signedTile[kDTypes])(const Terms& terms, SignedTile& tile, std::size_t count);
+
+    /// For each pair i ≤ j of `values` tiles, in order, but i = j: counts[pair][0] += elements whose product is
+    /// not 0, counts[pair][1] += those of them where it is positive.
+    void (*agreements)(const SignedTile* tiles, std::size_t values, std::uint64_t (*counts)[2],
+                       std::size_t count);
 
     /// Compares two tiles, and adds what it finds. Differences are of the widened elements, in float64.
     void (*difference)(const float* a, const float* b, DifferenceLanes& lanes, DifferenceCounts& counts,

@@ -8,10 +8,17 @@ namespace layerloom {
 namespace {
 
 /// Four vectors of Σ weights[t]·sources[t], from element `i` on, in the order that `loadFour` gives them.
-template <class V, DType In, DType Out>
+/// @tparam isDifference true if the terms are those of a difference: no product is taken then
+template <class V, DType In, DType Out, bool isDifference = false>
 [[gnu::always_inline]] inline void sumFour(const Terms& terms, std::size_t i,
                                            typename V::Floats (&sums)[kAbreast]) {
     typename V::Floats x[kAbreast];
+    if constexpr (isDifference) {
+        loadFour<V, In, Out>(terms.sources[0] + i * sizeOf(In), sums);
+        loadFour<V, In, Out>(terms.sources[1] + i * sizeOf(In), x);
+        for (std::size_t n = 0; n < kAbreast; ++n) sums[n] = V::subtract(sums[n], x[n]);
+        return;
+    }
     loadFour<V, In, Out>(terms.sources[0] + i * sizeOf(In), x);
     for (std::size_t n = 0; n < kAbreast; ++n) sums[n] = V::multiply(V::floats(terms.weights[0]), x[n]);
     for (std::size_t t = 1; t < terms.count; ++t) {
@@ -19,6 +26,15 @@ template <class V, DType In, DType Out>
         for (std::size_t n = 0; n < kAbreast; ++n)
             sums[n] = V::add(sums[n], V::multiply(V::floats(terms.weights[t]), x[n]));
     }
+}
+
+/// Calls work.operator()<isDifference>(): the choice is made once for all elements.
+template <class Work>
+[[gnu::always_inline]] inline void inTermsOf(const Terms& terms, const Work& work) {
+    if (terms.count == 2 && terms.weights[0] == 1 && terms.weights[1] == -1)
+        work.template operator()<true>();
+    else
+        work.template operator()<false>();
 }
 
 template <DType In>
@@ -72,17 +88,19 @@ void columnMagnitudes(const Terms& terms, std::size_t rows, std::size_t stride, 
     constexpr std::size_t block = kAbreast * V::lanes;
     std::size_t c = 0;
     if constexpr (V::lanes > 1)
-        for (; c + block <= count; c += block) {
-            typename V::Wide totals[kAbreast];
-            for (std::size_t n = 0; n < kAbreast; ++n) totals[n] = V::loadWide(sums + c + n * V::lanes);
-            for (std::size_t row = 0; row < rows; ++row) {
-                typename V::Floats x[kAbreast];
-                sumFour<V, In, DType::F32>(terms, row * stride + c, x);
-                for (std::size_t n = 0; n < kAbreast; ++n)
-                    totals[n] = V::add(totals[n], wideMagnitude<V>(x[n]));
+        inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
+            for (; c + block <= count; c += block) {
+                typename V::Wide totals[kAbreast];
+                for (std::size_t n = 0; n < kAbreast; ++n) totals[n] = V::loadWide(sums + c + n * V::lanes);
+                for (std::size_t row = 0; row < rows; ++row) {
+                    typename V::Floats x[kAbreast];
+                    sumFour<V, In, DType::F32, isDifference>(terms, row * stride + c, x);
+                    for (std::size_t n = 0; n < kAbreast; ++n)
+                        totals[n] = V::add(totals[n], wideMagnitude<V>(x[n]));
+                }
+                for (std::size_t n = 0; n < kAbreast; ++n) V::storeWide(totals[n], sums + c + n * V::lanes);
             }
-            for (std::size_t n = 0; n < kAbreast; ++n) V::storeWide(totals[n], sums + c + n * V::lanes);
-        }
+        });
     for (; c < count; ++c)
         for (std::size_t row = 0; row < rows; ++row)
             sums[c] += wideMagnitude<Scalar>(sumOne<In>(terms, row * stride + c));
@@ -97,15 +115,17 @@ void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);
-        for (; i + step <= count; i += step)
-            for (std::size_t part = 0; part < step; part += block) {
-                typename V::Floats x[kAbreast];
-                sumFour<V, In, DType::F32>(terms, i + part, x);
-                for (std::size_t n = 0; n < kAbreast; ++n) {
-                    auto& total = totals[(part / V::lanes + n) % vectors];
-                    total = V::add(total, wideMagnitude<V>(x[n]));
+        inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
+            for (; i + step <= count; i += step)
+                for (std::size_t part = 0; part < step; part += block) {
+                    typename V::Floats x[kAbreast];
+                    sumFour<V, In, DType::F32, isDifference>(terms, i + part, x);
+                    for (std::size_t n = 0; n < kAbreast; ++n) {
+                        auto& total = totals[(part / V::lanes + n) % vectors];
+                        total = V::add(total, wideMagnitude<V>(x[n]));
+                    }
                 }
-            }
+        });
         for (std::size_t v = 0; v < vectors; ++v) V::storeWide(totals[v], lanes + v * V::lanes);
     }
     for (; i < count; ++i) lanes[i % kLanes] += wideMagnitude<Scalar>(sumOne<In>(terms, i));

@@ -15,33 +15,133 @@ typename V::Floats loadFrom(const float* at) {
 /// Vectors of float32 products that are summed before the sum is widened: part of the contract.
 constexpr std::size_t kRun = 8;
 
-/// Sums products of elements in lanes, and shows each product to `look`.
-template <class V, class Count>
-[[gnu::always_inline]] inline void sumProducts(const float* x, const float* y, double* lanes, std::size_t count,
-                                               const Count& look) {
+/// Values whose products with as many others are summed in registers.
+constexpr std::size_t kGroup = 3;
+
+/// Where pairs (i, i), (i, i + 1), … begin among the pairs i ≤ j of so many values, in order.
+constexpr std::size_t firstPairOf(std::size_t i, std::size_t values) { return i * values - i * (i - 1) / 2; }
+
+/// Sums products of I tiles with J others, or with themselves: then of pairs i ≤ j alone.
+/// @param lanes lanes[i][j] of pair (i, j)
+template <class V, std::size_t I, std::size_t J, bool isSame>
+void addProducts(const float* const* a, const float* const* b, double* const (&lanes)[kGroup][kGroup],
+                 std::size_t count) {
     constexpr std::size_t vectors = kLanes / V::lanes;
-    const auto product = [&]<class U>(const float* a, const float* b) {
-        const auto of = U::multiply(loadFrom<U>(a), loadFrom<U>(b));
-        look.template operator()<U>(of);
-        return of;
-    };
-    std::size_t i = 0;
-    for (; i + kRun * kLanes <= count; i += kRun * kLanes)
+    std::size_t at = 0;
+    for (; at + kRun * kLanes <= count; at += kRun * kLanes)
         for (std::size_t v = 0; v < vectors; ++v) {
-            const float *a = x + i + v * V::lanes, *b = y + i + v * V::lanes;
-            auto sum = product.template operator()<V>(a, b);
-            for (std::size_t run = 1; run < kRun; ++run)
-                sum = V::add(sum, product.template operator()<V>(a + run * kLanes, b + run * kLanes));
-            double* at = lanes + v * V::lanes;
-            V::storeWide(V::add(V::loadWide(at), V::widen(sum)), at);
+            typename V::Floats sums[I][J];
+#pragma GCC unroll 8
+            for (std::size_t run = 0; run < kRun; ++run) {
+                const std::size_t from = at + run * kLanes + v * V::lanes;
+                typename V::Floats x[I], y[J];
+                for (std::size_t i = 0; i < I; ++i) x[i] = loadFrom<V>(a[i] + from);
+                for (std::size_t j = 0; j < J; ++j) y[j] = isSame ? x[j] : loadFrom<V>(b[j] + from);
+                for (std::size_t i = 0; i < I; ++i)
+                    for (std::size_t j = isSame ? i : 0; j < J; ++j) {
+                        const auto product = V::multiply(x[i], y[j]);
+                        sums[i][j] = run == 0 ? product : V::add(sums[i][j], product);
+                    }
+            }
+            for (std::size_t i = 0; i < I; ++i)
+                for (std::size_t j = isSame ? i : 0; j < J; ++j) {
+                    double* const to = lanes[i][j] + v * V::lanes;
+                    V::storeWide(V::add(V::loadWide(to), V::widen(sums[i][j])), to);
+                }
         }
-    for (std::size_t lane = 0; i < count; ++i, ++lane)
-        lanes[lane % kLanes] += product.template operator()<Scalar>(x + i, y + i);
+    for (std::size_t lane = 0; at < count; ++at, ++lane)
+        for (std::size_t i = 0; i < I; ++i)
+            for (std::size_t j = isSame ? i : 0; j < J; ++j)
+                lanes[i][j][lane % kLanes] += Scalar::multiply(a[i][at], b[j][at]);
 }
 
 template <class V>
-void dot(const float* x, const float* y, double* lanes, std::size_t count) {
-    sumProducts<V>(x, y, lanes, count, []<class U>(typename U::Floats) {});
+void products(const float* const* x, std::size_t values, double (*lanes)[kLanes], std::size_t count) {
+    static_assert(kGroup == 3);
+    for (std::size_t i = 0; i < values; i += kGroup)
+        for (std::size_t j = i; j < values; j += kGroup) {
+            double* of[kGroup][kGroup] = {};
+            for (std::size_t a = 0; a < kGroup && i + a < values; ++a)
+                for (std::size_t b = i == j ? a : 0; b < kGroup && j + b < values; ++b)
+                    of[a][b] = lanes[firstPairOf(i + a, values) + (j + b) - (i + a)];
+            const std::size_t more = values - j;
+            if (i == j)
+                (more == 1   ? addProducts<V, 1, 1, true>
+                 : more == 2 ? addProducts<V, 2, 2, true>
+                             : addProducts<V, 3, 3, true>)(x + i, x + j, of, count);
+            else
+                (more == 1   ? addProducts<V, 3, 1, false>
+                 : more == 2 ? addProducts<V, 3, 2, false>
+                             : addProducts<V, 3, 3, false>)(x + i, x + j, of, count);
+        }
+}
+
+/// The least magnitude of a plain tile but 0: products of two are numbers of float32.
+constexpr std::uint32_t kLeastPlain = (127u - 74u) << 23;
+
+/// Signs of a vector of elements.
+template <class V>
+struct Signs {
+    typename V::Ints magnitude;
+    std::uint64_t nonZero, negative;
+
+    explicit Signs(typename V::Floats x)
+        : magnitude(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu))),
+          nonZero(V::bits(V::less(V::ints(0), magnitude))),
+          negative(V::bits(V::lessUnsigned(V::ints(0x7FFF'FFFFu), V::asInts(x)))) {}
+};
+
+template <class V, DType In>
+void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
+    Largest<Scalar> most, negated;
+    std::size_t begin = 0;
+    if constexpr (V::lanes > 1) {
+        constexpr std::size_t block = kAbreast * V::lanes;
+        static_assert(kInWord % block == 0);
+        // Of negated magnitudes the largest is that of the least but 0.
+        Largest<V> wide, wideNegated;
+        inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
+            for (; begin + kInWord <= count; begin += kInWord) {
+                for (std::size_t t = 0; t < terms.count; ++t)
+                    fetchAhead<kInWord * sizeOf(In)>(terms.sources[t] + begin * sizeOf(In));
+                std::uint64_t nonZero = 0, negative = 0;
+#pragma GCC unroll 4
+                for (std::size_t part = 0; part < kInWord; part += block) {
+                    typename V::Floats x[kAbreast];
+                    sumFour<V, In, DType::F32, isDifference>(terms, begin + part, x);
+                    for (std::size_t n = 0; n < kAbreast; ++n) {
+                        const std::size_t at = part + n * V::lanes;
+                        V::storeFloats(x[n], reinterpret_cast<std::byte*>(tile.x + begin + at));
+                        const Signs<V> signs(x[n]);
+                        wide.addMagnitude(signs.magnitude);
+                        wideNegated.addMagnitude(V::subtract(V::ints(0), signs.magnitude));
+                        nonZero |= signs.nonZero << at;
+                        negative |= signs.negative << at;
+                    }
+                }
+                tile.nonZero[begin / kInWord] = nonZero;
+                tile.negative[begin / kInWord] = negative;
+            }
+        });
+        most.lanes = wide.bits();
+        negated.lanes = wideNegated.bits();
+        if (most.lanes > kInfinity32) begin = 0;
+    }
+    for (; begin < count; begin += kInWord) {
+        std::uint64_t nonZero = 0, negative = 0;
+        for (std::size_t i = begin; i < count && i < begin + kInWord; ++i) {
+            const float x = canonical<Scalar>(sumOne<In>(terms, i));
+            const Signs<Scalar> signs(x);
+            tile.x[i] = x;
+            most.addMagnitude(signs.magnitude);
+            negated.addMagnitude(0 - signs.magnitude);
+            nonZero |= signs.nonZero << (i - begin);
+            negative |= signs.negative << (i - begin);
+        }
+        tile.nonZero[begin / kInWord] = nonZero;
+        tile.negative[begin / kInWord] = negative;
+    }
+    tile.isPlain = most.bits() < kInfinity32 && negated.bits() <= 0 - kLeastPlain;
 }
 
 /// Counts of products, by lane. A tile has few enough for 32 bits.
@@ -67,19 +167,41 @@ std::uint64_t totalOf(typename V::Ints counts) {
     return sum;
 }
 
+/// Counts the signs of the products themselves: they may be 0 though no element is.
 template <class V>
-void overlap(const float* x, const float* y, double* lanes, std::uint64_t* counts, std::size_t count) {
+void countProducts(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
     SignCounts<V> wide{V::ints(0), V::ints(0)};
     SignCounts<Scalar> rest{0, 0};
-    sumProducts<V>(x, y, lanes, count, [&]<class U>(typename U::Floats product) {
-        if constexpr (U::lanes == V::lanes)
-            wide.add(product);
-        else
-            rest.add(product);
-    });
+    std::size_t i = 0;
+    for (; i + V::lanes <= count; i += V::lanes) wide.add(V::multiply(loadFrom<V>(x + i), loadFrom<V>(y + i)));
+    for (; i < count; ++i) rest.add(Scalar::multiply(x[i], y[i]));
     const std::uint64_t both = count - totalOf<V>(wide.zero) - rest.zero;
     counts[0] += both;
     counts[1] += both - totalOf<V>(wide.negative) - rest.negative;
+}
+
+template <class V>
+void agreements(const SignedTile* tiles, std::size_t values, std::uint64_t (*counts)[2], std::size_t count) {
+    const std::size_t words = (count + kInWord - 1) / kInWord;
+    for (std::size_t pair = 0, i = 0; i < values; ++i) {
+        ++pair;
+        for (std::size_t j = i + 1; j < values; ++j, ++pair) {
+            const SignedTile &a = tiles[i], &b = tiles[j];
+            if (!a.isPlain || !b.isPlain) {
+                countProducts<V>(a.x, b.x, counts[pair], count);
+                continue;
+            }
+            std::uint64_t nonZero = 0, positive = 0;
+            for (std::size_t w = 0; w < words; ++w) {
+                const std::uint64_t both = a.nonZero[w] & b.nonZero[w];
+                nonZero += static_cast<std::uint64_t>(__builtin_popcountll(both));
+                positive += static_cast<std::uint64_t>(
+                    __builtin_popcountll(both & ~(a.negative[w] ^ b.negative[w])));
+            }
+            counts[pair][0] += nonZero;
+            counts[pair][1] += positive;
+        }
+    }
 }
 
 /// What a histogram finds besides the bins, by lane.

@@ -325,6 +325,44 @@ void negativeZeroSurvives() {
     }
 }
 
+/// A tile that a kernel makes of float32.
+struct TestTile {
+    std::vector<float> x;
+    std::vector<std::uint64_t> nonZero, negative;
+    SignedTile tile;
+
+    TestTile(const Kernels& kernels, std::span<const float> from)
+        : TestTile(kernels, from.size()) {
+        const auto* const source = reinterpret_cast<const std::byte*>(from.data());
+        const float one = 1;
+        kernels.signedTile[static_cast<std::size_t>(DType::F32)]({&source, &one, 1}, tile, from.size());
+    }
+
+    TestTile(const Terms& terms, std::size_t dtype, const Kernels& kernels, std::size_t count)
+        : TestTile(kernels, count) {
+        kernels.signedTile[dtype](terms, tile, count);
+    }
+
+    /// True if the words have the signs of the elements, and no more bits.
+    bool tellsSigns() const {
+        std::vector<std::uint64_t> isNonZero(nonZero.size()), isNegative(nonZero.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            isNonZero[i / kInWord] |= std::uint64_t{x[i] != 0} << i % kInWord;
+            isNegative[i / kInWord] |= std::uint64_t{std::signbit(x[i])} << i % kInWord;
+        }
+        const std::size_t words = (x.size() + kInWord - 1) / kInWord;
+        return std::equal(isNonZero.begin(), isNonZero.begin() + words, nonZero.begin()) &&
+               std::equal(isNegative.begin(), isNegative.begin() + words, negative.begin());
+    }
+
+  private:
+    TestTile(const Kernels&, std::size_t count)
+        : x(count),
+          nonZero(count / kInWord + 1, ~0ull),
+          negative(nonZero),
+          tile{x.data(), nonZero.data(), negative.data(), false} {}
+};
+
 /// Sums in plain loops, in the order that the contract names.
 void reductions() {
     std::normal_distribution<float> normal(0, 1e-5f);
@@ -362,21 +400,22 @@ void reductions() {
         }
         for (const Kernels* kernels : availableKernels()) {
             std::vector<double> gotColumns(count, 0.125);
-            double gotLanes[kLanes] = {1, 2, 3}, gotProducts[kLanes] = {};
-            std::uint64_t gotCounts[2] = {7, 3};
+            double gotLanes[kLanes] = {1, 2, 3}, gotProducts[3][kLanes] = {};
             const std::byte* source = reinterpret_cast<const std::byte*>(x.data());
             const float one = 1;
             const auto f32 = static_cast<std::size_t>(DType::F32);
             kernels->columnMagnitudes[f32]({&source, &one, 1}, 1, count, gotColumns.data(), count);
             kernels->laneMagnitudes[f32]({&source, &one, 1}, gotLanes, count);
-            double gotDot[kLanes] = {};
-            kernels->dot(x.data(), y.data(), gotDot, count);
-            kernels->overlap(x.data(), y.data(), gotProducts, gotCounts, count);
+            const float* const both[] = {x.data(), y.data()};
+            kernels->products(both, 2, gotProducts, count);
+            TestTile a(*kernels, x), b(*kernels, y);
+            const SignedTile tiles[] = {a.tile, b.tile};
+            std::uint64_t gotCounts[3][2] = {{0, 0}, {7, 3}, {0, 0}};
+            kernels->agreements(tiles, 2, gotCounts, count);
             const bool same = std::memcmp(gotColumns.data(), columns.data(), 8 * count) == 0 &&
                               std::memcmp(gotLanes, lanes, sizeof lanes) == 0 &&
-                              std::memcmp(gotDot, products, sizeof products) == 0 &&
-                              std::memcmp(gotProducts, products, sizeof products) == 0 &&
-                              std::memcmp(gotCounts, counts, sizeof counts) == 0;
+                              std::memcmp(gotProducts[1], products, sizeof products) == 0 &&
+                              std::memcmp(gotCounts[1], counts, sizeof counts) == 0;
             ++checks;
             if (!same) {
                 ++failures;
@@ -440,7 +479,7 @@ void magnitudesOfSums() {
                         for (std::size_t t = 0; t < terms; ++t)
                             inputs.push_back((any ? anyBits : likeWeights)(dtype, 1, elements, misaligned));
                         for (const Input& input : inputs) sources.push_back(input.bytes.data() + misaligned);
-                        std::vector<double> columns(count + 1, 0.125), lanes(kLanes, 0.25);
+                        std::vector<double> columns(count + 1, 0.125), lanes(kLanes, 0.25), firstRow(count);
                         for (std::size_t row = 0; row < rows; ++row)
                             for (std::size_t c = 0; c < count; ++c) {
                                 float sum = 0;
@@ -453,7 +492,9 @@ void magnitudesOfSums() {
                                     sum = next;
                                 }
                                 columns[c] += std::fabs(static_cast<double>(sum));
-                                if (row == 0) lanes[c % kLanes] += std::fabs(static_cast<double>(sum));
+                                if (row > 0) continue;
+                                lanes[c % kLanes] += std::fabs(static_cast<double>(sum));
+                                firstRow[c] = sum;
                             }
                         const Terms of{sources.data(), weights, terms};
                         const auto at = static_cast<std::size_t>(dtype);
@@ -465,41 +506,91 @@ void magnitudesOfSums() {
                             expect(same(columns, gotColumns), kernels->isa, "magnitudes of columns", rows,
                                    count);
                             expect(same(lanes, gotLanes), kernels->isa, "magnitudes in lanes", terms, count);
+                            TestTile made(of, at, *kernels, count);
+                            expect(same(firstRow, std::vector<double>(made.x.begin(), made.x.end())), kernels->isa,
+                                   "elements of a tile", terms, count);
+                            expect(made.tellsSigns(), kernels->isa, "signs of a tile", terms, count);
                         }
                     }
 }
 
-/// Products whose signs are counted: infinities, NaN and subnormals among them, at any alignment.
-void overlaps() {
-    for (const std::size_t count : {0, 1, 15, 17, 64, 127, 128, 129, 255, 257, 300, 1000, 4096})
-        for (const std::size_t offset : {0, 1, 3}) {
-            const std::vector<float> x = anyFloats(count + offset), y = anyFloats(count + offset);
-            std::uint64_t want[2] = {4, 1};
-            for (std::size_t i = offset; i < count + offset; ++i) {
-                const float product = timesFloat(x[i], y[i]);
-                if (product == 0) continue;
-                ++want[0];
-                // NaN have any sign.
-                want[1] += product > 0 ? 1 : 0;
+/// One pair's sums of products in the contract's order.
+void addProducts(std::span<const float> x, std::span<const float> y, double (&lanes)[kLanes]) {
+    constexpr std::size_t run = 8 * kLanes;
+    const std::size_t whole = x.size() / run * run;
+    for (std::size_t begin = 0; begin < whole; begin += run)
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            float sum = timesFloat(x[begin + lane], y[begin + lane]);
+            for (std::size_t i = begin + lane + kLanes; i < begin + run; i += kLanes) {
+                volatile float next = sum + timesFloat(x[i], y[i]);
+                sum = next;
             }
-            const bool hasNaN = [&] {
-                for (std::size_t i = offset; i < count + offset; ++i)
-                    if (std::isnan(timesFloat(x[i], y[i]))) return true;
-                return false;
-            }();
-            for (const Kernels* kernels : availableKernels()) {
-                double dot[kLanes] = {}, products[kLanes] = {};
-                std::uint64_t got[2] = {4, 1};
-                kernels->dot(x.data() + offset, y.data() + offset, dot, count);
-                kernels->overlap(x.data() + offset, y.data() + offset, products, got, count);
-                expect(got[0] == want[0], kernels->isa, "products that are not 0", want[0], got[0]);
-                if (!hasNaN) expect(got[1] == want[1], kernels->isa, "products above 0", want[1], got[1]);
-                for (std::size_t lane = 0; lane < kLanes; ++lane)
-                    expect(std::isnan(dot[lane]) ? std::isnan(products[lane])
-                                                 : std::memcmp(&dot[lane], &products[lane], 8) == 0,
-                           kernels->isa, "dot of an overlap", 0, lane);
-            }
+            lanes[lane] += sum;
         }
+    for (std::size_t i = whole; i < x.size(); ++i) lanes[i % kLanes] += timesFloat(x[i], y[i]);
+}
+
+/// Pairs of so many values: infinities, NaN and subnormals among them, at any alignment; and of numbers alone, of
+/// which two values have products that are 0 though they are not.
+void overlaps() {
+    for (const bool isPlain : {true, false})
+        for (const std::size_t values : {1, 2, 3, 4, 5, 6, 7})
+            for (const std::size_t count : {0, 1, 17, 63, 64, 65, 255, 257, 300, 1024}) {
+                std::vector<std::vector<float>> x;
+                for (std::size_t v = 0; v < values; ++v) {
+                    x.push_back(isPlain ? smallFloats(count + v) : anyFloats(count + v));
+                    if (isPlain && v < 2)
+                        for (float& e : x[v]) e *= 1e-25f;
+                }
+                const auto of = [&](std::size_t v) { return std::span(x[v]).subspan(v); };
+                for (const Kernels* kernels : availableKernels()) {
+                    std::vector<TestTile> made;
+                    std::vector<SignedTile> tiles;
+                    std::vector<const float*> floats;
+                    for (std::size_t v = 0; v < values; ++v) made.emplace_back(*kernels, of(v));
+                    for (const TestTile& one : made) tiles.push_back(one.tile);
+                    for (std::size_t v = 0; v < values; ++v) {
+                        floats.push_back(of(v).data());
+                        for (std::size_t i = 0; i < count; ++i) {
+                            const float e = of(v)[i];
+                            const bool same = std::isnan(e) ? std::isnan(made[v].x[i])
+                                                            : std::memcmp(&e, &made[v].x[i], 4) == 0;
+                            expect(same, kernels->isa, "element of a tile", v, i);
+                        }
+                        if (isPlain && count > 17)
+                            expect(tiles[v].isPlain == (v > 1), kernels->isa, "a plain tile", v, count);
+                    }
+                    const std::size_t pairs = values * (values + 1) / 2;
+                    std::vector<double> dots(pairs * kLanes);
+                    std::vector<std::uint64_t> counts(2 * pairs, 5);
+                    auto* const lanes = reinterpret_cast<double(*)[kLanes]>(dots.data());
+                    auto* const got = reinterpret_cast<std::uint64_t(*)[2]>(counts.data());
+                    kernels->products(floats.data(), values, lanes, count);
+                    kernels->agreements(tiles.data(), values, got, count);
+                    for (std::size_t pair = 0, i = 0; i < values; ++i)
+                        for (std::size_t j = i; j < values; ++j, ++pair) {
+                            double want[kLanes] = {};
+                            addProducts(of(i), of(j), want);
+                            for (std::size_t lane = 0; lane < kLanes; ++lane)
+                                expect(std::isnan(want[lane])
+                                           ? std::isnan(lanes[pair][lane])
+                                           : std::memcmp(&want[lane], &lanes[pair][lane], 8) == 0,
+                                       kernels->isa, "products of a pair", i, j);
+                            std::uint64_t nonZero = 5, positive = 5;
+                            bool hasNaN = false;
+                            for (std::size_t e = 0; e < count && i != j; ++e) {
+                                const float product = timesFloat(of(i)[e], of(j)[e]);
+                                hasNaN |= std::isnan(product);
+                                nonZero += product != 0 ? 1 : 0;
+                                positive += product > 0 ? 1 : 0;
+                            }
+                            expect(got[pair][0] == nonZero, kernels->isa, "products that are not 0", i, j);
+                            // NaN have any sign.
+                            if (!hasNaN)
+                                expect(got[pair][1] == positive, kernels->isa, "products above 0", i, j);
+                        }
+                }
+            }
 }
 
 /// The comparison of two tiles, by the numeric contract: lanes by i % kLanes, added in order.
@@ -531,6 +622,8 @@ void differences() {
             DifferenceLanes got = before;
             DifferenceCounts gotCounts{5, 2};
             kernels->difference(x.data(), y.data(), got, gotCounts, count);
+            // The larger of two zeros has either sign.
+            for (double& largest : got.largest) largest += 0;
             ++checks;
             if (std::memcmp(&got, &wanted, sizeof got) != 0 || gotCounts.unequal != counts.unequal ||
                 gotCounts.nonFinite != counts.nonFinite) {

@@ -72,6 +72,12 @@ inline double total(Lanes lanes) {
     return lanes[0];
 }
 
+/// The lanes of pairs, for kernels.
+inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
+    static_assert(sizeof(Lanes) == sizeof(double[kLanes]));
+    return reinterpret_cast<double(*)[kLanes]>(pairs.data());
+}
+
 constexpr std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
 
 /// Calls work(pair, i, j) for pairs i ≤ j, in order.

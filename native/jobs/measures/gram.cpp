@@ -11,16 +11,17 @@ class Products : public Accumulator {
   protected:
     /// @param isWide true if products are float64
     Products(const std::vector<ValueId>& values, std::span<double> out, bool isWide = false)
-        : out_(out), values_(values), isWide_(isWide), x_(values.size()), lanes_(pairsOf(values.size())) {}
+        : out_(out), values_(values), isWide_(isWide), x_(values.size()), at_(values.size()), lanes_(pairsOf(values.size())) {}
 
     void load(const Tile& tile) {
         for (std::size_t v = 0; v < values_.size(); ++v) x_[v] = tile.floats(values_[v]);
     }
 
     void sum(const Kernels& kernels, std::size_t at, std::size_t n) {
+        for (std::size_t v = 0; v < x_.size(); ++v) at_[v] = x_[v] + at;
+        if (!isWide_) return kernels.products(at_.data(), at_.size(), lanesOf(lanes_), n);
         forEachPair(x_.size(), [&](std::size_t p, std::size_t i, std::size_t j) {
-            isWide_ ? addWide(x_[i] + at, x_[j] + at, lanes_[p], n)
-                    : kernels.dot(x_[i] + at, x_[j] + at, lanes_[p].data(), n);
+            addWide(at_[i], at_[j], lanes_[p], n);
         });
     }
 
@@ -33,7 +34,7 @@ class Products : public Accumulator {
     std::span<double> out_;
     const std::vector<ValueId>& values_;
     bool isWide_;
-    std::vector<const float*> x_;
+    std::vector<const float*> x_, at_;
     std::vector<Lanes> lanes_;
 
   private:

@@ -5,6 +5,34 @@
 namespace layerloom {
 namespace {
 
+/// Values of a piece of a tile, whose words of signs and float32 stay in the L1 cache.
+class SignedTiles {
+  public:
+    /// Elements of a piece: a multiple of the runs whose products the kernels sum.
+    static constexpr std::size_t kPiece = 1024;
+
+    explicit SignedTiles(std::size_t values)
+        : floats_(values * kPiece), words_(2 * values * kWords), tiles_(values), x_(values) {
+        for (std::size_t v = 0; v < values; ++v) {
+            std::uint64_t* const words = words_.data() + 2 * v * kWords;
+            x_[v] = floats_.data() + v * kPiece;
+            tiles_[v] = {floats_.data() + v * kPiece, words, words + kWords, false};
+        }
+    }
+
+    SignedTile& operator[](std::size_t value) { return tiles_[value]; }
+    const SignedTile* tiles() const { return tiles_.data(); }
+    const float* const* floats() const { return x_.data(); }
+
+  private:
+    static constexpr std::size_t kWords = kPiece / kInWord;
+
+    std::vector<float> floats_;
+    std::vector<std::uint64_t> words_;
+    std::vector<SignedTile> tiles_;
+    std::vector<const float*> x_;
+};
+
 class OverlapSums : public Accumulator {
   public:
     /// @param cleans true if values that are not finite count as 0
@@ -12,29 +40,21 @@ class OverlapSums : public Accumulator {
         : overlaps_(overlaps),
           out_(out),
           cleans_(cleans),
-          x_(overlaps.values.size()),
-          clean_(cleans ? x_.size() : 0),
-          pairs_(pairsOf(x_.size())) {}
+          sums_(overlaps.values.size()),
+          tiles_(sums_.size()),
+          lanes_(pairsOf(sums_.size())),
+          counts_(std::make_unique<std::uint64_t[][2]>(lanes_.size())) {}
 
     void add(const Tile& tile) override {
-        for (std::size_t v = 0; v < x_.size(); ++v) {
-            x_[v] = tile.floats(overlaps_.values[v]);
-            if (cleans_) x_[v] = clean(x_[v], tile.count, clean_[v]);
-        }
-        forEachPair(x_.size(), [&](std::size_t p, std::size_t i, std::size_t j) {
-            auto& [dot, counts] = pairs_[p];
-            if (i == j)
-                tile.kernels.dot(x_[i], x_[j], dot.data(), tile.count);
-            else
-                tile.kernels.overlap(x_[i], x_[j], dot.data(), counts.data(), tile.count);
-        });
+        for (std::size_t v = 0; v < sums_.size(); ++v) sums_[v].take(tile.evaluator.sum(overlaps_.values[v], 0));
+        for (std::size_t at = 0; at < tile.count; at += SignedTiles::kPiece)
+            addPiece(tile.kernels, at, std::min(SignedTiles::kPiece, tile.count - at));
     }
 
     void finish() override {
-        for (std::size_t p = 0; p < pairs_.size(); ++p) {
-            out_[3 * p] = total(pairs_[p].dot);
-            for (std::size_t c = 0; c < 2; ++c)
-                out_[3 * p + 1 + c] = static_cast<double>(pairs_[p].counts[c]);
+        for (std::size_t p = 0; p < lanes_.size(); ++p) {
+            out_[3 * p] = total(lanes_[p]);
+            for (std::size_t c = 0; c < 2; ++c) out_[3 * p + 1 + c] = static_cast<double>(counts_[p][c]);
         }
     }
 
@@ -44,24 +64,52 @@ class OverlapSums : public Accumulator {
     }
 
   private:
-    struct Pair {
-        Lanes dot{};
-        std::array<std::uint64_t, 2> counts{};
+    /// A value of a tile, as a sum that kernels take.
+    struct TakenSum {
+        std::vector<const std::byte*> sources, moved;
+        std::vector<float> weights;
+        DType dtype;
+
+        /// Keeps what is valid until the next call.
+        void take(const Evaluator::Sum& sum) {
+            sources.assign(sum.terms.sources, sum.terms.sources + sum.terms.count);
+            weights.assign(sum.terms.weights, sum.terms.weights + sum.terms.count);
+            dtype = sum.dtype;
+        }
+
+        /// The sum from an element of the tile on.
+        Terms from(std::size_t element) {
+            moved = sources;
+            for (const std::byte*& source : moved) source += element * sizeOf(dtype);
+            return {moved.data(), weights.data(), moved.size()};
+        }
     };
 
-    static const float* clean(const float* x, std::size_t count, std::vector<float>& to) {
-        to.assign(x, x + count);
-        for (float& element : to)
-            if (!std::isfinite(element)) element = 0;
-        return to.data();
+    void addPiece(const Kernels& kernels, std::size_t at, std::size_t count) {
+        for (std::size_t v = 0; v < sums_.size(); ++v) {
+            const auto dtype = static_cast<std::size_t>(sums_[v].dtype);
+            kernels.signedTile[dtype](sums_[v].from(at), tiles_[v], count);
+            if (cleans_) clean(kernels, tiles_[v], count);
+        }
+        kernels.products(tiles_.floats(), sums_.size(), lanesOf(lanes_), count);
+        kernels.agreements(tiles_.tiles(), sums_.size(), counts_.get(), count);
+    }
+
+    static void clean(const Kernels& kernels, SignedTile& tile, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i)
+            if (!std::isfinite(tile.x[i])) tile.x[i] = 0;
+        const float one = 1;
+        const auto* const source = reinterpret_cast<const std::byte*>(tile.x);
+        kernels.signedTile[static_cast<std::size_t>(DType::F32)]({&source, &one, 1}, tile, count);
     }
 
     const Overlaps& overlaps_;
     std::span<double> out_;
     bool cleans_;
-    std::vector<const float*> x_;
-    std::vector<std::vector<float>> clean_;
-    std::vector<Pair> pairs_;
+    std::vector<TakenSum> sums_;
+    SignedTiles tiles_;
+    std::vector<Lanes> lanes_;
+    std::unique_ptr<std::uint64_t[][2]> counts_;
 };
 
 class NonFiniteCounts : public Accumulator {

@@ -22,6 +22,7 @@ struct Avx2 {
     static Ints ints(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
     static Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
     static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+    static Floats subtract(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
     static Floats addWhere(Mask mask, Floats a, Floats b) {
         return _mm256_add_ps(a, _mm256_and_ps(_mm256_castsi256_ps(mask), b));
     }

@@ -23,6 +23,7 @@ struct Avx512 {
     static Ints ints(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
     static Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
     static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+    static Floats subtract(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
     static Floats addWhere(Mask mask, Floats a, Floats b) { return _mm512_mask_add_ps(a, mask, a, b); }
     static Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
     static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }

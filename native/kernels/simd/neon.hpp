@@ -22,6 +22,7 @@ struct Neon {
     static Ints ints(std::uint32_t x) { return vdupq_n_u32(x); }
     static Floats multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
     static Floats add(Floats a, Floats b) { return vaddq_f32(a, b); }
+    static Floats subtract(Floats a, Floats b) { return vsubq_f32(a, b); }
     static Floats addWhere(Mask mask, Floats a, Floats b) {
         return vaddq_f32(a, vreinterpretq_f32_u32(vandq_u32(mask, vreinterpretq_u32_f32(b))));
     }

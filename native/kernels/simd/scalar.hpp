@@ -51,6 +51,7 @@ struct Scalar {
     static Ints ints(std::uint32_t x) { return x; }
     static Floats multiply(Floats a, Floats b) { return a * b; }
     static Floats add(Floats a, Floats b) { return a + b; }
+    static Floats subtract(Floats a, Floats b) { return a - b; }
     /// a + b where the mask is, else a, which is not −0.
     static Floats addWhere(Mask mask, Floats a, Floats b) { return mask ? a + b : a; }
     static Floats divide(Floats a, Floats b) { return a / b; }

@@ -76,11 +76,8 @@ export class BlockSums {
       const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
       const rows = count / this.#columns;
       if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
-      // Not by an iterator of entries, which allocates a pair for each number.
-      else
-        part.forEach((number, at) => {
-          whole[at] = itemAt(whole, at) + number;
-        });
+      // An iterator of entries would allocate a pair for each number.
+      else for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
     }
   }
 }

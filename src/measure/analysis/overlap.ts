@@ -54,8 +54,10 @@ const countRows = (
   [ofA, ofB]: readonly [number, number],
 ): { finite: number; above: number } => {
   let [finite, above] = [0, 0];
-  for (const [row, mavOfA] of a.entries()) {
-    const mavOfB = itemAt(b, row);
+  // An iterator of entries would allocate a pair for each row.
+  for (let row = 0; row < a.length; row += 1) {
+    const mavOfA = a[row] ?? Number.NaN;
+    const mavOfB = b[row] ?? Number.NaN;
     if (!Number.isNaN(mavOfA) && !Number.isNaN(mavOfB)) finite += 1;
     if (mavOfA > ofA && mavOfB > ofB) above += 1;
   }

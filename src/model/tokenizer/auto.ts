@@ -50,11 +50,13 @@ const checkSharedIds = (models: readonly ModelTokens[]): void => {
       if (first.tokenizer === other.tokenizer) continue;
       const [a, b] = [first.tokenizer, other.tokenizer];
       const tokens = a.algorithm === b.algorithm ? [] : [`${b.algorithm} against ${a.algorithm}`];
-      for (const [token, id] of b.ids) {
+      const compare = (id: number, token: string): void => {
         const known = a.ids.get(token);
         if (known !== undefined && known !== id && known < first.rows && id < other.rows)
           tokens.push(`${quote(token)} ${id} against ${known}`);
-      }
+      };
+      if (a.vocabulary === b.vocabulary) for (const { id, token } of b.added) compare(id, token.content);
+      else b.ids.forEach(compare);
       if (tokens.length > 0)
         throw new LayerloomError('TOKENIZER_MISMATCH', {
           first: first.path,

@@ -4,9 +4,10 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject, parseJsonObject } from '../../checkpoint/json.js';
 import { sideFileContent, sideFilePath } from '../../checkpoint/side-file-content.js';
 import type { AddedToken } from './added-vocabulary.js';
+import { readIds } from './read-ids.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
 import { endOf, makeTokenizer, type Spelling, type Tokenizer } from './tokenizer.js';
-import { withoutMerges } from './without-merges.js';
+import { splitTokenizer, type TokenizerText, withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
 export interface TokenizerFiles {
@@ -21,6 +22,7 @@ export interface TokenizerFiles {
 export class TokenizerReader {
   readonly #files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
   readonly #tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
+  readonly #vocabularies: Vocabularies = new Map();
 
   /**
    * Reads which tokenizer a checkpoint has; undefined where it has none.
@@ -39,7 +41,7 @@ export class TokenizerReader {
    * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
    */
   read(checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> {
-    const tokenizer = this.#tokenizers.get(checkpoint) ?? parse(checkpoint, found);
+    const tokenizer = this.#tokenizers.get(checkpoint) ?? parse(checkpoint, found, this.#vocabularies);
     this.#tokenizers.set(checkpoint, tokenizer);
     return tokenizer;
   }
@@ -79,31 +81,85 @@ const sentencePiece =
   'has its vocabulary only in tokenizer.model (SentencePiece), which cannot be compared or united; write a ' +
   'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
 
-const parse = async (checkpoint: CheckpointIndex, { form, settings }: TokenizerFiles): Promise<Tokenizer> => {
+/** Vocabularies by the SHA-256 of their text: models of one family often differ in added tokens alone, and share theirs. */
+type Vocabularies = Map<string, ReadonlyMap<string, number>>;
+
+const parse = async (
+  checkpoint: CheckpointIndex,
+  { form, settings }: TokenizerFiles,
+  vocabularies: Vocabularies,
+): Promise<Tokenizer> => {
   const file = sideFilePath(checkpoint, form);
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
-  const text = withoutMerges(await sideFileContent(checkpoint, form));
-  if (text.length > mostCharacters)
-    throw new LayerloomError('CONFIG_INVALID', {
-      file,
-      reason: `has more than ${mostCharacters} characters beside its merges, as no vocabulary has; download or write it again`,
-    });
-  const content = parseJsonObject(text, file);
+  const sideFile = await sideFileContent(checkpoint, form);
   if (form === 'vocab.json')
     return makeTokenizer(
-      { file, algorithm: 'BPE', spelling: 'bytes', vocabulary: vocabularyOf(content, file) },
+      {
+        file,
+        algorithm: 'BPE',
+        spelling: 'bytes',
+        vocabulary: sharedVocabulary(sideFile, file, vocabularies),
+      },
       [],
       settings,
     );
+  const parts = splitTokenizer(sideFile);
+  const content = parseChecked(parts.rest, file);
   const { model, added_tokens: added } = content;
   if (!isObject(model)) throw malformed(file, 'model');
-  const vocabulary = vocabularyOf(model['vocab'], file);
+  const vocabulary =
+    parts.vocabulary !== undefined && model['vocab'] === null
+      ? sharedVocabulary(parts.vocabulary, file, vocabularies)
+      : vocabularyOf(vocabularyIn(parts, model, sideFile, file), file);
   if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');
   const tokens = ((added ?? []) as unknown[]).map((token) => addedToken(token, file));
   const algorithm = algorithmOf(model);
   const spelling = spellingOf(algorithm, content);
   return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
+};
+
+/** The vocabulary in a file of which no object of ids was taken out, or another one than the model's. */
+const vocabularyIn = (
+  { vocabulary }: TokenizerText,
+  model: Record<string, unknown>,
+  content: Buffer,
+  file: string,
+): unknown => {
+  if (vocabulary === undefined) return model['vocab'];
+  const whole = parseChecked(withoutMerges(content), file)['model'];
+  return isObject(whole) ? whole['vocab'] : undefined;
+};
+
+const sharedVocabulary = (
+  text: Buffer,
+  file: string,
+  vocabularies: Vocabularies,
+): ReadonlyMap<string, number> => {
+  const key = createHash('sha256').update(text).digest('hex');
+  const known = vocabularies.get(key) ?? vocabularyOfText(text.toString(), file);
+  vocabularies.set(key, known);
+  return known;
+};
+
+const vocabularyOfText = (text: string, file: string): ReadonlyMap<string, number> => {
+  checkLength(text, file);
+  const ids = readIds(text);
+  return ids === undefined ? vocabularyOf(parseJsonObject(text, file), file) : checkedIds(ids, file);
+};
+
+/** @throws LayerloomError CONFIG_INVALID, also for a text that is too long for a vocabulary */
+const parseChecked = (text: string, file: string): Record<string, unknown> => {
+  checkLength(text, file);
+  return parseJsonObject(text, file);
+};
+
+const checkLength = (text: string, file: string): void => {
+  if (text.length > mostCharacters)
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `has more than ${mostCharacters} characters beside its merges, as no vocabulary has; download or write it again`,
+    });
 };
 
 const spellingOf = (
@@ -133,15 +189,22 @@ const mostCharacters = 40_000_000;
 const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
   const ids = new Map<string, number>();
   const add = (token: unknown, id: unknown): void => {
-    if (typeof token !== 'string' || !Number.isInteger(id) || Number(id) < 0 || Number(id) >= mostIds)
-      throw malformed(file, 'vocab');
-    ids.set(token, Number(id));
+    if (typeof token !== 'string' || typeof id !== 'number') throw malformed(file, 'vocab');
+    ids.set(token, id);
   };
   if (Array.isArray(vocabulary))
     for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
   // Without a list of entries: millions of small lists take longer than all else.
   else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
   else throw malformed(file, 'vocab');
+  return checkedIds(ids, file);
+};
+
+/** @throws LayerloomError CONFIG_INVALID for numbers that are no ids */
+const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap<string, number> => {
+  ids.forEach((id) => {
+    if (!Number.isInteger(id) || id < 0 || id >= mostIds) throw malformed(file, 'vocab');
+  });
   // Every token of an id with a row becomes one of the output: few share an id, if any do.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
   return ids;

@@ -33,8 +33,10 @@ export const rowsOf = (
   { base, tokens: rules }: Pick<TokenizerRequest, 'base' | 'tokens'>,
 ): { readonly models: readonly ModelRows[]; readonly missing: readonly Missing[] } => {
   const tokens: (string | undefined)[] = new Array<undefined>(rows).fill(undefined);
-  for (const [token, id] of ids) tokens[id] = token;
-  const own = ownRows(models, tokens);
+  ids.forEach((id, token) => {
+    tokens[id] = token;
+  });
+  const own = ownRows(models, ids, tokens);
 
   const havers = (to: number): Row[] =>
     own.flatMap((of, model) => {
@@ -73,7 +75,11 @@ export const rowsOf = (
 };
 
 /** For each model, its row for each of the output's, or -1. Models of the same tokens share one array. */
-const ownRows = (models: readonly ModelTokens[], tokens: readonly (string | undefined)[]): Int32Array[] => {
+const ownRows = (
+  models: readonly ModelTokens[],
+  ids: ReadonlyMap<string, number>,
+  tokens: readonly (string | undefined)[],
+): Int32Array[] => {
   const made: { readonly like: ModelTokens; readonly own: Int32Array }[] = [];
   return models.map((model) => {
     const { rows, tokenizer } = model;
@@ -81,11 +87,14 @@ const ownRows = (models: readonly ModelTokens[], tokens: readonly (string | unde
     if (known !== undefined) return known.own;
     const own = new Int32Array(tokens.length).fill(-1);
     const taken = new Uint8Array(endOf(tokenizer.ids));
-    for (const id of tokenizer.ids.values()) taken[id] = 1;
-    for (const [to, token] of tokens.entries()) {
-      const row = token === undefined ? (taken[to] ? undefined : to) : tokenizer.ids.get(token);
-      if (row !== undefined && row < rows) own[to] = row;
-    }
+    tokenizer.ids.forEach((id, token) => {
+      taken[id] = 1;
+      // Most tokens have the same id in both: comparing them takes less time than looking them up.
+      const to = tokens[id] === token ? id : ids.get(token);
+      if (to !== undefined && tokens[to] === token && id < rows) own[to] = id;
+    });
+    for (let to = 0; to < tokens.length; to += 1)
+      if (tokens[to] === undefined && !taken[to] && to < rows) own[to] = to;
     made.push({ like: model, own });
     return own;
   });

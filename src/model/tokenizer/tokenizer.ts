@@ -1,4 +1,5 @@
 import { type AddedToken, AddedVocabulary } from './added-vocabulary.js';
+import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
@@ -63,21 +64,38 @@ export const makeTokenizer = (
   return { file, algorithm, spelling, vocabulary, added: list, ids, special, uses };
 };
 
-/** Ids of a model's own tokens and of the added ones: the vocabulary itself where that has them all. */
+/**
+ * Ids of a model's own tokens and of the added ones: the vocabulary itself where that has them all.
+ *
+ * @param added those that the vocabulary has with the ids that it gives them
+ */
 export const idsOf = (
   vocabulary: ReadonlyMap<string, number>,
   added: Tokenizer['added'],
 ): ReadonlyMap<string, number> => {
-  if (added.every(({ id, token }) => vocabulary.get(token.content) === id)) return vocabulary;
-  const ids = new Map(vocabulary);
-  for (const { id, token } of added) ids.set(token.content, id);
-  return ids;
+  const more = new Map(added.map(({ id, token }) => [token.content, id]));
+  for (const token of more.keys()) if (vocabulary.has(token)) more.delete(token);
+  return more.size === 0 ? vocabulary : new TokenIds(vocabulary, more);
+};
+
+/** Returns the tokens of which `test` is true. Lists of a hundred thousand pairs are not made for it. */
+export const tokensWhere = (
+  ids: ReadonlyMap<string, number>,
+  test: (id: number, token: string) => boolean,
+): string[] => {
+  const tokens: string[] = [];
+  ids.forEach((id, token) => {
+    if (test(id, token)) tokens.push(token);
+  });
+  return tokens;
 };
 
 /** The number of ids up to the last. */
 export const endOf = (ids: ReadonlyMap<string, number>): number => {
   let end = 0;
-  for (const id of ids.values()) if (id >= end) end = id + 1;
+  ids.forEach((id) => {
+    if (id >= end) end = id + 1;
+  });
   return end;
 };
 

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
 import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './added-vocabulary.js';
-import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer } from './tokenizer.js';
+import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer, tokensWhere } from './tokenizer.js';
 import { someTokens } from './words.js';
 
 /** The tokens of a merge's output, and how they differ from those of the donor of its files. */
@@ -90,7 +90,8 @@ const outputOf = (
 const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
   const wanted = new Set(added.map(({ id }) => id));
   const byId = new Map<number, string>();
-  for (const [token, id] of vocabulary) if (wanted.has(id)) byId.set(id, token);
+  for (const token of tokensWhere(vocabulary, (id) => wanted.has(id)))
+    byId.set(valueAt(vocabulary, token), token);
   const twice = added.filter(({ id, token }) => (byId.get(id) ?? token.content) !== token.content);
   if (twice.length > 0)
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
@@ -108,7 +109,7 @@ const strip = ({
   rows,
   tokenizer,
 }: ModelTokens): { tokenizer: Tokenizer; stripped: ReadonlySet<string> } => {
-  const unused = new Set([...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token));
+  const unused = new Set(tokensWhere(tokenizer.ids, (id) => id >= rows));
   if (unused.size === 0) return { tokenizer, stripped: unused };
   const kept = makeTokenizer(
     { ...tokenizer, vocabulary: new Map([...tokenizer.vocabulary].filter(([token]) => !unused.has(token))) },
@@ -157,10 +158,13 @@ const plainTokens = (
   const tokens = new Set<string>();
   for (const other of others) {
     if (other.tokenizer.vocabulary === tokenizer.vocabulary) continue;
-    const lacking = [...other.tokenizer.vocabulary].filter(
-      ([token, id]) => id < other.rows && !tokenizer.ids.has(token) && !settings.has(token),
+    const { vocabulary } = other.tokenizer;
+    const lacking = tokensWhere(
+      vocabulary,
+      (id, token) => id < other.rows && !tokenizer.ids.has(token) && !settings.has(token),
     );
-    for (const [token] of lacking.sort(([, a], [, b]) => a - b)) tokens.add(token);
+    for (const token of lacking.sort((a, b) => valueAt(vocabulary, a) - valueAt(vocabulary, b)))
+      tokens.add(token);
   }
   return tokens;
 };

@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 import type { Missing } from './rows.js';
-import type { ModelTokens } from './tokenizer.js';
+import { type ModelTokens, tokensWhere } from './tokenizer.js';
 import { joined, quoted, someTokens } from './words.js';
 
 /** Says whose rows stand where models lack tokens. */
@@ -35,11 +35,11 @@ export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<s
   return models.flatMap(({ name, rows, tokenizer }) => {
     if (told.has(tokenizer)) return [];
     told.add(tokenizer);
-    const moved = [...tokenizer.ids].filter(([token, id]) => id < rows && (ids.get(token) ?? id) !== id);
+    const moved = tokensWhere(tokenizer.ids, (id, token) => id < rows && (ids.get(token) ?? id) !== id);
     return moved.length === 0
       ? []
       : [
-          `${someTokens(moved.map(([token]) => token))} of ${name} ${moved.length === 1 ? 'has another id' : 'have other ids'} in the output`,
+          `${someTokens(moved)} of ${name} ${moved.length === 1 ? 'has another id' : 'have other ids'} in the output`,
         ];
   });
 };
@@ -50,7 +50,7 @@ export const rowlessWarnings = (models: readonly ModelTokens[], donor: number): 
   return models.flatMap(({ name, rows, tokenizer }) => {
     if (told.has(tokenizer)) return [];
     told.add(tokenizer);
-    const rowless = [...tokenizer.ids].filter(([, id]) => id >= rows).map(([token]) => token);
+    const rowless = tokensWhere(tokenizer.ids, (id) => id >= rows);
     return rowless.length === 0 ? [] : [`${name} has ${rows} rows, and none for ${someTokens(rowless)}`];
   });
 };

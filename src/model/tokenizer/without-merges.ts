@@ -1,6 +1,32 @@
-/** A key of JSON: a token of this text would have its quotes escaped, and in a vocabulary its value is a number. */
-const key = '"merges"';
-const [quote, backslash, open, close] = [0x22, 0x5c, 0x5b, 0x5d];
+const [quote, backslash] = [0x22, 0x5c];
+
+/** Brackets of a list or of an object. */
+interface Brackets {
+  readonly open: '[' | '{';
+  readonly close: ']' | '}';
+}
+
+const list: Brackets = { open: '[', close: ']' };
+const object: Brackets = { open: '{', close: '}' };
+
+/** A `tokenizer.json` in two parts. */
+export interface TokenizerText {
+  /** The text with an empty list of merges, and with null for the vocabulary that was taken out. */
+  readonly rest: string;
+  /** The object of ids, as it stands in the file; undefined where there is none. */
+  readonly vocabulary: Buffer | undefined;
+}
+
+/** Takes the first object under the key `vocab` out of a `tokenizer.json`, and leaves its merges out. */
+export const splitTokenizer = (content: Buffer): TokenizerText => {
+  const place = placeOf(content, '"vocab"', object);
+  if (place === undefined) return { rest: withoutMerges(content), vocabulary: undefined };
+  const [first, end] = [place[0] - 1, place[1] + 1];
+  const rest = withoutMerges(
+    Buffer.concat([content.subarray(0, first), Buffer.from('null'), content.subarray(end)]),
+  );
+  return { rest, vocabulary: content.subarray(first, end) };
+};
 
 /**
  * Returns the text of a `tokenizer.json` with an empty list of merges. They are most of it and say nothing of
@@ -8,20 +34,34 @@ const [quote, backslash, open, close] = [0x22, 0x5c, 0x5b, 0x5d];
  * is returned as it is.
  */
 export const withoutMerges = (content: Buffer): string => {
-  for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {
-    const begin = /^\s*:\s*\[/.exec(content.toString('latin1', at + key.length, at + key.length + 64))?.[0];
-    if (begin === undefined) continue;
-    const first = at + key.length + begin.length;
-    const end = endOfList(content, first);
-    return end === undefined
-      ? content.toString()
-      : content.toString('utf8', 0, first) + content.toString('utf8', end);
-  }
-  return content.toString();
+  const place = placeOf(content, '"merges"', list);
+  return place === undefined
+    ? content.toString()
+    : content.toString('utf8', 0, place[0]) + content.toString('utf8', place[1]);
 };
 
-/** Returns the place of the bracket that closes a list; undefined where there is none. */
-const endOfList = (content: Buffer, first: number): number | undefined => {
+/**
+ * Returns the places behind the bracket that begins the first list, or object, under a key, and of the bracket that
+ * ends it; undefined where there is none, or it does not end.
+ *
+ * @param key with its quotes: a token of this text would have them escaped, and in a vocabulary its value is a number
+ */
+const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
+  for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {
+    const before = /^\s*:\s*[[{]/.exec(
+      content.toString('latin1', at + key.length, at + key.length + 64),
+    )?.[0];
+    if (before?.endsWith(brackets.open) !== true) continue;
+    const first = at + key.length + before.length;
+    const end = endOf(content, first, brackets);
+    return end === undefined ? undefined : [first, end];
+  }
+  return undefined;
+};
+
+/** Returns the place of the bracket that closes a list or an object; undefined where there is none. */
+const endOf = (content: Buffer, first: number, brackets: Brackets): number | undefined => {
+  const [open, close] = [brackets.open.charCodeAt(0), brackets.close.charCodeAt(0)];
   let depth = 1;
   for (let at = first; at < content.length; at++) {
     const byte = content[at];

@@ -1,0 +1,49 @@
+/**
+ * Ids of a vocabulary's tokens and of further ones, as one map. The vocabulary is not copied: models of one family share
+ * theirs, and have a hundred thousand tokens in it.
+ */
+export class TokenIds implements ReadonlyMap<string, number> {
+  readonly #vocabulary: ReadonlyMap<string, number>;
+  readonly #more: ReadonlyMap<string, number>;
+
+  /** @param more tokens that the vocabulary has not */
+  constructor(vocabulary: ReadonlyMap<string, number>, more: ReadonlyMap<string, number>) {
+    this.#vocabulary = vocabulary;
+    this.#more = more;
+  }
+
+  get size(): number {
+    return this.#vocabulary.size + this.#more.size;
+  }
+
+  get(token: string): number | undefined {
+    return this.#vocabulary.get(token) ?? this.#more.get(token);
+  }
+
+  has(token: string): boolean {
+    return this.#vocabulary.has(token) || this.#more.has(token);
+  }
+
+  forEach(work: (id: number, token: string, ids: ReadonlyMap<string, number>) => void): void {
+    for (const part of [this.#vocabulary, this.#more]) for (const [token, id] of part) work(id, token, this);
+  }
+
+  *entries(): MapIterator<[string, number]> {
+    yield* this.#vocabulary;
+    yield* this.#more;
+  }
+
+  *keys(): MapIterator<string> {
+    yield* this.#vocabulary.keys();
+    yield* this.#more.keys();
+  }
+
+  *values(): MapIterator<number> {
+    yield* this.#vocabulary.values();
+    yield* this.#more.values();
+  }
+
+  [Symbol.iterator](): MapIterator<[string, number]> {
+    return this.entries();
+  }
+}
