@@ -1,23 +1,40 @@
 // @ts-check
 // Checkpoints with the tensors of Llama 3.1 8B and next to no weights, for what grows with the number of tensors and merges.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
 import { configOf, tensorsOf } from './checkpoints.mjs';
 
-const [layers, vocabulary] = [32, 16];
+/** @typedef {{ layers: number, vocabulary: number, sizes: import('./checkpoints.mjs').Sizes }} Shape */
 
-/** @type {import('./checkpoints.mjs').Sizes} */
-const sizes = { hidden: 8, inner: 16, keyValue: 8, heads: [1, 1] };
+/** All of its tensors, 80 KB. @type {Shape} */
+const many = { layers: 32, vocabulary: 16, sizes: { hidden: 8, inner: 16, keyValue: 8, heads: [1, 1] } };
+
+/** 32 bits that look like chance, of a number. @param {number} number */
+const mixed = (number) => {
+  const once = Math.imul(number ^ (number >>> 16), 0x45d9f3b);
+  return Math.imul(once ^ (once >>> 13), 0x2c1b3c6d) >>> 0;
+};
 
 /**
- * Makes a checkpoint of 291 tensors, 80 KB, in each of the directories.
+ * A bfloat16 of either sign from 2⁻⁸ to 2⁻⁴, the same in all models but for the last two bits of its fraction.
  *
- * @param {string} directory @param {readonly string[]} names
+ * @param {number} at @param {number} model
  */
-export const makeSmallCheckpoints = (directory, names) => {
+const weight = (at, model) => {
+  const bits = mixed(at + 1);
+  return ((bits & 0x8000) | (0x3b80 + ((bits >>> 16) & 0x1ff))) ^ (model && mixed(at + (model << 24)) & 3);
+};
+
+/**
+ * Makes a checkpoint in each of the directories, those that are not there yet.
+ *
+ * @param {string} directory @param {readonly string[]} names @param {Shape} [shape]
+ */
+export const makeSmallCheckpoints = (directory, names, { layers, vocabulary, sizes } = many) => {
   for (const [index, name] of names.entries()) {
     const path = join(directory, name);
+    if (existsSync(join(path, 'config.json'))) continue;
     mkdirSync(path, { recursive: true });
     const listed = tensorsOf(layers, vocabulary, sizes).map(([tensor, shape]) => ({
       name: tensor,
@@ -26,7 +43,7 @@ export const makeSmallCheckpoints = (directory, names) => {
       bytes: 2 * shape.reduce((a, b) => a * b),
     }));
     const bytes = listed.reduce((total, tensor) => total + tensor.bytes, 0);
-    const weights = Uint16Array.from({ length: bytes / 2 }, (_, at) => 0x3c00 + ((at * 7 + index * 13) % 64));
+    const weights = Uint16Array.from({ length: bytes / 2 }, (_, at) => weight(at, index));
     writeFileSync(
       join(path, 'model.safetensors'),
       Buffer.concat([encodeHeader(listed), Buffer.from(weights.buffer)]),

@@ -128,8 +128,18 @@ interface Bundle {
   readonly library: () => object;
 }
 
-/** @param use compiled code is of the functions that ran: a command needs others than a program that imports the library */
-const load = (use: 'run' | 'library'): Bundle => {
+/** What uses the program, for the name of its compiled code: a command, one that only plans, or help of any. */
+const useOf = (args: readonly string[]): string => {
+  const [command = ''] = args;
+  if (args.includes('--help') || args.includes('-h') || !/^[a-z][a-z-]{0,20}$/.test(command)) return 'help';
+  return args.includes('--dry-run') ? `${command}-dry-run` : command;
+};
+
+/**
+ * @param use compiled code is of the functions that ran: a merge needs others than help does, or than a program that
+ * imports the library
+ */
+const load = (use: string): Bundle => {
   // Test runners give each file a realm of its own: the bundle's errors are to be errors of that realm.
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
   const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
@@ -145,15 +155,17 @@ const load = (use: 'run' | 'library'): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // At the end, when the functions that were called are compiled too.
-    process.once('exit', () => writeCompiled(path, script, kept));
+    // At the end, when the functions that were called are compiled too. One that failed may have called few.
+    process.once('exit', (code) => {
+      if (code === 0) writeCompiled(path, script, kept);
+    });
   return bundle.exports;
 };
 
 let loaded: Bundle | undefined;
 
 exports.run = (): void => {
-  loaded ??= load('run');
+  loaded ??= load(useOf(process.argv.slice(2)));
   loaded.run();
 };
 

@@ -34,8 +34,10 @@ export const sourceOf = (file: string, text: string): RecipeText => {
 export const locationOf = ({ source: { file, text, lines }, offset }: Mark): Location => {
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
-  const end = text.indexOf('\n', start);
-  return { file, line, column, excerpt: excerptOf(text.slice(start, end < 0 ? undefined : end), column) };
+  // No further than is shown: a file may be one long line, with thousands of places in it.
+  const shown = text.slice(start, start + column - 1 + before + after);
+  const end = shown.indexOf('\n', column - 1);
+  return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };
 };
 
 /** Characters of a long line that are shown, before and after the column. */

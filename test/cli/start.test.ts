@@ -124,11 +124,23 @@ describe('the library', () => {
     expect(run([file]).trim()).toBe('true');
   });
 
-  it('is compiled from code of its own', () => {
-    const cache = temporaryDirectory();
-    for (const word of [program(), launcher]) run([word, '--help'], { XDG_CACHE_HOME: cache });
-    const uses = readdirSync(join(cache, 'layerloom/code')).map((name) => name.split('-').at(-1));
-    expect(uses.sort()).toEqual(['library', 'run']);
+  it('is compiled from code of its own, as each command and help are, but for those that fail', () => {
+    const XDG_CACHE_HOME = temporaryDirectory();
+    const words = [
+      [program()],
+      [launcher, '--help'],
+      [launcher, ...swap('--dry-run')],
+      [launcher, ...swap()],
+    ];
+    for (const word of [...words, [launcher, 'swap', '-h']]) run(word, { XDG_CACHE_HOME });
+    const failing = [launcher, 'soup', '/none', '/none', '-o', '/none/out'];
+    expect(spawnSync(process.execPath, failing, { env: { ...process.env, XDG_CACHE_HOME } }).status).not.toBe(
+      0,
+    );
+    const uses = readdirSync(join(XDG_CACHE_HOME, 'layerloom/code')).map(
+      (name) => name.split(`-${process.arch}-`)[1],
+    );
+    expect(uses.sort()).toEqual(['help', 'library', 'swap', 'swap-dry-run']);
   });
 });
 
@@ -172,7 +184,9 @@ describe('the launcher', () => {
     for (const name of ['node_modules', 'prebuilds']) symlinkSync(join(root, name), join(copy, name));
     for (const name of ['bin', 'package.json', 'dist/cli'])
       cpSync(join(root, name), join(copy, name), { recursive: true });
+    const { root: folder } = writeFamily({ layers: 2 });
     for (const installed of [root, copy]) {
+      run([join(installed, 'bin/layerloom.cjs'), 'inspect', join(folder, 'a')], { XDG_CACHE_HOME: cache });
       const { stderr } = spawnSync(
         process.execPath,
         [join(installed, 'bin/layerloom.cjs'), 'inspect', 'none', '-v'],

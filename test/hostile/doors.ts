@@ -11,6 +11,7 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
 import { writeTrained } from '../fixtures/trained.js';
 import { vocabularyFixture } from '../fixtures/vocabulary.js';
+import { type Growth, growthsOfHeader, growthsOfJson, growthsOfLines } from './growth.js';
 import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
 
 /** A file that strangers may have made, and commands that read it. */
@@ -19,13 +20,26 @@ export interface Door {
   /** It is replaced by mutations of itself. */
   readonly file: string;
   readonly mutations: (bytes: Buffer) => Iterable<Mutation>;
+  readonly growths: (bytes: Buffer) => Iterable<Growth>;
   readonly commands: readonly (readonly string[])[];
   /** Words one of which a refusal has, so that it says where it looked. Default: the file's name, or its folder's. */
   readonly told?: RegExp;
 }
 
-const json = (bytes: Buffer): Iterable<Mutation> => ofJson(bytes.toString());
-const lines = (bytes: Buffer): Iterable<Mutation> => ofLines(bytes.toString());
+/** What is done to files of a format. */
+type Format = Pick<Door, 'mutations' | 'growths'>;
+
+const json: Format = {
+  mutations: (bytes) => ofJson(bytes.toString()),
+  growths: (bytes) => growthsOfJson(bytes.toString()),
+};
+const jsonLines: Format = {
+  mutations: (bytes) => ofLines(bytes.toString()),
+  growths: (bytes) => growthsOfLines(bytes.toString()),
+};
+const text: Format = { mutations: ofBytes, growths: (bytes) => growthsOfLines(bytes.toString()) };
+const binary: Format = { mutations: ofBytes, growths: () => [] };
+const safetensors: Format = { mutations: ofSafetensors, growths: growthsOfHeader };
 
 const tokens = ['<s>', '</s>', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs'];
 
@@ -157,84 +171,84 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     {
       name: 'header of safetensors',
       file: at('math', 'model.safetensors'),
-      mutations: ofSafetensors,
+      ...safetensors,
       commands: inspected('math'),
     },
-    { name: 'config', file: at('math', 'config.json'), mutations: json, commands: inspected('math') },
+    { name: 'config', file: at('math', 'config.json'), ...json, commands: inspected('math') },
     {
       name: 'tokenizer',
       file: at('math', 'tokenizer.json'),
-      mutations: json,
+      ...json,
       commands: [['merge', at('mergekit.yaml'), ...to()]],
     },
     {
       name: 'configuration of a tokenizer',
       file: at('math', 'tokenizer_config.json'),
-      mutations: json,
+      ...json,
       commands: [['merge', at('mergekit.yaml'), ...to()]],
     },
     {
       name: 'index of shards',
       file: at('sharded', 'model.safetensors.index.json'),
-      mutations: json,
+      ...json,
       commands: inspected('sharded'),
     },
     {
       name: 'pickle',
       file: at('torch', 'pytorch_model.bin'),
-      mutations: ofBytes,
+      ...binary,
       commands: inspected('torch'),
     },
     {
       name: 'configuration of an adapter',
       told: /beyond its dtype/,
       file: at('adapter', 'adapter_config.json'),
-      mutations: json,
+      ...json,
       commands: [['apply', at('base'), at('adapter'), ...to()]],
     },
     {
       name: 'weights of an adapter',
       file: at('adapter', 'adapter_model.safetensors'),
-      mutations: ofSafetensors,
+      ...safetensors,
       commands: [['apply', at('base'), at('adapter'), ...to()]],
     },
-    { name: 'GGUF', file: at('gguf', 'model.gguf'), mutations: ofBytes, commands: [['inspect', at('gguf')]] },
+    { name: 'GGUF', file: at('gguf', 'model.gguf'), ...binary, commands: [['inspect', at('gguf')]] },
     {
       name: 'recipe',
       told: /beyond its dtype/,
       file: at('recipe.yaml'),
-      mutations: json,
+      ...json,
       commands: merge('recipe.yaml'),
     },
     {
       name: 'recipe of mergekit',
       file: at('mergekit.yaml'),
-      mutations: json,
+      ...json,
       commands: merge('mergekit.yaml'),
     },
     {
       name: 'recipe of importances',
       file: at('fisher.yaml'),
-      mutations: json,
+      ...json,
       commands: [['merge', at('fisher.yaml'), ...to()]],
     },
     {
       name: 'importances',
       file: at('math.fisher.safetensors'),
-      mutations: ofSafetensors,
+      ...safetensors,
       commands: [['merge', at('fisher.yaml'), ...to()]],
     },
     {
       name: 'experiment',
       told: /swahili\/math\+swahili/,
       file: at('experiment.yaml'),
-      mutations: json,
+      ...json,
       commands: [['batch', at('experiment.yaml'), ...to(), '--dry-run']],
     },
     {
       name: 'record of a merge',
       file: at('merged', 'layerloom.json'),
-      mutations: json,
+      ...json,
       commands: [
         ['verify', at('merged')],
         ['verify', at('merged'), '--against-inputs'],
@@ -243,7 +257,7 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     {
       name: 'card of a merge',
       file: at('merged', 'README.md'),
-      mutations: ofBytes,
+      ...text,
       commands: [
         ['verify', at('merged')],
         ['inspect', at('merged')],
@@ -252,45 +266,45 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     {
       name: 'record of an experiment',
       file: at('study', 'experiment.json'),
-      mutations: json,
+      ...json,
       commands: ofStudy,
     },
     {
       name: 'result',
       file: at('study', 'evaluations', evaluations[0] ?? 'none'),
-      mutations: json,
+      ...json,
       commands: ofStudy.slice(0, 2),
     },
     {
       name: 'saved analysis',
       file: at('analysis', 'math.mav.safetensors'),
-      mutations: ofSafetensors,
+      ...safetensors,
       commands: [['analyze', '--from', at('analysis', 'math.mav.safetensors'), ...to()]],
     },
     {
       name: 'overlaps',
       told: /have no distance/,
       file: at('analysis', 'overlap.json'),
-      mutations: json,
+      ...json,
       commands: [['select', '--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '1']],
     },
     {
       name: 'table of scores',
       told: /have no distance/,
       file: at('scores.csv'),
-      mutations: ofBytes,
+      ...text,
       commands: [['select', '--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '1']],
     },
     {
       name: 'training',
       file: at('trained', 'training.json'),
-      mutations: json,
+      ...json,
       commands: [['train', 'status', at('trained')]],
     },
     {
       name: 'rows for training',
       file: at('rows.jsonl'),
-      mutations: lines,
+      ...jsonLines,
       commands: [
         ['train', 'init', '--preset', 'own-task', '--base', at('base'), '--data', at('rows.jsonl'), ...to()],
       ],

@@ -7,7 +7,7 @@ export interface Mutation {
   readonly bytes: Buffer;
 }
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** What a reader that believes a type, a range or a name falls over. */
 const strange: readonly Json[] = [
@@ -33,7 +33,7 @@ const strange: readonly Json[] = [
 
 type Path = readonly (string | number)[];
 
-function* pathsIn(value: Json, path: Path = []): Generator<Path> {
+export function* pathsIn(value: Json, path: Path = []): Generator<Path> {
   yield path;
   if (value === null || typeof value !== 'object') return;
   for (const [key, inner] of Object.entries(value))
@@ -41,7 +41,7 @@ function* pathsIn(value: Json, path: Path = []): Generator<Path> {
 }
 
 /** A copy with another value at a path; undefined leaves it out. */
-const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefined): Json | undefined => {
+export const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefined): Json | undefined => {
   if (first === undefined) return other;
   if (Array.isArray(value))
     return value.flatMap((inner, index) => {

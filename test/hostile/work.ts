@@ -1,0 +1,112 @@
+import { Session } from 'node:inspector/promises';
+
+/** Blocks of these ran because a test did. */
+const ofTests = /\/test\/|\/node_modules\/(@vitest|vitest|vite|@jridgewell)\/|^node:|^$/;
+
+/** `began`: the `lastIndex` of a regular expression before. */
+type Amount = (self: unknown, args: readonly unknown[], result: unknown, began: number) => number;
+
+const lengthOf = (value: unknown): number => (value as { length?: number } | null)?.length ?? 0;
+/** Of a search for something: as far as it was found, or to the end. */
+const searched: Amount = (self, [what, from], result) => {
+  const begin = Math.max(0, Number(from ?? 0));
+  const found = typeof result === 'number' ? result : result === true ? indexIn(self, what, begin) : -1;
+  return 1 + (found < 0 ? Math.max(0, lengthOf(self) - begin) : found - begin);
+};
+const { indexOf } = Array.prototype;
+const { indexOf: indexOfText } = String.prototype;
+const indexIn = (self: unknown, what: unknown, from: number): number =>
+  typeof self === 'string' ? indexOfText.call(self, String(what), from) : indexOf.call(self, what, from);
+const whole: Amount = (self) => lengthOf(self);
+const made: Amount = (_self, _args, result) => lengthOf(result);
+/** Of a match: from where it began to look to the match's end, or to the text's. */
+const matched: Amount = (self, [text], result, began) => {
+  const { sticky, global, lastIndex } = self as RegExp;
+  const begin = sticky || global ? began : 0;
+  if (result === null || result === false) return sticky ? 1 : Math.max(1, lengthOf(text) - begin);
+  if (sticky || global) return lastIndex - begin;
+  return result === true
+    ? lengthOf(text)
+    : (result as RegExpExecArray).index + lengthOf((result as RegExpExecArray)[0]);
+};
+
+/** Built-in functions that walk over something, where no block of JavaScript shows it. */
+const walking: readonly (readonly [object, string, Amount])[] = [
+  ...['includes', 'indexOf'].flatMap((name) => [
+    [Array.prototype, name, searched] as const,
+    [String.prototype, name, searched] as const,
+  ]),
+  ...['slice', 'concat', 'flat', 'join'].map((name) => [Array.prototype, name, made] as const),
+  ...['splice', 'shift', 'unshift', 'fill'].map((name) => [Array.prototype, name, whole] as const),
+  ...['split', 'replace', 'replaceAll', 'trim'].map((name) => [String.prototype, name, whole] as const),
+  [RegExp.prototype, 'exec', matched],
+  [RegExp.prototype, 'test', matched],
+  ...['keys', 'entries', 'values'].map((name) => [Object, name, made] as const),
+  ...[[][Symbol.iterator](), new Map().entries(), new Set().values()].map(
+    (each) => [Object.getPrototypeOf(each) as object, 'next', () => 1] as const,
+  ),
+];
+
+/** Puts functions that count what they walk over in the place of built-in ones, until what it returns is called. */
+const countWalks = (add: (name: string, amount: number) => void): (() => void) => {
+  const undo = walking.map(([of, name, amount]) => {
+    const found = Object.getOwnPropertyDescriptor(of, name);
+    const own: unknown = found?.value;
+    if (found === undefined || typeof own !== 'function') throw new Error(`no ${name}`);
+    const value = function (this: unknown, ...args: unknown[]): unknown {
+      const began = this instanceof RegExp ? this.lastIndex : 0;
+      const result: unknown = Reflect.apply(own, this, args);
+      add(name, amount(this, args, result, began));
+      return result;
+    };
+    Object.defineProperty(of, name, { ...found, value });
+    return () => Object.defineProperty(of, name, found);
+  });
+  return () => {
+    for (const each of undo) each();
+  };
+};
+
+/** Work by the function that did it: counts of blocks, and of elements and characters by built-in functions. */
+export type Work = ReadonlyMap<string, number>;
+
+/**
+ * Counts the work of a function, which no clock can: how often blocks of JavaScript ran in the modules of the program and
+ * its libraries, and the elements and characters that built-in functions walked over. What a regular expression does
+ * beyond its text's length, and what copies of objects by `...` do, is not seen.
+ */
+export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
+  const work = new Map<string, number>();
+  const add = (name: string, amount: number): void => {
+    work.set(name, (work.get(name) ?? 0) + amount);
+  };
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  const release = countWalks(add);
+  try {
+    await run();
+  } finally {
+    release();
+  }
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  session.disconnect();
+  for (const { url, functions } of result)
+    if (!ofTests.test(url))
+      for (const { functionName, ranges } of functions)
+        for (const { count, startOffset } of ranges)
+          add(`${functionName || startOffset} in ${url.split('/').slice(-2).join('/')}`, count);
+  return work;
+};
+
+export const total = (work: Work): number => [...work.values()].reduce((sum, count) => sum + count, 0);
+
+/** The functions that do most more than before. */
+export const mostGrown = (before: Work, after: Work): string =>
+  [...after]
+    .map(([name, count]): [string, number] => [name, count - (before.get(name) ?? 0)])
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 3)
+    .map(([name, more]) => `${name} ${more}`)
+    .join(', ');
