@@ -137,8 +137,9 @@ const keysNeeded = async (
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
-    await rename(path, aside);
-    await settleAside(paths, aside, path);
+    // Another `gc` may have it aside.
+    const isMoved = await rename(path, aside).then(() => true, absent);
+    if (isMoved) await settleAside(paths, aside, path);
   });
 };
 
