@@ -8,6 +8,7 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
+import { moved } from './record.js';
 
 /** The shards of an experiment's merges. */
 export interface ExperimentShards {
@@ -138,8 +139,7 @@ export const forget = async (paths: StorePaths, path: string): Promise<void> => 
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
     // Another `gc` may have it aside.
-    const isMoved = await rename(path, aside).then(() => true, absent);
-    if (isMoved) await settleAside(paths, aside, path);
+    if (await moved(path, aside)) await settleAside(paths, aside, path);
   });
 };
 

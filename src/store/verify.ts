@@ -89,7 +89,8 @@ export const noteNonFinite = async (
  * Updates the record by the finding, under a claim on the shard, so that a concurrent publication is not
  * overwritten.
  *
- * @returns false if the record has changed since the file was read, because the shard was published again
+ * @returns false if the record has changed since the file was read, because the shard was published again, or if
+ *   another process has taken the claim over
  */
 const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard): Promise<boolean> => {
   const isCurrent = async () =>
@@ -100,8 +101,7 @@ const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard):
   try {
     if (!(await isCurrent())) return false;
     await writeRecord(paths, claim.token, found);
-    await placeRecord(paths, claim.token, found.key);
-    return true;
+    return await placeRecord(paths, claim.token, found.key);
   } catch (error) {
     await rm(paths.partialRecord(judged.key, claim.token), { force: true }).catch(() => undefined);
     throw error;

@@ -21,6 +21,7 @@ import { study, swap, write } from './workloads.mjs';
  * @typedef {object} Scenario
  * @property {(place: Place, run: RunCommand) => Promise<void>} prepare
  * @property {readonly string[]} commands names of those that are chosen of
+ * @property {boolean} [onwards] true where the clock never goes back: files look written after what lists them then
  */
 
 /** @param {string} name @param {...string} more @returns {(place: Place) => string[]} */
@@ -124,5 +125,6 @@ export const scenarios = {
   'one output': {
     prepare: async (place) => writeStudies(place),
     commands: ['swap', 'swap', 'swap replacing', 'swap replacing'],
+    onwards: true,
   },
 };

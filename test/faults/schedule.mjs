@@ -250,7 +250,7 @@ export class Schedules {
     const dice = diceOf(seed);
     const names = Object.keys(scenarios);
     const scenario = names[seed % names.length] ?? '';
-    const { commands: of = [] } = scenarios[scenario] ?? {};
+    const { commands: of = [], onwards = false } = scenarios[scenario] ?? {};
     const chosen = Array.from({ length: 2 + dice.below(3) }, () => dice.one(of));
     const plan = chosen.map((name) => ({
       name,
@@ -268,7 +268,7 @@ export class Schedules {
     copyTree(await this.#template(scenario), work);
     const jumps = Array.from({ length: dice.below(3) }, () => ({
       at: 1 + dice.below(2 ** (4 + dice.below(9))),
-      by: dice.one([130, 130, 600, -130, -600]),
+      by: dice.one(onwards ? [130, 600] : [130, 130, 600, -130, -600]),
     }));
     this.#fill(dice, plan, jumps);
 

@@ -17,6 +17,7 @@ import {
   wrongWholes,
   wrongWords,
 } from './invariants.mjs';
+import { startPatience } from './patience.mjs';
 import { calls, fired, lineOf, say } from './seam.mjs';
 import { copyTree, settledTreeOf, treeOf } from './tree.mjs';
 import { emptied, workloads, writeInputs } from './workloads.mjs';
@@ -133,18 +134,17 @@ export class Simulation {
       );
     process.stdout.write = into('stdout');
     process.stderr.write = into('stderr');
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
+    let done = () => {};
     try {
       const code = await Promise.race([
         this.#program.runCommandLine([...words, '--json']),
         new Promise((resolve) => {
-          timer = setTimeout(resolve, patienceMs, undefined);
+          done = startPatience(patienceMs, process.pid, () => resolve(undefined));
         }),
       ]);
       return { code: /** @type {number | undefined} */ (code), ...printed };
     } finally {
-      clearTimeout(timer);
+      done();
       process.stdout.write = out;
       process.stderr.write = err;
     }
