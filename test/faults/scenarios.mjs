@@ -52,6 +52,7 @@ const part = (name, range) => ({
   words: batch(name, '--shard-range', range),
   again: batch(name, '--resume'),
   out: name,
+  refusals: ['OUTPUT_BUSY'],
 });
 
 /** @satisfies {Readonly<Record<string, Command>>} */

@@ -200,7 +200,7 @@ export class Schedules {
 
   /** What is there behind the commands one after another. @param {string} scenario @param {readonly string[]} names */
   async #reference(scenario, names) {
-    const key = `${scenario}: ${names.join(', ')}`;
+    const key = [scenario, ...this.#again(names).map((words) => words.join(' '))].join('\n');
     const known = this.#references.get(key);
     if (known !== undefined) return known;
     const { work } = this.#place;
@@ -222,13 +222,19 @@ export class Schedules {
     return reference;
   }
 
+  /** What is said once more behind commands. @param {readonly string[]} names */
+  #again(names) {
+    const all = names.flatMap((name) => {
+      const words = commandOf(name).again?.(this.#place);
+      return words === undefined ? [] : [words];
+    });
+    return [...new Map(all.map((words) => [words.join(' '), words])).values()];
+  }
+
   /** Runs each command once more, and clears up. @param {readonly string[]} names */
   async #recover(names) {
     const { work } = this.#place;
-    for (const name of names) {
-      const { again } = commandOf(name);
-      if (again !== undefined) await this.#right(again(this.#place));
-    }
+    for (const words of this.#again(names)) await this.#right(words);
     if (existsSync(join(work, 'store'))) await this.#right(['store', 'gc', join(work, 'store')]);
   }
 
@@ -256,7 +262,7 @@ export class Schedules {
       name,
       ...{ host: dice.below(hosts.length), clock: dice.one([0, 0, 0, 3600, -3600]) },
       // Of all turns of a command, about as many as its middle one has digits.
-      diesAt: dice.below(3) === 0 ? 1 + dice.below(2 ** (1 + dice.below(12))) : 0,
+      diesAt: dice.below(5) === 0 ? 1 + dice.below(2 ** (1 + dice.below(12))) : 0,
       isReplaced: dice.below(2) === 0,
       number: dice.one([0, 0, 1, 2]),
     }));

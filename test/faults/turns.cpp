@@ -369,8 +369,14 @@ int polling(int timeout, Poll poll) {
     Process* const process = self;
     if (process == nullptr || timeout == 0 || !isMain()) return poll(timeout);
     Unit& unit = process->units[0];
+    unit.turn = noTurn;
     for (;;) {
         lock();
+        // It may have been chosen while it looked for what had come.
+        if (unit.turn.exchange(noTurn) == go) {
+            unlock();
+            return 0;
+        }
         const int found = poll(0);
         if (found != 0) {
             unit.state = running;
