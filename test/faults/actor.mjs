@@ -20,7 +20,16 @@ register('./without-threads.mjs', import.meta.url);
 const { runCommandLine } = await import(pathToFileURL(join(dist, 'cli/run-command-line.js')).href);
 
 /** @param {object} message */
-const tell = (message) => void writeSync(1, `${JSON.stringify(message)}\n`);
+const tell = (message) => {
+  const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
+  for (let at = 0; at < bytes.length; )
+    try {
+      at += writeSync(1, bytes, at);
+    } catch (error) {
+      // The reader is slow.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+    }
+};
 
 /** The next line of standard input, for which the whole process waits: between commands it does nothing. */
 const lines = (function* () {

@@ -165,8 +165,36 @@ Below below(const char* path) {
     return below(std::string_view(absolute(path)));
 }
 
+/// Of descriptors their paths, until names change: /proc is asked once for each.
+constexpr int known = 256;
+std::mutex knownMutex;
+std::uint64_t namesChanged = 1;
+struct {
+    std::uint64_t asked = 0;
+    Below below;
+} knownPaths[known];
+
+/// A descriptor may be of another file, or all of other paths, with -1.
+void forget(int fd) {
+    const std::lock_guard lock(knownMutex);
+    if (fd < 0)
+        ++namesChanged;
+    else if (fd < known)
+        knownPaths[fd].asked = 0;
+}
+
+Below asked(int fd);
+
 Below below(int fd) {
     if (!isActive || fd < 0) return {};
+    if (fd >= known) return asked(fd);
+    const std::lock_guard lock(knownMutex);
+    auto& path = knownPaths[fd];
+    if (path.asked != namesChanged) path = {namesChanged, asked(fd)};
+    return path.below;
+}
+
+Below asked(int fd) {
     char link[64], path[4096];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const long length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
@@ -441,6 +469,7 @@ int opening(Open real, const char* path, int flags, mode_t mode) {
     if (fate.error != 0) return refuse(fate.error);
     const bool isNew = creates && isLogging() && inodeOf(path) == 0;
     const int fd = real(path, flags, mode);
+    forget(std::max(fd, 0));
     if (fd >= 0 && isLogging() && isNew) logged(fields({"create", std::to_string(inodeOf(fd)), at.path}));
     if (fd >= 0 && isLogging() && !isNew && (flags & O_TRUNC) != 0)
         logged(fields({"truncate", std::to_string(inodeOf(fd)), "0"}));
@@ -468,6 +497,7 @@ int onPaths(const char* kind, const char* from, const char* to, const char* log,
     const Fate fate = decide(kind, at.path, true);
     if (fate.error != 0) return refuse(fate.error);
     const int result = call();
+    forget(-1);
     if (result == 0 && isLogging()) {
         const Below of = below(from);
         // A symbolic link has the text that it was given.
@@ -589,6 +619,12 @@ EXPORTED int statfs64(const char* path, struct statfs64* found) noexcept {
 }
 
 // Calls on descriptors.
+
+EXPORTED int close(int fd) {
+    REAL(close);
+    if (fd >= 0) forget(fd);
+    return real(fd);
+}
 
 namespace {
 
@@ -837,7 +873,7 @@ void renumber(const std::string& path, struct statx* found) {
 
 }  // namespace
 
-// libuv calls statx and copy_file_range through this.
+// libuv calls statx, copy_file_range and close through this.
 EXPORTED long syscall(long number, ...) noexcept {
     va_list rest;
     va_start(rest, number);
@@ -846,6 +882,7 @@ EXPORTED long syscall(long number, ...) noexcept {
     va_end(rest);
     static const auto real = next<long (*)(long, ...)>("syscall");
     const auto call = [&] { return real(number, a[0], a[1], a[2], a[3], a[4], a[5]); };
+    if (number == SYS_close) forget(static_cast<int>(std::max(a[0], 0L)));
     if (!isActive) return call();
     if (number == SYS_statx) {
         const auto* path = reinterpret_cast<const char*>(a[1]);

@@ -42,9 +42,9 @@ const offsets = {
 const [processBytes, fileBytes] = [64, 112 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
 
 /** Turns within which all commands of a schedule end. */
-const most = 100_000;
+const most = 50_000;
 /** Milliseconds after which a process that has its turn hangs. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 /** Hosts: names, and boots of each. Two have the name of the first: one is it before it was booted, one another of that name. */
 const hosts = [
@@ -278,7 +278,9 @@ export class Schedules {
     }));
     this.#fill(dice, plan, jumps);
 
+    let isLate = false;
     const late = setTimeout(() => {
+      isLate = true;
       for (const actor of this.#actors) actor.end();
     }, patienceMs);
     const ends = await Promise.all(
@@ -287,7 +289,7 @@ export class Schedules {
         const actor = this.#take(host);
         const ended = await actor.run({ words: command.words(this.#place), process: index, clock });
         this.#giveBack(host, actor);
-        if (!ended.isKilled || !isReplaced) return [ended];
+        if (!ended.isKilled || !isReplaced || isLate) return [ended];
         const next = this.#take(host);
         const words = (command.again ?? command.words)(this.#place);
         const after = await next.run({ words, process: index, clock });
@@ -305,7 +307,7 @@ export class Schedules {
 
     const found = await settledTreeOf(work);
     const wholes = [...new Set(chosen.flatMap((name) => commandOf(name).makes ?? []))];
-    const wrong = isHung ? [`no end in ${most} turns`] : [];
+    const wrong = isHung ? [`no end in ${most} turns`] : isLate ? [`no end in ${patienceMs / 1000} s`] : [];
     for (const [index, ended] of ends.entries()) {
       const { name, diesAt } = plan[index] ?? { name: '', diesAt: 0 };
       for (const [time, one] of ended.entries()) {

@@ -112,7 +112,6 @@ export class Simulation {
     const place = { inputs: join(sandbox, 'inputs'), work: join(sandbox, 'work') };
     writeInputs(place);
     say('root', sandbox);
-    say('on');
     const names = Object.keys(workloads).filter((name) => only === undefined || name === only);
     return new Simulation(program, names, place);
   }
@@ -135,6 +134,8 @@ export class Simulation {
     process.stdout.write = into('stdout');
     process.stderr.write = into('stderr');
     let done = () => {};
+    // What the simulation itself does is none of the library's business, and faster without it.
+    say('on');
     try {
       const code = await Promise.race([
         this.#program.runCommandLine([...words, '--json']),
@@ -145,6 +146,7 @@ export class Simulation {
       return { code: /** @type {number | undefined} */ (code), ...printed };
     } finally {
       done();
+      say('off');
       process.stdout.write = out;
       process.stderr.write = err;
     }

@@ -238,7 +238,10 @@ Turn waitFor(Unit& unit) {
     }
 }
 
-bool isMain() { return syscall(SYS_gettid) == getpid(); }
+bool isMain() {
+    thread_local const bool is = syscall(SYS_gettid) == getpid();
+    return is;
+}
 
 std::atomic<std::int64_t> looks = 0, stoodAt = 0, lastSteady = 0, offset = 0;
 
@@ -253,10 +256,12 @@ std::int64_t steadyNow() {
 void join(const std::string& file, int number) {
     if (shared == nullptr) {
         const long fd = syscall(SYS_openat, AT_FDCWD, file.c_str(), O_RDWR | O_CLOEXEC);
-        void* at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(fd), 0);
+        // Not by the function, which stands between.
+        const long at =
+            syscall(SYS_mmap, nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
         syscall(SYS_close, fd);
-        if (at == MAP_FAILED) return;
-        shared = static_cast<Shared*>(at);
+        if (at < 0) return;
+        shared = reinterpret_cast<Shared*>(at);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (const char* notes = getenv("LAYERLOOM_TURNS"); notes != nullptr)
             noteFd = static_cast<int>(
