@@ -11,6 +11,7 @@ import { checkComplete } from '../src/cli/work/table.js';
 import { tasksDataCommand } from '../src/cli/work/tasks.js';
 import { trainStatusCommand } from '../src/cli/work/train.js';
 import { verifyCommand } from '../src/cli/work/verify.js';
+import { checkOutput } from '../src/engine/output/output.js';
 import { openStaging } from '../src/engine/output/staging.js';
 import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
 import {
@@ -226,7 +227,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { root, task, language } = writePair();
     const out = join(root, 'out');
     const former = await planMerge({ method: 'soup', models: [task, language], weights: [1, 2] });
-    await (await openStaging({ path: out, replaces: false }, former, true)).keep();
+    await (await openStaging(await checkOutput({ inputs: [] }, out, false), former, true)).keep();
     return soup({ models: [task, language] }, { out, resume: true });
   },
   JOBS_OUTDATED: () =>
@@ -475,7 +476,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   OUTPUT_BUSY: () =>
     run(async ({ plan, out }) => {
-      const held = await openStaging({ path: out, replaces: false }, plan, false);
+      const held = await openStaging(await checkOutput({ inputs: [] }, out, false), plan, false);
       onTestFinished(() => held.discard());
     }),
   DISK_SPACE: () => {

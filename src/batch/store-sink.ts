@@ -7,6 +7,7 @@ import { beginShardFile } from '../engine/output/shard-file.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { Claim } from '../store/claim.js';
+import type { StoredShard } from '../store/record.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
 
@@ -86,6 +87,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       return await this.#events.onFailed(shard, refusedNonFinite(nonFinite));
     }
     const sources = sourcesOfTensors(shard.tensors);
+    let published: StoredShard | undefined;
     try {
       // If an input was written since the run began, the shard's bytes may not be those that its key
       // promises.
@@ -94,13 +96,18 @@ export class StoreSink implements ShardSink<DistinctShard> {
       const hashed = await this.#pool.checksum(file.fd);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
-      await claim.publish({ bytes: shard.bytes, inputs, sha256, nonFinite: nonFinite ?? null }, file);
+      published = await claim.publish(
+        { bytes: shard.bytes, inputs, sha256, nonFinite: nonFinite ?? null },
+        file,
+      );
     } catch (error) {
       await file.close().catch(() => undefined);
       await claim.release();
       throw error;
     }
-    await this.#events.onReady(shard, true);
+    // A process that was suspended for minutes may find that another one makes the shard now.
+    if (published === undefined) this.elsewhere.add(shard);
+    else await this.#events.onReady(shard, true);
   }
 
   async fail(shard: DistinctShard, error: unknown): Promise<void> {

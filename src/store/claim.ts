@@ -1,11 +1,11 @@
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { version } from '../base/version.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
 import type { ClaimFile } from './claim-file.js';
-import { writing } from './failures.js';
+import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
-import { placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
+import { moved, placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
 
 /** The properties of a shard that has been written to a claim's `partialPath`. */
 export interface FinishedShard {
@@ -41,12 +41,13 @@ export class Claim implements AsyncDisposable {
    *
    * @param written the descriptor that the shard was written through, if it is still open; errors of delayed
    *   writes may be reported only to it
+   * @returns undefined if another process has taken the claim over meanwhile, which computes the shard
    * @throws LayerloomError WRITE_FAILED
    */
   async publish(
     { bytes, sha256, nonFinite, inputs = [] }: FinishedShard,
     written?: FileHandle,
-  ): Promise<StoredShard> {
+  ): Promise<StoredShard | undefined> {
     const { key } = this;
     const present = wholeOf(await readEntry(this.#paths, key));
     const record: StoredShard = present ?? {
@@ -64,29 +65,41 @@ export class Claim implements AsyncDisposable {
     return placed;
   }
 
-  /** @returns the record, with the stamp by which a later change of the file is noticed */
-  async #putInPlace(unstamped: StoredShard, written: FileHandle | undefined): Promise<StoredShard> {
+  /**
+   * @returns the record, with the stamp by which a later change of the file is noticed; undefined if the partial files
+   *   are gone, as where the claim was taken over
+   */
+  async #putInPlace(
+    unstamped: StoredShard,
+    written: FileHandle | undefined,
+  ): Promise<StoredShard | undefined> {
     const { key } = unstamped;
     const directory = this.#paths.shardDirectory(key);
     const record = await writing(this.#paths.shard(key), async () => {
-      const record = { ...unstamped, ...(await this.#sync(unstamped.bytes, written)) };
+      const stamp = await this.#sync(unstamped.bytes, written);
+      if (stamp === undefined) return undefined;
+      const record = { ...unstamped, ...stamp };
       // Steps that need disk space come before the rename: if the disk is full, `release` removes all that
       // was written.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
-      await rename(this.partialPath, this.#paths.shard(key));
+      if (!(await moved(this.partialPath, this.#paths.shard(key)))) return undefined;
       // The shard's name must be durable before its record is.
       await syncDirectory(directory);
       return record;
     });
-    await placeRecord(this.#paths, this.#file.token, key);
-    return record;
+    const isPlaced = record !== undefined && (await placeRecord(this.#paths, this.#file.token, key));
+    return isPlaced ? record : undefined;
   }
 
-  /** Makes the partial file read-only and durable, and closes it. */
-  async #sync(bytes: number, written: FileHandle | undefined): Promise<ReturnType<typeof stampOf>> {
-    const file = written ?? (await open(this.partialPath, 'r+'));
+  /** Makes the partial file read-only and durable, and closes it. @returns undefined if there is none */
+  async #sync(
+    bytes: number,
+    written: FileHandle | undefined,
+  ): Promise<ReturnType<typeof stampOf> | undefined> {
+    const file = written ?? (await open(this.partialPath, 'r+').catch(absent));
+    if (file === undefined) return undefined;
     try {
       await file.chmod(0o444);
       await file.sync();

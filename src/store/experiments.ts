@@ -8,6 +8,7 @@ import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
 import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
+import { moved } from './record.js';
 
 /** The shards of an experiment's merges. */
 export interface ExperimentShards {
@@ -137,8 +138,8 @@ const keysNeeded = async (
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
-    await rename(path, aside);
-    await settleAside(paths, aside, path);
+    // Another `gc` may have it aside.
+    if (await moved(path, aside)) await settleAside(paths, aside, path);
   });
 };
 

@@ -74,11 +74,23 @@ export const writeRecord = (paths: StorePaths, token: string, record: StoredShar
     writeDurably(paths.partialRecord(record.key, token), `${JSON.stringify(record, null, 2)}\n`),
   );
 
-/** Renames a written record into place, durably. */
-export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<void> =>
+/** Renames a file. @returns false if there is none */
+export const moved = (from: string, to: string): Promise<boolean> =>
+  rename(from, to).then(
+    () => true,
+    (error: unknown) => absent(error) ?? false,
+  );
+
+/**
+ * Renames a written record into place, durably.
+ *
+ * @returns false if it is gone, since another process has taken the claim over
+ */
+export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
-    await rename(paths.partialRecord(key, token), paths.record(key));
+    if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;
     await syncDirectory(paths.shardDirectory(key));
+    return true;
   });
 
 /** The record and the file of a key. A process that died between writing the two leaves only one of them. */

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { LayerloomError } from '../base/errors.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import type { Link } from '../engine/output/link.js';
 import { Claim } from './claim.js';
@@ -125,8 +126,17 @@ export class ShardStore {
    * Links a published shard as `target`. @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has
    * removed it
    */
-  link(key: string, target: string, link: Link): Promise<LinkedShard> {
-    return linkShard(this.#paths, checkKey(key), target, link);
+  async link(key: string, target: string, link: Link): Promise<LinkedShard> {
+    checkKey(key);
+    try {
+      return await linkShard(this.#paths, key, target, link);
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
+      // `gc` may have it aside. It puts the shard of a registered experiment back, or whoever comes after its death.
+      await waitForAny(this.#paths, [key]);
+      if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);
+      return await linkShard(this.#paths, key, target, link);
+    }
   }
 
   /**

@@ -8,7 +8,15 @@ import { Run, type RunControls } from '../engine/run.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import type { StorePaths } from './paths.js';
-import { placeRecord, readEntry, readRecord, type StoredShard, storedKeys, writeRecord } from './record.js';
+import {
+  placeRecord,
+  readEntry,
+  readRecord,
+  type StoredShard,
+  type StoreEntry,
+  storedKeys,
+  writeRecord,
+} from './record.js';
 
 /** Progress is in files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
@@ -50,11 +58,13 @@ interface Verdict {
   readonly isFirst?: boolean;
   /** The record as it should be. */
   readonly record: StoredShard;
+  /** The file that was judged. */
+  readonly file: StoreEntry['file'];
 }
 
 const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promise<Verdict> => {
   const { file } = await readEntry(paths, record.key);
-  const seen = { bytes: 0, links: Math.max(0, (file?.names ?? 1) - 1) };
+  const seen = { bytes: 0, links: Math.max(0, (file?.names ?? 1) - 1), file };
   const { damaged = new Date().toISOString(), ...sound } = record;
   const verdict = (reason: string) => ({ ...seen, reason, record: { ...sound, damaged } });
   if (file === undefined) return verdict('is missing');
@@ -82,26 +92,36 @@ export const noteNonFinite = async (
   nonFinite: NonFiniteValue | null,
 ): Promise<void> => {
   // Another process may have noted the same, or be replacing the shard: its record is as good.
-  await note(paths, record, { ...record, nonFinite });
+  const { file } = await readEntry(paths, record.key);
+  await note(paths, record, file, { ...record, nonFinite });
 };
 
 /**
  * Updates the record by the finding, under a claim on the shard, so that a concurrent publication is not
  * overwritten.
  *
- * @returns false if the record has changed since the file was read, because the shard was published again
+ * @param file the file that was judged; `gc` may have had it aside
+ * @returns false if the record or the file has changed since it was read, because the shard was published again or put
+ *   back, or if another process has taken the claim over
  */
-const note = async (paths: StorePaths, judged: StoredShard, found: StoredShard): Promise<boolean> => {
-  const isCurrent = async () =>
-    JSON.stringify(await readRecord(paths, judged.key)) === JSON.stringify(judged);
+const note = async (
+  paths: StorePaths,
+  judged: StoredShard,
+  file: StoreEntry['file'],
+  found: StoredShard,
+): Promise<boolean> => {
+  const isCurrent = async () => {
+    const now = await readEntry(paths, judged.key);
+    const isSame = now.file?.inode === file?.inode && now.file?.mtimeNs === file?.mtimeNs;
+    return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
+  };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
   // Another process is replacing or removing the shard.
   if (claim === undefined) return await isCurrent();
   try {
     if (!(await isCurrent())) return false;
     await writeRecord(paths, claim.token, found);
-    await placeRecord(paths, claim.token, found.key);
-    return true;
+    return await placeRecord(paths, claim.token, found.key);
   } catch (error) {
     await rm(paths.partialRecord(judged.key, claim.token), { force: true }).catch(() => undefined);
     throw error;
@@ -126,7 +146,7 @@ export const verifyShard = async (
   if (record === undefined) return undefined;
   const verdict = await judge(paths, record, hash);
   if (JSON.stringify(verdict.record) === JSON.stringify(record)) return verdict;
-  const holds = await note(paths, record, verdict.record).catch((error: unknown) => {
+  const holds = await note(paths, record, verdict.file, verdict.record).catch((error: unknown) => {
     warn(`what was found of ${paths.shard(key)} could not be recorded: ${reasonOf(error)}`);
     return true;
   });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lockName } from '../../src/batch/record-names.js';
 import { type BatchCommandOptions, batchCommand } from '../../src/cli/work/batch.js';
 import { type MergeCommandOptions, mergeCommand } from '../../src/cli/work/merge.js';
+import { checkOutput } from '../../src/engine/output/output.js';
 import { openStaging } from '../../src/engine/output/staging.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
 import { tryLock } from '../../src/native/addon.js';
@@ -112,7 +113,7 @@ describe('a merge', () => {
       'an output that another merge writes',
       async ({ a, b, out }) => {
         const plan = await planMerge({ method: 'soup', models: [a, b] });
-        const held = await openStaging({ path: out, replaces: false }, plan, false);
+        const held = await openStaging(await checkOutput({ inputs: [] }, out, false), plan, false);
         onTestFinished(() => held.discard());
         return {};
       },
@@ -122,7 +123,7 @@ describe('a merge', () => {
       'another merge to continue',
       async ({ a, b, out }) => {
         const former = await planMerge({ method: 'soup', models: [a, b], weights: [1, 2] });
-        await (await openStaging({ path: out, replaces: false }, former, true)).keep();
+        await (await openStaging(await checkOutput({ inputs: [] }, out, false), former, true)).keep();
         return { resume: true };
       },
     ],

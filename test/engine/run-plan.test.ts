@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSliceBytes } from '../../src/engine/compute/tasks.js';
+import { checkOutput } from '../../src/engine/output/output.js';
 import { openStaging, stagingPath } from '../../src/engine/output/staging.js';
 import {
   analyze,
@@ -679,9 +680,19 @@ describe('two merges to one output', () => {
     const { root, task, language } = writePair();
     const out = join(root, 'out');
     const plan = await planMerge({ method: 'soup', models: [task, language] });
-    const held = await openStaging({ path: out, replaces: false }, plan, false);
+    const held = await openStaging(await checkOutput({ inputs: [] }, out, false), plan, false);
     await expect(runPlan(plan, { out })).rejects.toMatchObject({ code: 'OUTPUT_BUSY', exitCode: 1 });
     await held.discard();
     await runPlan(plan, { out });
+  });
+
+  it('are told of an output that another made since it was checked', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    const plan = await planMerge({ method: 'soup', models: [task, language] });
+    const unseen = await checkOutput(plan, out, false);
+    await runPlan(plan, { out });
+    await expect(openStaging(unseen, plan, false)).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    expect(existsSync(stagingPath(out))).toBe(false);
   });
 });

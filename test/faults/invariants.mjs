@@ -61,7 +61,7 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
 };
 
 /** The code of the last error that was printed as JSON. @param {string} stdout */
-const errorIn = (stdout) => {
+export const errorIn = (stdout) => {
   const at = stdout.lastIndexOf('{"error"');
   const documentAt = stdout.search(/\{\s*"error"/);
   const text =
@@ -75,7 +75,7 @@ const errorIn = (stdout) => {
 };
 
 /** The part of a tree that is at a path. @param {Tree} tree @param {string} path @returns {Tree} */
-const within = (tree, path) =>
+export const within = (tree, path) =>
   new Map([...tree].filter(([name]) => name === path || name.startsWith(`${path}/`)));
 
 /** What differs of two trees; `?` in the first is any content. @param {Tree} expected @param {Tree} found */

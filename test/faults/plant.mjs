@@ -23,6 +23,7 @@ const { values } = parseArgs({
  * @property {string} instead
  * @property {boolean} [power] true for one that only power cuts find
  * @property {string} [workload] the one that it is of; default: all
+ * @property {boolean} [schedules] true for one that only several processes find
  */
 
 /** @type {readonly Bug[]} */
@@ -111,6 +112,27 @@ export const bugs = [
     instead: 'else if (await rm(path, { recursive: true }).then(() => false))',
     workload: 'swap replacing',
   },
+  {
+    name: 'a claim of a live process is taken over',
+    file: 'store/claim-file.js',
+    text: "if (state === 'live')\n            return undefined;\n        if (state === 'dead')",
+    instead: 'if (true)',
+    schedules: true,
+  },
+  {
+    name: 'garbage collection does not look once more for experiments',
+    file: 'store/gc.js',
+    text: 'if (needed.has(key) || (await namesAside(paths, key, claim.token)) > 1)',
+    instead: 'if (false)',
+    schedules: true,
+  },
+  {
+    name: 'an output is not checked again under the lock',
+    file: 'engine/output/staging.js',
+    text: 'const { replaces } = await output.again();',
+    instead: 'const { replaces } = output;',
+    schedules: true,
+  },
 ];
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
@@ -136,7 +158,7 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
       process.execPath,
       [
         ...[
-          fileURLToPath(new URL('simulate.mjs', import.meta.url)),
+          fileURLToPath(new URL(bug.schedules ? 'schedules.mjs' : 'simulate.mjs', import.meta.url)),
           '--seeds',
           `1:${values.most}`,
           '--until-found',

@@ -41,6 +41,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "turns.hpp"
+
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -163,8 +165,36 @@ Below below(const char* path) {
     return below(std::string_view(absolute(path)));
 }
 
+/// Of descriptors their paths, until names change: /proc is asked once for each.
+constexpr int known = 256;
+std::mutex knownMutex;
+std::uint64_t namesChanged = 1;
+struct {
+    std::uint64_t asked = 0;
+    Below below;
+} knownPaths[known];
+
+/// A descriptor may be of another file, or all of other paths, with -1.
+void forget(int fd) {
+    const std::lock_guard lock(knownMutex);
+    if (fd < 0)
+        ++namesChanged;
+    else if (fd < known)
+        knownPaths[fd].asked = 0;
+}
+
+Below asked(int fd);
+
 Below below(int fd) {
     if (!isActive || fd < 0) return {};
+    if (fd >= known) return asked(fd);
+    const std::lock_guard lock(knownMutex);
+    auto& path = knownPaths[fd];
+    if (path.asked != namesChanged) path = {namesChanged, asked(fd)};
+    return path.below;
+}
+
+Below asked(int fd) {
     char link[64], path[4096];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const long length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
@@ -207,6 +237,7 @@ struct Fate {
 /// Counts a call, and waits, ends the process or says how it fails where a fault is of it.
 /// @param changes true for a call that changes the disk: a frozen disk refuses it
 Fate decide(const char* kind, const std::string& path, bool changes) {
+    turns::before(kind, path);
     Fate fate;
     int delay = 0;
     {
@@ -376,6 +407,10 @@ void carryOut(std::string_view line) {
     } else if (what == "unlog") {
         if (logFd >= 0) syscall(SYS_close, logFd);
         logFd = -1;
+    } else if (what == "join") {
+        turns::join(word(1), numberOf(word(2)));
+    } else if (what == "leave") {
+        turns::leave();
     } else if (what == "on") {
         isActive = true;
     } else if (what == "off") {
@@ -428,12 +463,13 @@ template <class Open>
 int opening(Open real, const char* path, int flags, mode_t mode) {
     if (isControl(path)) return refuse(ENOENT);
     const Below at = below(path);
-    if (!at.isBelow) return real(path, flags, mode);
+    if (!at.isBelow) return real(turns::standIn(path), flags, mode);
     const bool creates = (flags & O_CREAT) != 0;
     const Fate fate = decide(creates ? "create" : "open", at.path, creates || (flags & O_TRUNC) != 0);
     if (fate.error != 0) return refuse(fate.error);
     const bool isNew = creates && isLogging() && inodeOf(path) == 0;
     const int fd = real(path, flags, mode);
+    forget(std::max(fd, 0));
     if (fd >= 0 && isLogging() && isNew) logged(fields({"create", std::to_string(inodeOf(fd)), at.path}));
     if (fd >= 0 && isLogging() && !isNew && (flags & O_TRUNC) != 0)
         logged(fields({"truncate", std::to_string(inodeOf(fd)), "0"}));
@@ -461,6 +497,7 @@ int onPaths(const char* kind, const char* from, const char* to, const char* log,
     const Fate fate = decide(kind, at.path, true);
     if (fate.error != 0) return refuse(fate.error);
     const int result = call();
+    forget(-1);
     if (result == 0 && isLogging()) {
         const Below of = below(from);
         // A symbolic link has the text that it was given.
@@ -583,6 +620,12 @@ EXPORTED int statfs64(const char* path, struct statfs64* found) noexcept {
 
 // Calls on descriptors.
 
+EXPORTED int close(int fd) {
+    REAL(close);
+    if (fd >= 0) forget(fd);
+    return real(fd);
+}
+
 namespace {
 
 /// A call that reads or writes bytes, of which a fault may leave few.
@@ -649,6 +692,11 @@ EXPORTED ssize_t preadv64(int fd, const iovec* parts, int count, off64_t offset)
 
 EXPORTED ssize_t write(int fd, const void* from, size_t length) {
     REAL(write);
+    if (turns::isPool() && length == sizeof(std::uint64_t) && !below(fd).isBelow) {
+        const ssize_t n = real(fd, from, length);
+        turns::wroteFromPool();
+        return n;
+    }
     const auto writing = [&](size_t n) { return wrote(fd, -1, from, real(fd, from, n)); };
     return moving(
         true, fd, [&] { return writing(length); }, [&] { return writing(half(length)); });
@@ -813,7 +861,11 @@ void renumber(const std::string& path, struct statx* found) {
         found->stx_mtime.tv_sec -= age;
         found->stx_ctime.tv_sec -= age;
     }
-    if (!path.starts_with("inputs/")) return;
+    if (!path.starts_with("inputs/")) {
+        for (auto* time : {&found->stx_mtime, &found->stx_ctime})
+            time->tv_sec += turns::aheadAt(time->tv_sec, time->tv_nsec);
+        return;
+    }
     std::uint64_t hash = 14695981039346656037u;
     for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
     found->stx_ino = hash >> 16;
@@ -821,7 +873,7 @@ void renumber(const std::string& path, struct statx* found) {
 
 }  // namespace
 
-// libuv calls statx and copy_file_range through this.
+// libuv calls statx, copy_file_range and close through this.
 EXPORTED long syscall(long number, ...) noexcept {
     va_list rest;
     va_start(rest, number);
@@ -830,6 +882,7 @@ EXPORTED long syscall(long number, ...) noexcept {
     va_end(rest);
     static const auto real = next<long (*)(long, ...)>("syscall");
     const auto call = [&] { return real(number, a[0], a[1], a[2], a[3], a[4], a[5]); };
+    if (number == SYS_close) forget(static_cast<int>(std::max(a[0], 0L)));
     if (!isActive) return call();
     if (number == SYS_statx) {
         const auto* path = reinterpret_cast<const char*>(a[1]);
@@ -887,5 +940,6 @@ EXPORTED int clock_gettime(clockid_t clock, timespec* time) noexcept {
     REAL(clock_gettime);
     const int result = real(clock, time);
     if (clock == CLOCK_REALTIME) time->tv_sec += clockShift;
+    if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE) turns::steady(time);
     return result;
 }

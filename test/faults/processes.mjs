@@ -20,6 +20,7 @@ import {
   wrongWholes,
   wrongWords,
 } from './invariants.mjs';
+import { startPatience } from './patience.mjs';
 import { library, lineOf } from './seam.mjs';
 import { copyTree, treeOf } from './tree.mjs';
 import { emptied, processWorkloads, writeInputs } from './workloads.mjs';
@@ -78,12 +79,12 @@ const run = (words, lines) =>
       printed.stderr += text;
     });
     let isLate = false;
-    const timer = setTimeout(() => {
+    const done = startPatience(patienceMs, child.pid ?? 0, () => {
       isLate = true;
       child.kill('SIGKILL');
-    }, patienceMs);
+    });
     child.on('close', (code, signal) => {
-      clearTimeout(timer);
+      done();
       resolve({ code: code ?? undefined, signal, isLate, ...printed });
     });
   });

@@ -32,7 +32,7 @@ export const writeInputs = ({ inputs }) => {
 };
 
 /** @param {Place} place @param {...string} more */
-const swap = ({ inputs, work }, ...more) => [
+export const swap = ({ inputs, work }, ...more) => [
   ...[
     'swap',
     '--task',
@@ -59,10 +59,10 @@ const layered = async ({ inputs }, run) => {
 };
 
 /** @param {Place} place @param {string} file @param {object} content */
-const write = ({ work }, file, content) => writeFileSync(join(work, file), JSON.stringify(content));
+export const write = ({ work }, file, content) => writeFileSync(join(work, file), JSON.stringify(content));
 
 /** An experiment of merges in stages, of which two share shards. @param {Place} place */
-const study = ({ inputs }) => ({
+export const study = ({ inputs }) => ({
   base: join(inputs, 'base'),
   tasks: { 'math-1': join(inputs, 'math-1') },
   languages: { swahili: { 'swh-1': join(inputs, 'swh-1') } },

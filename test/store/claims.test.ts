@@ -213,3 +213,17 @@ it('a claim that this process could not remove is dead for it, and not waited fo
   await publish(store, key);
   expect(await store.lookup(key)).toBeDefined();
 });
+
+it('a shard whose claim was taken over meanwhile is left to the one that computes it now', async () => {
+  const { store, paths } = await newStore();
+  const slow = await store.claim(key);
+  if (slow === undefined) throw new Error('it is claimed');
+  writeFileSync(slow.partialPath, contentOf(key));
+  // As on a host that slept for minutes: another host has the claim, and removed what it found of the former.
+  await writeClaim(paths, key, { place: 'elsewhere' });
+  rmSync(slow.partialPath);
+  expect(await slow.publish(finish(key))).toBeUndefined();
+  expect(await store.lookup(key)).toBeUndefined();
+  expect(partials(paths)).toEqual([]);
+  expect(existsSync(paths.claim(key))).toBe(true);
+});

@@ -13,6 +13,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { ShardStore } from '../../src/index.js';
+import { forget } from '../../src/store/experiments.js';
 import type { StorePaths } from '../../src/store/paths.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import {
@@ -103,6 +104,11 @@ describe('collecting garbage', () => {
     expect(removed.map(({ key }) => key)).toEqual([a]);
     expect(experiments).toEqual([{ directory: root, host: hostname(), state: 'gone' }]);
     expect(readdirSync(join(store.directory, 'experiments'))).toEqual([]);
+  });
+
+  it('forgets an experiment that another collection is forgetting', async () => {
+    const { paths } = await filled();
+    await expect(forget(paths, join(paths.experiments, 'abc.json'))).resolves.toBeUndefined();
   });
 
   it('keeps what an experiment of another host names, which it cannot see', async () => {

@@ -15,17 +15,16 @@ export interface Output {
   readonly path: string;
   /** True if a checkpoint that layerloom wrote is there, to be replaced. */
   readonly replaces: boolean;
+  /** Checks it once more: under the lock of its staging directory no other run renames a checkpoint into place. */
+  readonly again: () => Promise<Output>;
 }
 
 /** Classifies a path; a dangling symbolic link is `other`. */
 const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
-  const found = await stat(path).catch(() => undefined);
-  if (found !== undefined) return found.isDirectory() ? 'directory' : 'other';
-  const isLink = await lstat(path).then(
-    () => true,
-    () => false,
-  );
-  return isLink ? 'other' : 'absent';
+  const named = await lstat(path).catch(() => undefined);
+  if (named === undefined) return 'absent';
+  const found = named.isSymbolicLink() ? await stat(path).catch(() => undefined) : named;
+  return found?.isDirectory() ? 'directory' : 'other';
 };
 
 /**
@@ -60,20 +59,21 @@ export const checkOutput = async (
   const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
   if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory to create');
   const path = await realPathOf(resolve(out));
+  const again = () => checkOutput(plan, out, force);
   await checkAgainstInputs(plan, path);
   const kind = await kindOf(path);
   if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
   if (isWeightsName(path)) throw invalid('names a file, but a merge is written as a directory');
-  if (kind === 'absent') return { path, replaces: false };
+  if (kind === 'absent') return { path, replaces: false, again };
   if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
     throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
   if (path === process.cwd())
     throw invalid('is the working directory, which a merge would replace; name a directory in it');
-  if ((await readdir(path)).length === 0) return { path, replaces: false };
+  if ((await readdir(path)).length === 0) return { path, replaces: false, again };
   if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
   const others = await foreignFiles(path);
   if (others.length > 0) throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others });
-  return { path, replaces: true };
+  return { path, replaces: true, again };
 };
 
 /**
@@ -100,6 +100,15 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
  * files modified after it, and all files where there is no such file of ours.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
+  for (;;) {
+    const { ino } = await stat(directory);
+    const found = await foreignFilesNow(directory);
+    // Meanwhile another run may have exchanged the directory for its own.
+    if (found.length === 0 || (await stat(directory)).ino === ino) return found;
+  }
+};
+
+const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const names = (await readdir(directory, { recursive: true })).sort();
   const provenance = await readProvenance(directory);
   if (provenance === undefined) return names;

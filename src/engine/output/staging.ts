@@ -49,7 +49,7 @@ export const stagingPath = (out: string): string => nameBeside(out, 'partial');
  * Opens the staging directory of `output` under its lock. Refuses one that a live run holds; removes what a
  * dead run left, or, with `resume`, continues it if it is of the same plan and inputs.
  *
- * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED
+ * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
 export const openStaging = async (output: Output, plan: StagedPlan, resume: boolean): Promise<Staging> => {
   const directory = stagingPath(output.path);
@@ -67,6 +67,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
   try {
+    const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
     const former = await readSmallFile(paths.plan, longestText).catch(() => undefined);
     const continues = resume && former !== undefined;
@@ -81,7 +82,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       done: continues ? await writing(() => validExtents(paths, plan)) : new Map(),
       warnings,
       commit: async () => {
-        const remaining = await publish(directory, paths, output);
+        const remaining = await publish(directory, paths, { path: output.path, replaces });
         return [...remaining, ...(await remove(directory, output.path, lock))];
       },
       discard: async () => {
@@ -229,7 +230,7 @@ const validExtents = async (
 const publish = async (
   directory: string,
   { checkpoint, plan }: { readonly checkpoint: string; readonly plan: string },
-  { path, replaces }: Output,
+  { path, replaces }: Pick<Output, 'path' | 'replaces'>,
 ): Promise<string[]> => {
   const parent = dirname(path);
   const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);

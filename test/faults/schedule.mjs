@@ -1,0 +1,424 @@
+// @ts-check
+// Schedules of several processes over one directory, and what has to hold behind each.
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { diceOf } from './choose.mjs';
+import {
+  common,
+  errorIn,
+  lost,
+  within,
+  wrongRecords,
+  wrongReports,
+  wrongResult,
+  wrongWholes,
+  wrongWords,
+} from './invariants.mjs';
+import { commands, scenarios } from './scenarios.mjs';
+import { library } from './seam.mjs';
+import { copyTree, settledTreeOf, treeOf } from './tree.mjs';
+import { emptied, writeInputs } from './workloads.mjs';
+
+/** @import { Dice } from './choose.mjs' */
+/** @import { Job } from './actor.mjs' */
+/** @import { Command } from './scenarios.mjs' */
+/** @import { Tree } from './tree.mjs' */
+
+/** Offsets in the file of turns, which turns.cpp declares. */
+const offsets = {
+  turns: 4,
+  most: 8,
+  isHung: 12,
+  random: 16,
+  stays: 24,
+  wakes: 28,
+  last: 32,
+  jumps: 48,
+  processes: 112,
+};
+const [processBytes, fileBytes] = [64, 112 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
+
+/** Turns within which all commands of a schedule end. */
+const most = 50_000;
+/** Milliseconds after which a process that has its turn hangs. */
+const patienceMs = 120_000;
+
+/** Hosts: names, and boots of each. Two have the name of the first: one is it before it was booted, one another of that name. */
+const hosts = [
+  { name: 'one', boot: '1' },
+  { name: 'one', boot: '1' },
+  { name: 'two', boot: '2' },
+  { name: 'one', boot: '3' },
+];
+
+/** How a command ended: undefined where its process was killed. @typedef {{ code: number | undefined; stdout: string; stderr: string; isKilled: boolean }} Ended */
+
+/** A process that runs commands. */
+class Actor {
+  #child;
+  #text = '';
+  /** @type {{ stdout: string; stderr: string }} */
+  #printed = { stdout: '', stderr: '' };
+  /** @type {((ended: Ended) => void) | undefined} */
+  #onEnd;
+  #complaints = '';
+  isDead = false;
+
+  /** @param {string} root @param {string} dist @param {(typeof hosts)[number]} host @param {string} turns @param {string | undefined} notes */
+  constructor(root, dist, host, turns, notes) {
+    const boot = join(root, `boot-${host.boot}`);
+    if (!existsSync(boot)) writeFileSync(boot, `${randomUUID()}\n`);
+    const home = join(root, 'home');
+    this.#child = spawn(
+      process.execPath,
+      [
+        // Threads of Node's own would take turns that no seed gives.
+        ...['--single-threaded', '--v8-pool-size=0', '--no-warnings'],
+        ...[fileURLToPath(new URL('actor.mjs', import.meta.url)), dist, join(root, 'sandbox'), turns],
+      ],
+      {
+        env: {
+          ...{ PATH: process.env['PATH'] ?? '', HOME: home, TMPDIR: join(root, 'tmp') },
+          ...{ XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') },
+          ...{ LD_PRELOAD: library, LAYERLOOM_HOST: host.name, LAYERLOOM_BOOT: boot },
+          ...{ UV_THREADPOOL_SIZE: '1', UV_USE_IO_URING: '0' },
+          ...(notes === undefined ? {} : { LAYERLOOM_TURNS: notes }),
+        },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      },
+    );
+    this.#child.stdout.on('data', (text) => this.#hear(String(text)));
+    this.#child.stderr.on('data', (text) => {
+      this.#complaints += text;
+    });
+    this.#child.stdin.on('error', () => undefined);
+    this.#child.on('close', (code, signal) => {
+      this.isDead = true;
+      this.#end({
+        code: undefined,
+        isKilled: signal === 'SIGKILL',
+        extra: signal === 'SIGKILL' ? '' : `${code ?? signal} ${this.#complaints}`,
+      });
+    });
+  }
+
+  /** @param {string} text */
+  #hear(text) {
+    const lines = (this.#text + text).split('\n');
+    this.#text = lines.pop() ?? '';
+    for (const line of lines) {
+      const { stdout = '', stderr = '', ...rest } = JSON.parse(line);
+      this.#printed.stdout += stdout;
+      this.#printed.stderr += stderr;
+      if ('code' in rest) this.#end({ code: rest.code, isKilled: false, extra: '' });
+    }
+  }
+
+  /** @param {{ code: number | undefined; isKilled: boolean; extra: string }} how */
+  #end({ code, isKilled, extra }) {
+    const { stdout, stderr } = this.#printed;
+    this.#printed = { stdout: '', stderr: '' };
+    this.#onEnd?.({ code, isKilled, stdout, stderr: stderr + extra });
+    this.#onEnd = undefined;
+  }
+
+  /** @param {Job} job @returns {Promise<Ended>} */
+  run(job) {
+    return new Promise((resolve) => {
+      this.#onEnd = resolve;
+      this.#child.stdin.write(`${JSON.stringify(job)}\n`);
+    });
+  }
+
+  end() {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** What is known of a scenario: its start, and by the commands that were run what is there behind them. */
+export class Schedules {
+  #root;
+  #dist;
+  #turns;
+  #notes;
+  #place;
+  /** @type {Map<string, Actor[]>} */
+  #free = new Map();
+  /** @type {Set<Actor>} */
+  #actors = new Set();
+  /** @type {Map<string, string>} */
+  #templates = new Map();
+  /** @type {Map<string, { before: Tree; after: Tree; again: Tree }>} */
+  #references = new Map();
+  #counts = { turns: 0, killed: 0, resumed: 0, jumps: 0, refused: 0, done: 0 };
+
+  /** @param {string} root @param {string} dist @param {string | undefined} notes */
+  constructor(root, dist, notes) {
+    this.#root = root;
+    this.#dist = dist;
+    this.#turns = join(root, 'turns');
+    this.#notes = notes;
+    const sandbox = join(root, 'sandbox');
+    this.#place = { inputs: join(sandbox, 'inputs'), work: join(sandbox, 'work') };
+    writeInputs(this.#place);
+    writeFileSync(this.#turns, Buffer.alloc(fileBytes));
+  }
+
+  /** @param {number} host */
+  #take(host) {
+    const { name, boot } = hosts[host] ?? { name: '', boot: '' };
+    const free = this.#free.get(`${name} ${boot}`)?.pop();
+    if (free !== undefined) return free;
+    const actor = new Actor(this.#root, this.#dist, { name, boot }, this.#turns, this.#notes);
+    this.#actors.add(actor);
+    return actor;
+  }
+
+  /** @param {number} host @param {Actor} actor */
+  #giveBack(host, actor) {
+    const { name, boot } = hosts[host] ?? { name: '', boot: '' };
+    if (actor.isDead) this.#actors.delete(actor);
+    else this.#free.set(`${name} ${boot}`, [...(this.#free.get(`${name} ${boot}`) ?? []), actor]);
+  }
+
+  /** Runs a command alone. @param {readonly string[]} words */
+  async #alone(words) {
+    const actor = this.#take(0);
+    const ended = await actor.run({ words, age: 600 });
+    this.#giveBack(0, actor);
+    return ended;
+  }
+
+  /** @param {readonly string[]} words */
+  async #right(words) {
+    const ended = await this.#alone(words);
+    if (ended.code !== 0) throw new Error(`${words.join(' ')} failed alone: ${ended.stderr}`);
+  }
+
+  /** What is there behind the commands one after another. @param {string} scenario @param {readonly string[]} names */
+  async #reference(scenario, names) {
+    const key = [scenario, ...this.#again(names).map((words) => words.join(' '))].join('\n');
+    const known = this.#references.get(key);
+    if (known !== undefined) return known;
+    const { work } = this.#place;
+    const template = await this.#template(scenario);
+    const before = treeOf(template);
+    const trees = [];
+    for (let time = 0; time < 2; time += 1) {
+      emptied(work);
+      copyTree(template, work);
+      await this.#recover(names);
+      trees.push(treeOf(work));
+    }
+    const [one, other] = trees;
+    if (one === undefined || other === undefined) throw new Error('too few runs');
+    const after = common(one, other);
+    for (const path of after.keys()) if (isOfRun(path)) after.set(path, '?');
+    const reference = { before, after, again: after };
+    this.#references.set(key, reference);
+    return reference;
+  }
+
+  /** What is said once more behind commands. @param {readonly string[]} names */
+  #again(names) {
+    const all = names.flatMap((name) => {
+      const words = commandOf(name).again?.(this.#place);
+      return words === undefined ? [] : [words];
+    });
+    return [...new Map(all.map((words) => [words.join(' '), words])).values()];
+  }
+
+  /** Runs each command once more, and clears up. @param {readonly string[]} names */
+  async #recover(names) {
+    const { work } = this.#place;
+    for (const words of this.#again(names)) await this.#right(words);
+    if (existsSync(join(work, 'store'))) await this.#right(['store', 'gc', join(work, 'store')]);
+  }
+
+  /** @param {string} scenario */
+  async #template(scenario) {
+    const known = this.#templates.get(scenario);
+    if (known !== undefined) return known;
+    const { work } = this.#place;
+    const template = join(this.#root, 'templates', scenario);
+    emptied(work);
+    await scenarios[scenario]?.prepare(this.#place, (words) => this.#right(words));
+    copyTree(work, template);
+    this.#templates.set(scenario, template);
+    return template;
+  }
+
+  /** Runs the schedule of a seed, and checks all that holds. @param {number} seed */
+  async run(seed) {
+    const dice = diceOf(seed);
+    const names = Object.keys(scenarios);
+    const scenario = names[seed % names.length] ?? '';
+    const { commands: of = [], onwards = false } = scenarios[scenario] ?? {};
+    const chosen = Array.from({ length: 2 + dice.below(3) }, () => dice.one(of));
+    const plan = chosen.map((name) => ({
+      name,
+      ...{ host: dice.below(hosts.length), clock: dice.one([0, 0, 0, 3600, -3600]) },
+      // Of all turns of a command, about as many as its middle one has digits.
+      diesAt: dice.below(5) === 0 ? 1 + dice.below(2 ** (1 + dice.below(12))) : 0,
+      isReplaced: dice.below(2) === 0,
+      number: dice.one([0, 0, 1, 2]),
+    }));
+    // What is known is learnt before the file of turns is filled.
+    const makers = [...new Set(chosen)].sort();
+    const reference = await this.#reference(scenario, makers);
+    const { work } = this.#place;
+    emptied(work);
+    copyTree(await this.#template(scenario), work);
+    const jumps = Array.from({ length: dice.below(3) }, () => ({
+      at: 1 + dice.below(2 ** (4 + dice.below(9))),
+      by: dice.one(onwards ? [130, 600] : [130, 130, 600, -130, -600]),
+    }));
+    this.#fill(dice, plan, jumps);
+
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      for (const actor of this.#actors) actor.end();
+    }, patienceMs);
+    const ends = await Promise.all(
+      plan.map(async ({ name, host, clock, isReplaced }, index) => {
+        const command = commandOf(name);
+        const actor = this.#take(host);
+        const ended = await actor.run({ words: command.words(this.#place), process: index, clock });
+        this.#giveBack(host, actor);
+        if (!ended.isKilled || !isReplaced || isLate) return [ended];
+        const next = this.#take(host);
+        const words = (command.again ?? command.words)(this.#place);
+        const after = await next.run({ words, process: index, clock });
+        this.#giveBack(host, next);
+        return [ended, after];
+      }),
+    );
+    clearTimeout(late);
+    const header = Buffer.alloc(offsets.jumps);
+    const file = openSync(this.#turns, 'r');
+    readSync(file, header, 0, header.length, 0);
+    closeSync(file);
+    const turns = header.readUInt32LE(offsets.turns);
+    const isHung = header.readUInt32LE(offsets.isHung) !== 0;
+
+    const found = await settledTreeOf(work);
+    const wholes = [...new Set(chosen.flatMap((name) => commandOf(name).makes ?? []))];
+    const wrong = isHung ? [`no end in ${most} turns`] : isLate ? [`no end in ${patienceMs / 1000} s`] : [];
+    for (const [index, ended] of ends.entries()) {
+      const { name, diesAt } = plan[index] ?? { name: '', diesAt: 0 };
+      for (const [time, one] of ended.entries()) {
+        const mayDie = diesAt > 0 && time === 0;
+        wrong.push(...this.#wrongEnd(name, one, mayDie).map((what) => `${name}: ${what}`));
+        const of = { ...reference, after: within(reference.after, commandOf(name).out ?? '') };
+        wrong.push(...wrongReports(one, work, of, found).map((what) => `${name}: ${what}`));
+        if (one.code === 0)
+          wrong.push(
+            ...lost(commandOf(name).makes ?? [], reference, found).map((what) => `${name}: ${what}`),
+          );
+      }
+    }
+    wrong.push(...wrongWholes(wholes, reference, found), ...wrongRecords(work, found));
+    if (wrong.length === 0 && existsSync(join(work, 'store', 'layerloom-store.json'))) {
+      const verified = await this.#alone(['store', 'verify', join(work, 'store')]);
+      if (verified.code !== 0) wrong.push(`the store: ${verified.stdout}${verified.stderr}`);
+    }
+    if (wrong.length === 0)
+      try {
+        await this.#recover(makers);
+        const last = ends.map((ended) => ended.at(-1)?.stderr).join('\n');
+        wrong.push(
+          ...wrongResult(reference.after, treeOf(work), last)
+            .filter((one) => !isElsewhere(one))
+            .map((one) => `afterwards ${one}`),
+        );
+      } catch (error) {
+        wrong.push(`afterwards ${String(error)}`);
+      }
+    this.#count(turns, jumps.length, ends);
+    const said = ends.flatMap((ended, index) =>
+      ended.map(
+        ({ code, isKilled, stdout, stderr }) =>
+          `${plan[index]?.name}: ${isKilled ? 'killed' : code} ${errorIn(stdout) ?? ''} ${stderr.trim().split('\n').slice(-2).join(' | ')}`,
+      ),
+    );
+    return { scenario, commands: plan.map((one) => JSON.stringify(one)), wrong, said };
+  }
+
+  /** @param {string} name @param {Ended} ended @param {boolean} mayDie */
+  #wrongEnd(name, ended, mayDie) {
+    const { code, isKilled, stdout, stderr } = ended;
+    if (isKilled && mayDie) return [];
+    if (typeof code !== 'number') return [isKilled ? 'did not end' : `ended by ${code} ${stderr}`];
+    if (code === 0) return [];
+    const error = errorIn(stdout);
+    const refusals = commandOf(name).refusals ?? [];
+    if (error !== undefined && refusals.includes(error))
+      return wrongWords(ended, [], this.#root).filter((one) => !/without a fault/.test(one));
+    return [`exit code ${code}, ${error}: ${stderr.trim() || stdout.trim()}`];
+  }
+
+  /** Writes what the processes take their turns by. @param {Dice} dice @param {readonly { diesAt: number; isReplaced: boolean; number: number }[]} plan @param {readonly { at: number; by: number }[]} jumps */
+  #fill(dice, plan, jumps) {
+    const file = Buffer.alloc(fileBytes);
+    file.writeUInt32LE(most, offsets.most);
+    file.writeUInt32LE(dice.below(2 ** 32), offsets.random);
+    file.writeUInt32LE(dice.below(2 ** 32), offsets.random + 4);
+    file.writeUInt32LE(dice.one([0, 128, 240, 254]), offsets.stays);
+    file.writeUInt32LE(dice.one([1, 8, 64]), offsets.wakes);
+    file.writeInt32LE(-1, offsets.last);
+    for (const [index, { at, by }] of jumps.entries()) {
+      file.writeUInt32LE(at, offsets.jumps + index * 8);
+      file.writeInt32LE(by, offsets.jumps + index * 8 + 4);
+    }
+    for (const [index, { diesAt, isReplaced, number }] of plan.entries()) {
+      const at = offsets.processes + index * processBytes;
+      file.writeUInt32LE(1, at);
+      file.writeUInt32LE(diesAt, at + 8);
+      file.writeUInt32LE(Number(isReplaced), at + 12);
+      file.writeUInt32LE(number, at + 16);
+    }
+    const open = openSync(this.#turns, 'r+');
+    writeSync(open, file, 0, file.length, 0);
+    closeSync(open);
+  }
+
+  /** @param {number} turns @param {number} jumps @param {readonly Ended[][]} ends */
+  #count(turns, jumps, ends) {
+    const counts = this.#counts;
+    counts.turns += turns;
+    counts.jumps += jumps;
+    for (const ended of ends) {
+      if (ended.some(({ isKilled }) => isKilled)) counts.killed += 1;
+      if (ended.length > 1) counts.resumed += 1;
+      const code = ended.at(-1)?.code;
+      if (code === 0) counts.done += 1;
+      else if (code !== undefined) counts.refused += 1;
+    }
+  }
+
+  summary() {
+    return JSON.stringify(this.#counts);
+  }
+
+  close() {
+    for (const actor of this.#actors) actor.end();
+  }
+}
+
+/** @param {string} name @returns {Command} */
+const commandOf = (name) => {
+  const found = commands[name];
+  if (found === undefined) throw new Error(`no command ${name}`);
+  return found;
+};
+
+/** Files that say who made them when, or that depend on who came first. @param {string} path */
+const isOfRun = (path) =>
+  /(experiment\.json|layerloom\.json|\.layerloom-lock|shards\/.*\.json|experiments\/.*)$/.test(path);
+
+/** An experiment that another host registered stays registered: whether its directory is there is for that host to say. @param {string} wrong */
+const isElsewhere = (wrong) => /^store\/experiments\/[0-9a-f]+\.json is left over$/.test(wrong);
