@@ -22,11 +22,15 @@ static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
 /// Elements of a tile of rows, at most. Sums of magnitudes are the same of any tiles, those of products of tiles
-/// that cut none of their runs: others than the contract's then.
+/// that cut none of their runs: others than the contract's then. A value that has to be computed has a buffer of a tile:
+/// tiles of many experts are short.
 std::size_t mostOfRows(const Measurement& measurement) {
-    const auto hasPairs = [](const Measure& one) { return std::holds_alternative<Overlaps>(one); };
-    const bool cutsRuns = measurement.program.columns % (8 * kLanes) != 0;
-    return cutsRuns && std::ranges::any_of(measurement.measures, hasPairs) ? kLongTile : kManyRows;
+    std::size_t experts = 0;
+    for (const Measure& one : measurement.measures)
+        if (const auto* overlaps = std::get_if<Overlaps>(&one)) experts = std::max(experts, overlaps->values.size());
+    if (experts == 0) return kManyRows;
+    if (measurement.program.columns % (8 * kLanes) != 0) return kLongTile;
+    return std::max(kTile, kManyRows / std::max<std::size_t>(1, experts / 8) / kTile * kTile);
 }
 
 /// Elements of the tile that begins at `begin` of the block, but for the block's end.

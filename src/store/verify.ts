@@ -73,9 +73,11 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   try {
     sha256 = await hash(paths.shard(record.key));
   } catch (error) {
+    // Meanwhile another process has removed it, or `gc` has it aside.
+    if (/^ENOENT/.test(reasonOf(error))) return await judge(paths, record, hash);
     const reason = `cannot be read (${reasonOf(error)})`;
-    // A missing file and a read error of the disk are damage. Other errors may concern this process only.
-    return /^(EIO|ENOENT)/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
+    // A read error of the disk is damage. Other errors may concern this process only.
+    return /^EIO/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
   seen.bytes = file.bytes;
@@ -116,8 +118,8 @@ const note = async (
     return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
   };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Another process is replacing or removing the shard.
-  if (claim === undefined) return await isCurrent();
+  // Another process is replacing or removing the shard: where it is missing, that one has it.
+  if (claim === undefined) return file !== undefined && (await isCurrent());
   try {
     if (!(await isCurrent())) return false;
     await writeRecord(paths, claim.token, found);

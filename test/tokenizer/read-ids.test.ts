@@ -61,10 +61,20 @@ it.each([
   '{"a": 01}',
   '{"a": 1}}',
   '{"a\n": 1}',
-  '{"a": 1234567890}',
+  '{"a": 1.}',
+  '{"a": 1 2}',
   '{"a":1\u000b}',
   '[]',
   '',
 ])('leaves %j to JSON', (text) => {
   expect(readIds(text)).toBeUndefined();
+});
+
+it('has one order, however numbers are spelt', () => {
+  for (const spelt of ['2', '2.0', '2e0', '0.2e1'])
+    expect([...(readIds(`{"x": 2, "0": ${spelt}, "a": -0}`) ?? [])]).toEqual([
+      ['x', 2],
+      ['0', 2],
+      ['a', -0],
+    ]);
 });

@@ -109,7 +109,7 @@ const parse = async (
   const { model, added_tokens: added } = content;
   if (!isObject(model)) throw malformed(file, 'model');
   const vocabulary =
-    parts.vocabulary !== undefined && model['vocab'] === null
+    parts.vocabulary !== undefined && model['vocab'] === parts.mark
       ? sharedVocabulary(parts.vocabulary, file, vocabularies)
       : vocabularyOf(vocabularyIn(parts, model, sideFile, file), file);
   if (added !== undefined && !Array.isArray(added)) throw malformed(file, 'added_tokens');

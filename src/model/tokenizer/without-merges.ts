@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 const [quote, backslash] = [0x22, 0x5c];
 
 /** Brackets of a list or of an object. */
@@ -11,21 +13,24 @@ const object: Brackets = { open: '{', close: '}' };
 
 /** A `tokenizer.json` in two parts. */
 export interface TokenizerText {
-  /** The text with an empty list of merges, and with null for the vocabulary that was taken out. */
+  /** The text with an empty list of merges, and with `mark` for the vocabulary that was taken out. */
   readonly rest: string;
+  /** A text that no file has. */
+  readonly mark: string;
   /** The object of ids, as it stands in the file; undefined where there is none. */
   readonly vocabulary: Buffer | undefined;
 }
 
 /** Takes the first object under the key `vocab` out of a `tokenizer.json`, and leaves its merges out. */
 export const splitTokenizer = (content: Buffer): TokenizerText => {
+  const mark = randomUUID();
   const place = placeOf(content, '"vocab"', object);
-  if (place === undefined) return { rest: withoutMerges(content), vocabulary: undefined };
+  if (place === undefined) return { rest: withoutMerges(content), mark, vocabulary: undefined };
   const [first, end] = [place[0] - 1, place[1] + 1];
   const rest = withoutMerges(
-    Buffer.concat([content.subarray(0, first), Buffer.from('null'), content.subarray(end)]),
+    Buffer.concat([content.subarray(0, first), Buffer.from(JSON.stringify(mark)), content.subarray(end)]),
   );
-  return { rest, vocabulary: content.subarray(first, end) };
+  return { rest, mark, vocabulary: content.subarray(first, end) };
 };
 
 /**
