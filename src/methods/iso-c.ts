@@ -30,8 +30,8 @@ type Parameters = z.output<typeof schema>;
 
 /**
  * Iso-C (Marczak et al. 2025): to each matrix in a layer of the base the sum of the task vectors is added with all of its
- * singular values replaced by their mean, times λ; to other tensors (embeddings, head, norms, biases, convolutions) the mean
- * of the task vectors, times λ.
+ * singular values replaced by their mean, times λ; to other tensors (embeddings, head, norms, biases, tables that are not
+ * called `weight`, convolutions, stacks of experts) the mean of the task vectors, times λ.
  */
 export const isoC: Method<Parameters> = {
   name: 'iso_c',
@@ -64,7 +64,9 @@ export const isoC: Method<Parameters> = {
       resolved: { lambda },
       expressionOf: ({ layer }, tensor) => {
         const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
-        return layer !== undefined && isFloating(dtype) && shape.length === 2 ? isotropic : averaged;
+        const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
+        // Biases of stacked experts and tables such as Mamba's `A_log` are no linear maps, for all their two dimensions.
+        return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? isotropic : averaged;
       },
     };
   },

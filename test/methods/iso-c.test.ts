@@ -26,6 +26,10 @@ const others = {
   'model.embed_tokens.weight': [41, 37],
   'model.layers.0.input_layernorm.weight': [37],
   [convolution]: [5, 1, 4],
+  'model.layers.0.mixer.A_log': [16, 4],
+  'model.layers.0.mlp.experts.gate_up_proj': [2, 5, 6],
+  'model.layers.0.mlp.experts.gate_up_proj_bias': [2, 6],
+  'model.layers.0.mlp.none.weight': [0, 16],
 };
 const experts = ['a', 'b', 'c'] as const;
 

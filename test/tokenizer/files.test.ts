@@ -69,6 +69,7 @@ describe('tokens are read', () => {
     ['[]', 'is not a JSON object'],
     ['{}', 'has no valid `model`'],
     ['{"model": {"vocab": {"a": "0"}}}', 'has no valid `vocab`'],
+    ['{"model": {"vocab": null}, "vocab": {"a": 0}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": -1}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": 0, "b": 0, "c": 0}}}', 'has no valid `vocab`'],
     ['{"model": {"vocab": {"a": 9007199254740991}}}', 'has no valid `vocab`'],
