@@ -11,7 +11,12 @@ class Products : public Accumulator {
   protected:
     /// @param isWide true if products are float64
     Products(const std::vector<ValueId>& values, std::span<double> out, bool isWide = false)
-        : out_(out), values_(values), isWide_(isWide), x_(values.size()), at_(values.size()), lanes_(pairsOf(values.size())) {}
+        : out_(out),
+          values_(values),
+          isWide_(isWide),
+          x_(values.size()),
+          at_(values.size()),
+          lanes_(pairsOf(values.size())) {}
 
     void load(const Tile& tile) {
         for (std::size_t v = 0; v < values_.size(); ++v) x_[v] = tile.floats(values_[v]);

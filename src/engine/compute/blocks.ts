@@ -75,6 +75,8 @@ export class BlockSums {
     for (const [index, { kind }] of this.#measures.entries()) {
       const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
       const rows = count / this.#columns;
+      if (!ofRows.has(kind) && part.length !== whole.length)
+        throw new RangeError(`${part.length} sums of a block for ${whole.length} of ${kind}`);
       if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
       // An iterator of entries would allocate a pair for each number.
       else for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);

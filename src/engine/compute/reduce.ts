@@ -99,7 +99,6 @@ const reducing = async (
       : [
           // Where the base is not read, there is none whose differences could be left out.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
-          // Before the magnitudes: these are then summed from the values that were computed for the pairs.
           ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
         ];

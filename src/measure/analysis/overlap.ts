@@ -53,6 +53,7 @@ const countRows = (
   b: Float32Array,
   [ofA, ofB]: readonly [number, number],
 ): { finite: number; above: number } => {
+  if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
   // An iterator of entries would allocate a pair for each row.
   for (let row = 0; row < a.length; row += 1) {
