@@ -75,14 +75,18 @@ export class BlockSums {
     for (const [index, { kind }] of this.#measures.entries()) {
       const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
       const rows = count / this.#columns;
-      if (!ofRows.has(kind) && part.length !== whole.length)
-        throw new RangeError(`${part.length} sums of a block for ${whole.length} of ${kind}`);
       if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
-      // An iterator of entries would allocate a pair for each number.
-      else for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
+      else addTo(whole, part);
     }
   }
 }
+
+const addTo = (whole: Float64Array, part: Float64Array): void => {
+  if (part.length !== whole.length)
+    throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
+  // An iterator of entries would allocate a pair for each number.
+  for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
+};
 
 /** Measures to take of a tensor, block by block. */
 export interface TensorMeasures {

@@ -1,8 +1,7 @@
 import { itemAt, valueAt } from '../../base/lookup.js';
 import { undefinedMerge } from '../../operations/lowering.js';
-import { Program, type Value } from '../../operations/program.js';
 import type { RegMean } from '../../operations/reg-mean.js';
-import { factorsIn, lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import { factorsIn, sourcesOfOperand } from '../../plan/operands.js';
 import type { Operand } from '../../plan/plan.js';
 import { arithmeticOf } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
@@ -11,8 +10,8 @@ import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import type { OpenFiles } from './jobs.js';
+import { lowerMatrices } from './matrices.js';
 import { BlockMeasurer } from './measure.js';
-import { nativeProgram } from './native-program.js';
 import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.js';
 import type { SlabOutput } from './tasks.js';
 
@@ -42,39 +41,31 @@ export const makeRegression = async <S>(
   // One that is not finite would spread over the whole result, whatever is allowed.
   for (const gram of distinctSources(terms.flatMap((term) => sourcesOfOperand(term.gram))))
     await measurer.checkFinite(gram, square, 'make its file of Gram matrices again');
-  const programOf = async (operands: readonly Operand[], of: Shape) => {
-    const program = new Program(of, inputs.idOf);
-    const values: Value[] = [];
-    for (const operand of operands)
-      values.push(await lowerOperand(operand, { tensor: name, program, measurer }));
-    return { emitted: program.emit(values, 'all'), count: program.elements };
-  };
-  const matrices = await programOf(
+  const matricesOf = (operands: readonly Operand[], of: Shape) =>
+    lowerMatrices(operands, of, name, measurer, inputs);
+  const matrices = await matricesOf(
     terms.map(({ source }) => source),
     shape,
   );
-  const grams = await programOf(
+  const grams = await matricesOf(
     terms.map(({ gram }) => gram),
     square,
   );
-  const native = ({ emitted, count }: typeof matrices) =>
-    nativeProgram(emitted, (source) => inputs.fdOf(source), { first: 0, count });
   const result = await pool.regress({
-    matrices: native(matrices),
-    values: matrices.emitted.values,
-    grams: native(grams),
-    of: grams.emitted.values,
+    matrices: matrices.program,
+    values: matrices.values,
+    grams: grams.program,
+    of: grams.values,
     shares: terms.map(({ weight }) => weight),
     scaling,
     ridge,
     dtype: arithmeticOf(dtype),
     to: { fd: valueAt(files.outputs, shard), begin },
   });
-  const pathsOf = ({ emitted }: typeof matrices) => emitted.sources.map((source) => inputs.pathOf(source));
   if (!result.ok)
     throw failureOf(result.status, { tensor: name, dtype, file: nameOf(shard) }, [
-      ...pathsOf(matrices),
-      ...pathsOf(grams),
+      ...matrices.paths,
+      ...grams.paths,
     ]);
   const [column = 0, diagonal = 0, asymmetric = 0] = result.found;
   if (asymmetric > 0) {
@@ -89,7 +80,7 @@ export const makeRegression = async <S>(
   if (column > 0) throw undefinedMerge(name, 'regmean', reasonOf(column - 1, diagonal));
   const found = firstOf(result.nonFinite);
   if (found === undefined) return true;
-  nonFinite.note(shard, tensor, found, describeNonFinite(found, tensor, pathsOf(matrices)));
+  nonFinite.note(shard, tensor, found, describeNonFinite(found, tensor, matrices.paths));
   return false;
 };
 

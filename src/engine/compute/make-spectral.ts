@@ -1,7 +1,6 @@
 import { valueAt } from '../../base/lookup.js';
-import { Program, type Value } from '../../operations/program.js';
 import type { Spectral } from '../../operations/spectral.js';
-import { factorsIn, lowerOperand } from '../../plan/operands.js';
+import { factorsIn } from '../../plan/operands.js';
 import type { Operand } from '../../plan/plan.js';
 import { arithmeticOf } from '../../tensor/dtype.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';
@@ -9,8 +8,8 @@ import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import type { OpenFiles } from './jobs.js';
+import { lowerMatrices } from './matrices.js';
 import { BlockMeasurer } from './measure.js';
-import { nativeProgram } from './native-program.js';
 import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.js';
 import type { SlabOutput } from './tasks.js';
 
@@ -33,21 +32,22 @@ export const makeSpectral = async <S>(
   const { name, shape, dtype, begin } = tensor;
   const measurer = new BlockMeasurer(pool, inputs, name);
   for (const factor of distinctSources(factorsIn(formula))) await measurer.checkFactor(factor);
-  const program = new Program(shape, inputs.idOf);
-  const values: Value[] = [];
-  for (const operand of [formula.base, ...formula.sources])
-    values.push(await lowerOperand(operand, { tensor: name, program, measurer }));
-  const emitted = program.emit(values, 'all');
-  const [base = 0, ...sources] = emitted.values;
+  const { program, values, paths } = await lowerMatrices(
+    [formula.base, ...formula.sources],
+    shape,
+    name,
+    measurer,
+    inputs,
+  );
+  const [base = 0, ...sources] = values;
   const result = await pool.mergeSpectra({
-    program: nativeProgram(emitted, (source) => inputs.fdOf(source), { first: 0, count: program.elements }),
+    program,
     base,
     sources,
     scale: formula.scale,
     dtype: arithmeticOf(dtype),
     to: { fd: valueAt(files.outputs, shard), begin },
   });
-  const paths = emitted.sources.map((source) => inputs.pathOf(source));
   if (!result.ok) throw failureOf(result.status, { tensor: name, dtype, file: nameOf(shard) }, paths);
   const found = firstOf(result.nonFinite);
   if (found === undefined) return true;
