@@ -3,7 +3,7 @@ import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import { LayerloomError } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { provenanceName } from '../checkpoint/file-names.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject, jsonOrNone } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
@@ -59,13 +59,8 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
 
 /** Parses a text as the provenance that layerloom writes; undefined if it is anything else, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // A recipe's file may be YAML of any name.
-    return undefined;
-  }
+  // A recipe's file may be YAML of any name.
+  const value = jsonOrNone(text);
   return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
 };
 

@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
@@ -26,14 +27,8 @@ const schema: z.ZodType<ScoreFailure> = z.object({
   at: z.string(),
 });
 
-const failureIn = (text: string): ScoreFailure | undefined => {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    // Not whole, or not ours.
-    return undefined;
-  }
-};
+/** The failure that a text says; undefined where it is not whole, or not ours. */
+const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
 /** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
 export class ScoreFailures {

@@ -1,4 +1,4 @@
-import { isObject } from '../../checkpoint/json.js';
+import { isObject, jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents, subtractExtents } from '../../tensor/extent.js';
 
@@ -35,15 +35,6 @@ export interface RangeRecord extends FileContent {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Parses a line; undefined where a crash truncated it or left a block of zeros: its range is fetched again. */
-const parseLine = (line: string): unknown => {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-};
-
 const parseContent = (value: unknown): (FileContent & { bytes: number }) | undefined => {
   const { bytes, etag, sha256 } = isObject(value) ? value : {};
   if (!isCount(bytes) || !isContentName(etag)) return undefined;
@@ -55,11 +46,12 @@ const parseContent = (value: unknown): (FileContent & { bytes: number }) | undef
 /** Parses a record's text; undefined where its first line is not whole, which counts as no record. */
 export const parseRangeRecord = (text: string): RangeRecord | undefined => {
   const [first = '', ...lines] = text.split('\n');
-  const content = parseContent(parseLine(first));
+  // A line that a crash truncated, or a block of zeros, is none: its range is fetched again.
+  const content = parseContent(jsonOrNone(first));
   if (content === undefined) return undefined;
   const present: Extent[] = [];
   let served: string | undefined;
-  for (const value of lines.map(parseLine)) {
+  for (const value of lines.map(jsonOrNone)) {
     if (Array.isArray(value)) {
       const [begin, end] = value;
       if (isCount(begin) && isCount(end) && begin < end && end <= content.bytes) present.push({ begin, end });
