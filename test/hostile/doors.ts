@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { evaluateExperiment } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
@@ -311,6 +311,11 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     },
   ];
   return { root, doors };
+};
+
+/** Removes the outputs of doors' commands. */
+export const removeOutputs = (root: string): void => {
+  for (const made of readdirSync(join(root, 'out'))) rmSync(join(root, 'out', made), { recursive: true });
 };
 
 export const readDoor = ({ file }: Door): Buffer => readFileSync(file);

@@ -1,8 +1,7 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { cli } from '../fixtures/cli.js';
-import { type Door, makeDoors, readDoor } from './doors.js';
+import { type Door, makeDoors, readDoor, removeOutputs } from './doors.js';
 import type { Growth } from './growth.js';
 import { mostGrown, total, type Work, workOf } from './work.js';
 
@@ -29,7 +28,7 @@ const fasterIn = async (
   for (const count of [counts[0], ...counts]) {
     writeFileSync(door.file, of(count));
     works.push(await workOf(() => cli([...args, '--json'])));
-    for (const made of readdirSync(join(root, 'out'))) rmSync(join(root, 'out', made), { recursive: true });
+    removeOutputs(root);
   }
   const [, small, middle, large] = works as [Work, Work, Work, Work];
   const [first, second] = [total(middle) - total(small), total(large) - total(middle)];

@@ -1,8 +1,8 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { expect } from 'vitest';
 import { cli } from '../fixtures/cli.js';
-import { type Door, readDoor } from './doors.js';
+import { type Door, readDoor, removeOutputs } from './doors.js';
 import type { Mutation } from './mutations.js';
 
 /** Exit codes of refusals (docs/errors.md); of 4 stdout may have what could be done, as a document. */
@@ -64,8 +64,7 @@ export const tryDoor = async (door: Door, root: string, mutations: readonly Muta
         const fault = faultIn(run, door);
         expect.soft(fault, `${door.name}, ${label}: ${args.join(' ')}`).toBeUndefined();
         if (run.code !== 0) refused += 1;
-        for (const made of readdirSync(join(root, 'out')))
-          rmSync(join(root, 'out', made), { recursive: true });
+        removeOutputs(root);
       }
     }
   } finally {
