@@ -80,10 +80,70 @@ const someCall = ({ one }, of) => {
 };
 
 /** @param {Dice} dice @param {Call} call @returns {Fault} */
-const failing = ({ one, below }, call) =>
-  moving.includes(call.kind) && below(3) === 0
-    ? { ...call, action: 'short' }
-    : { ...call, action: 'fail', number: errno[one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO };
+const failing = (dice, call) =>
+  moving.includes(call.kind) && dice.below(3) === 0 ? { ...call, action: 'short' } : failed(dice, call);
+
+/** @param {Dice} dice @param {Call} call @returns {Fault} */
+const failed = ({ one }, call) => ({
+  ...{ ...call, action: 'fail' },
+  number: errno[one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO,
+});
+
+/** @typedef {'freeze' | 'kill'} Death how the process dies: in one process with others, the disk no longer changes */
+
+/** What happens to one call: how, and by which faults. @typedef {{ readonly how: string; readonly faults: (dice: Dice) => readonly Fault[] }} Mishap */
+
+/** @param {Call} call @param {Death} death @returns {Mishap[]} */
+const mishapsOf = (call, death) => [
+  { how: 'fail', faults: (dice) => [perhapsAlways(dice, failed(dice, call))] },
+  ...(moving.includes(call.kind)
+    ? [{ how: 'short', faults: () => [{ ...call, action: /** @type {const} */ ('short') }] }]
+    : []),
+  ...(changing.includes(call.kind) ? [{ how: death, faults: () => [{ ...call, action: death }] }] : []),
+  ...(call.kind === 'write'
+    ? [
+        {
+          how: 'torn',
+          faults: () => [
+            { ...call, action: /** @type {const} */ ('short') },
+            { ...call, action: death },
+          ],
+        },
+      ]
+    : []),
+];
+
+/** By the calls of a workload. @type {WeakMap<readonly Call[], readonly Mishap[]>} */
+const walks = new WeakMap();
+
+/**
+ * Everything that may happen to one call, each once: a round takes one of each kind of call and way to fail, so that the
+ * few renames come as early as the many reads.
+ *
+ * @param {readonly Call[]} calls @param {Death} death
+ */
+const walkOf = (calls, death) => {
+  const known = walks.get(calls);
+  if (known !== undefined) return known;
+  const { below } = diceOf(calls.length);
+  /** @type {Map<string, Mishap[]>} */
+  const groups = new Map();
+  for (const call of calls)
+    for (const mishap of mishapsOf(call, death)) {
+      const key = `${call.kind} ${mishap.how}`;
+      const group = groups.get(key) ?? [];
+      groups.set(key, group);
+      group.splice(below(group.length + 1), 0, mishap);
+    }
+  const ordered = [...groups.values()].map((group) => ({ group, at: below(groups.size) }));
+  ordered.sort((one, other) => one.at - other.at);
+  const most = Math.max(...ordered.map(({ group }) => group.length));
+  const walk = Array.from({ length: most }, (_, round) =>
+    ordered.flatMap(({ group }) => group.slice(round, round + 1)),
+  ).flat();
+  walks.set(calls, walk);
+  return walk;
+};
 
 /** From some point on no call of these kinds succeeds. @param {Dice} dice @param {readonly Call[]} of @param {readonly string[]} kinds @param {number} number @returns {Fault[]} */
 const onwards = ({ below }, of, kinds, number) => {
@@ -103,30 +163,35 @@ const perhapsAlways = ({ below }, fault) =>
     : fault;
 
 /**
- * Chooses the faults of a seed.
+ * Chooses the faults of a seed: every other time the next of all that may happen to one call, so that each comes to pass
+ * once before any does twice, and otherwise what is of several calls, by chance.
  *
  * @param {number} seed
+ * @param {number} turn how many smaller seeds the workload has
  * @param {readonly Call[]} calls of the workload without faults
- * @param {'freeze' | 'kill'} death how the process dies: in one process with others, the disk no longer changes
+ * @param {Death} death
  * @returns {readonly Fault[]}
  */
-export const faultsOf = (seed, calls, death) => {
+export const faultsOf = (seed, turn, calls, death) => {
   const dice = diceOf(seed);
+  if (turn % 2 === 0) {
+    const walk = walkOf(calls, death);
+    return walk[(turn / 2) % walk.length]?.faults(dice) ?? [];
+  }
   const changes = calls.filter(({ kind }) => changing.includes(kind));
   // Of what changes nothing every call but fails.
-  const way = dice.below(changes.length === 0 ? 12 : 20);
-  if (way < 10) return [perhapsAlways(dice, failing(dice, someCall(dice, calls)))];
-  if (way < 12) return [0, 1].map(() => perhapsAlways(dice, failing(dice, someCall(dice, calls))));
-  if (way < 13) return onwards(dice, calls, growing, errno.ENOSPC);
-  if (way < 14) return onwards(dice, calls, changing, dice.one([errno.EIO, errno.EROFS]));
-  if (way < 16 || death === 'kill') {
+  const way = dice.below(changes.length === 0 ? 2 : 10);
+  if (way < 2) return [0, 1].map(() => perhapsAlways(dice, failing(dice, someCall(dice, calls))));
+  if (way < 3) return onwards(dice, calls, growing, errno.ENOSPC);
+  if (way < 4) return onwards(dice, calls, changing, dice.one([errno.EIO, errno.EROFS]));
+  if (way < 6 || death === 'kill') {
     const call = someCall(dice, changes);
     /** @type {Fault[]} */
     const torn = call.kind === 'write' && dice.below(2) === 0 ? [{ ...call, action: 'short' }] : [];
     return [...torn, { ...call, action: death === 'freeze' || dice.below(2) === 0 ? death : 'kill-after' }];
   }
   // Behind a failure the process dies while it clears up, or fails once more.
-  if (way < 18) return [failing(dice, someCall(dice, calls)), { ...someCall(dice, changes), action: death }];
+  if (way < 8) return [failing(dice, someCall(dice, calls)), { ...someCall(dice, changes), action: death }];
   return Array.from({ length: 2 + dice.below(4) }, () => ({
     ...{ ...someCall(dice, calls), action: 'delay', number: 1 + dice.below(10) },
   }));

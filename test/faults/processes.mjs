@@ -153,7 +153,7 @@ const simulate = async (seed) => {
   const workload = /** @type {Workload} */ (processWorkloads[name]);
   const of = known.get(name) ?? (await learn(name));
   known.set(name, of);
-  const faults = faultsOf(seed, of.calls, 'kill');
+  const faults = faultsOf(seed, Math.floor(seed / names.length), of.calls, 'kill');
   const { reference } = of;
   emptied(work);
   copyTree(of.template, work);

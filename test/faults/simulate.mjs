@@ -34,6 +34,8 @@ if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
     env: {
       ...process.env,
       ...{ LAYERLOOM_FAULTS_ROOT: root, LD_PRELOAD: library, HOME: home, TMPDIR: join(root, 'tmp') },
+      // A fifth of the processor time was threads that wait for one another.
+      UV_THREADPOOL_SIZE: '1',
       ...{ XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') },
     },
   });

@@ -200,7 +200,7 @@ export class Simulation {
     const workload = /** @type {Workload} */ (workloads[name]);
     const known = this.#known.get(name) ?? (await this.#learn(name));
     this.#known.set(name, known);
-    const faults = faultsOf(seed, known.calls, 'freeze');
+    const faults = faultsOf(seed, Math.floor(seed / this.#names.length), known.calls, 'freeze');
     const { work } = this.#place;
     const { root } = this.#program;
     emptied(work);
