@@ -13,3 +13,10 @@ export const readBlock = async (file: FileHandle, buffer: Buffer, position: numb
   }
   return buffer.subarray(0, filled);
 };
+
+/** Reads bytes [begin, end); 0 stands for those that a file which was cut off no longer has. */
+export const readRange = async (file: FileHandle, begin: number, end: number): Promise<Buffer> => {
+  const bytes = Buffer.alloc(end - begin);
+  await readBlock(file, bytes, begin);
+  return bytes;
+};

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { shellWord } from '../base/command-line.js';
+import { readBlock } from '../checkpoint/read-block.js';
 import { findProgram } from './find-program.js';
 
 /** Programs that run a command within an environment of Python, and hand it their input and output as they are. */
@@ -41,8 +42,8 @@ const headBytes = 1024;
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    const [first = '', second = ''] = buffer.toString('utf8', 0, bytesRead).split('\n');
+    const head = await readBlock(file, Buffer.alloc(headBytes), 0);
+    const [first = '', second = ''] = head.toString('utf8').split('\n');
     const named = /^#!\s*(\S+)\s*$/.exec(first)?.[1] ?? '';
     const found = named === '/bin/sh' ? /^'''exec' "?([^"]+?)"? "\$0"/.exec(second)?.[1] : named;
     if (found !== undefined && isPython(found)) return shellWord(found);

@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
+import { readBlock } from '../checkpoint/read-block.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
@@ -33,8 +34,7 @@ const firstBytes = async (file: string): Promise<string> => {
     if (!(await stat(file)).isFile()) throw new Error('not a file');
     const handle = await open(file);
     try {
-      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(longest) });
-      return buffer.toString('utf8', 0, bytesRead);
+      return (await readBlock(handle, Buffer.alloc(longest), 0)).toString('utf8');
     } finally {
       await handle.close();
     }

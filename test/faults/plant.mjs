@@ -22,7 +22,7 @@ const { values } = parseArgs({
  * @property {string} text
  * @property {string} instead
  * @property {boolean} [power] true for one that only power cuts find
- * @property {string} [workload] the one that it is of; default: all
+ * @property {string} [workload] the one that it is of, or the scenario; default: all
  * @property {boolean} [schedules] true for one that only several processes find
  */
 
@@ -71,11 +71,10 @@ export const bugs = [
     instead: ';\n',
   },
   {
-    name: 'a short write of a header is swallowed',
-    file: 'engine/output/shard-file.js',
-    text: 'written += (await file.write(header, written, header.length - written, written)).bytesWritten',
-    instead:
-      '(await file.write(header, written, header.length - written, written), (written = header.length))',
+    name: 'a short read of a header is taken for all of it',
+    file: 'checkpoint/read-block.js',
+    text: 'if (bytesRead === 0)',
+    instead: 'if (bytesRead < buffer.length)',
     workload: 'relayout',
   },
   {
@@ -132,6 +131,7 @@ export const bugs = [
     text: 'const { replaces } = await output.again();',
     instead: 'const { replaces } = output;',
     schedules: true,
+    workload: 'one output',
   },
 ];
 
@@ -167,7 +167,7 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
           '--dist',
           join(root, 'dist'),
           ...(bug.power ? ['--power'] : []),
-          ...(bug.workload === undefined ? [] : ['--workload', bug.workload]),
+          ...(bug.workload === undefined ? [] : [bug.schedules ? '--scenario' : '--workload', bug.workload]),
         ],
       ],
       { encoding: 'utf8' },

@@ -1,7 +1,7 @@
 // @ts-check
 // Runs several commands at once over one store, each in a process of its own, by turns that a seed gives:
 //
-//   node test/faults/schedules.mjs [--seeds FIRST:COUNT] [--dist DIRECTORY] [--until-found] [-v] [--turns FILE]
+//   node test/faults/schedules.mjs [--seeds FIRST:COUNT] [--scenario NAME] [--dist DIRECTORY] [--until-found] [-v] [--turns FILE]
 //
 // Prints as simulate.mjs does. `--turns` is a file to which every turn is added.
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,6 +15,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1:100' },
     dist: { type: 'string', default: fileURLToPath(new URL('../../dist', import.meta.url)) },
+    scenario: { type: 'string' },
     turns: { type: 'string' },
     'until-found': { type: 'boolean', default: false },
     verbose: { type: 'boolean', short: 'v', default: false },
@@ -23,7 +24,7 @@ const { values } = parseArgs({
 
 const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-faults-'));
 for (const name of ['home', 'tmp']) mkdirSync(join(root, name));
-const schedules = new Schedules(root, values.dist, values.turns);
+const schedules = new Schedules(root, values.dist, values.scenario, values.turns);
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);
 const began = performance.now();
 let [found, run] = [0, 0];
@@ -39,7 +40,7 @@ try {
         `seed ${seed}, ${scenario}: ${wrong.join('; ')}`,
         `  commands: ${commands.join(', ')}`,
         ...said.map((one) => `  said: ${one}`),
-        `  repeat: node test/faults/schedules.mjs --seeds ${seed}:1 -v --turns turns.txt`,
+        `  repeat: node test/faults/schedules.mjs --seeds ${seed}:1${values.scenario === undefined ? '' : ` --scenario '${values.scenario}'`} -v --turns turns.txt`,
       ].join('\n'),
     );
     if (values['until-found']) break;

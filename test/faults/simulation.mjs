@@ -1,6 +1,6 @@
 // @ts-check
 // Workloads under faults in this process, into which the library of preload.cpp was loaded.
-import { lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { diceOf, faultsOf } from './choose.mjs';
@@ -354,9 +354,9 @@ export class Simulation {
     const wrong = [];
     for (const name of stores) {
       const directory = join(this.#place.work, name);
-      const store = await this.#program.ShardStore.open(directory).catch(() => undefined);
-      for (const { reason } of (await store?.verify())?.damaged ?? [])
-        wrong.push(`a shard of ${name} ${reason}`);
+      if (!existsSync(join(directory, 'layerloom-store.json'))) continue;
+      const store = await this.#program.ShardStore.open(directory);
+      for (const { reason } of (await store.verify()).damaged) wrong.push(`a shard of ${name} ${reason}`);
     }
     return wrong;
   }

@@ -149,7 +149,7 @@ const all = {
     command: batch,
     wholes: inStudy,
     lasting: ['study/experiment.json'],
-    stores: ['study'],
+    stores: ['study/.store'],
   },
   'batch resumed': {
     prepare: async (place, run) => {
@@ -162,7 +162,7 @@ const all = {
     again: (place) => batch(place, '--resume'),
     wholes: inStudy,
     lasting: ['study/experiment.json'],
-    stores: ['study'],
+    stores: ['study/.store'],
   },
   gc: {
     prepare: async (place, run) => {

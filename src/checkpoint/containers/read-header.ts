@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { readRange } from '../read-block.js';
 import type { ContainerReader } from './container-reader.js';
 
 /**
@@ -34,8 +35,6 @@ export const readHeaderOf = async (
   file: string,
   fileBytes: number,
 ): Promise<{ header: Uint8Array; hash: string }> => {
-  const read = async (begin: number, end: number): Promise<Uint8Array> =>
-    (await handle.read(Buffer.alloc(end - begin), 0, end - begin, begin)).buffer;
-  const header = await readHeader(reader, read, file, fileBytes);
+  const header = await readHeader(reader, (begin, end) => readRange(handle, begin, end), file, fileBytes);
   return { header, hash: createHash('sha256').update(header).digest('hex') };
 };

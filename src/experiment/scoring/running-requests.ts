@@ -1,5 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readBlock } from '../../checkpoint/read-block.js';
 import { RequestCounter } from '../../evaluation/harness-progress.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
 import type { RunningRequests } from './time-left.js';
@@ -46,8 +47,7 @@ const tailOf = async (path: string, size: number): Promise<string> => {
   const file = await open(path);
   try {
     const from = Math.max(0, size - tailBytes);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
-    return buffer.subarray(0, bytesRead).toString('latin1');
+    return (await readBlock(file, Buffer.alloc(size - from), from)).toString('latin1');
   } finally {
     await file.close();
   }

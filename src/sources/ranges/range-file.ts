@@ -1,6 +1,7 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readRange } from '../../checkpoint/read-block.js';
 import { type Extent, joinExtents } from '../../tensor/extent.js';
 import { modelRecordPath, rangeRecordPath } from './folder.js';
 import { lockFile } from './lock.js';
@@ -120,9 +121,8 @@ export class RangeFile implements AsyncDisposable {
   }
 
   /** Reads bytes that are here. */
-  async read(begin: number, end: number): Promise<Buffer> {
-    const { buffer } = await this.#data.read(Buffer.alloc(end - begin), 0, end - begin, begin);
-    return buffer;
+  read(begin: number, end: number): Promise<Buffer> {
+    return readRange(this.#data, begin, end);
   }
 
   /** Makes what was written durable, and records it. @throws LayerloomError WRITE_FAILED */
