@@ -75,7 +75,11 @@ const prepare = async (directory: string): Promise<void> => {
         store: directory,
         reason: `is not a store, and not empty (${others.slice(0, 3).join(', ')}); name an empty or a new directory`,
       });
-    await replaceFile(paths.marker, `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`);
+    const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
+    await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
+      // Of a process that is suspended for minutes, another one that has made the store clears it up.
+      if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
+    });
     await syncDirectory(directory);
   }
   if ((await formatOf(paths)) !== format) return;
