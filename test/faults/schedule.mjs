@@ -361,7 +361,7 @@ export class Schedules {
     const error = errorIn(stdout);
     const refusals = commandOf(name).refusals ?? [];
     if (error !== undefined && refusals.includes(error))
-      return wrongWords(ended, [], this.#root).filter((one) => !/without a fault/.test(one));
+      return wrongWords(ended, [], this.#root).filter((one) => !/without a failure/.test(one));
     return [`exit code ${code}, ${error}: ${stderr.trim() || stdout.trim()}`];
   }
 
