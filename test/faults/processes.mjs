@@ -185,8 +185,7 @@ const simulate = async (seed) => {
     ...(isCopied ? [] : wrongReports(outcome, work, reference, found)),
   ];
   for (const store of workload.stores ?? []) {
-    if (!existsSync(join(work, store, 'layerloom-store.json')) && !existsSync(join(work, store, '.store')))
-      continue;
+    if (!existsSync(join(work, store, 'layerloom-store.json'))) continue;
     const { code, stdout } = await run(['store', 'verify', join(work, store)]);
     if (code !== 0 && /"reason"/.test(stdout)) wrong.push(`${store}: ${stdout}`);
   }

@@ -1,0 +1,165 @@
+// @ts-check
+// Two hosts over one store on a file server that is killed and started again:
+//
+//   node test/faults/nfs.mjs --mounts A,B [--restart COMMAND] [--rounds FIRST:COUNT]
+//
+// A and B are two mounts of one empty export, such as those of two clients (README.md says how to have them on one
+// machine). In each round two batches run at once, each through a mount of its own and as a host of its own; one in two
+// is killed and resumed, and COMMAND kills the server and starts it again meanwhile. Behind each round every merge has to
+// be what it is on a local disk, the store has to be whole, and nothing may be left over.
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { diceOf } from './choose.mjs';
+import { library } from './seam.mjs';
+import { study, write, writeInputs } from './workloads.mjs';
+
+const { values } = parseArgs({
+  options: {
+    mounts: { type: 'string' },
+    restart: { type: 'string' },
+    rounds: { type: 'string', default: '1:20' },
+  },
+});
+const mounts = (values.mounts ?? '').split(',');
+if (mounts.length !== 2) throw new Error('--mounts A,B is missing');
+
+const command = fileURLToPath(new URL('../../bin/layerloom.cjs', import.meta.url));
+const local = mkdtempSync(join(tmpdir(), 'layerloom-nfs-'));
+const pair = 'swahili/math-1+swh-1';
+const merges = ['swap', 'narrow', 'ties'];
+
+/** Environments of two hosts, each with a name and a boot of its own. */
+const hosts = ['one', 'two'].map((name) => {
+  const boot = join(local, `boot-${name}`);
+  writeFileSync(boot, `${randomUUID()}\n`);
+  return {
+    ...process.env,
+    ...{ LD_PRELOAD: library, LAYERLOOM_HOST: name, LAYERLOOM_BOOT: boot },
+    ...{ XDG_CACHE_HOME: join(local, 'cache'), XDG_STATE_HOME: join(local, 'state') },
+  };
+});
+
+/** @param {string} directory a mount, or a local one @param {string} name @param {...string} more */
+const batch = (directory, name, ...more) => [
+  ...['batch', join(directory, 'work', `${name}.yaml`), '-o', join(directory, 'work', name)],
+  ...['--store', join(directory, 'work', 'store'), ...more],
+];
+
+/** @param {string} directory */
+const placeOf = (directory) => ({ inputs: join(directory, 'inputs'), work: join(directory, 'work') });
+
+/** The weights of an experiment's merges, by their SHA-256 in `layerloom.json`'s neighbours. @param {string} directory @param {string} name */
+const weightsOf = (directory, name) =>
+  merges.map((merge) => {
+    const out = join(directory, 'work', name, pair, merge);
+    return readdirSync(out)
+      .filter((file) => file.endsWith('.safetensors'))
+      .sort()
+      .map((file) => readFileSync(join(out, file)).toString('base64'))
+      .join(' ');
+  });
+
+/** @typedef {{ code: number | null; said: string }} End */
+
+/** Runs a command on a host, and kills it where `killedAfter` is not 0. @param {number} host @param {readonly string[]} words @param {number} [killedAfter] */
+const run = (host, words, killedAfter = 0) =>
+  /** @type {Promise<End>} */ (
+    new Promise((resolve) => {
+      const child = spawn(process.execPath, [command, ...words], {
+        ...{ env: hosts[host] ?? {}, stdio: /** @type {const} */ (['ignore', 'pipe', 'pipe']) },
+      });
+      let said = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (text) => {
+          said += text;
+        });
+      const timer = killedAfter > 0 ? setTimeout(() => child.kill('SIGKILL'), killedAfter) : undefined;
+      child.on('close', (code) => {
+        clearTimeout(timer);
+        resolve({ code, said });
+      });
+    })
+  );
+
+mkdirSync(join(local, 'work'), { recursive: true });
+writeInputs(placeOf(local));
+write(placeOf(local), 'a.yaml', study(placeOf(local)));
+await run(0, batch(local, 'a'));
+const expected = weightsOf(local, 'a');
+
+const counts = { killed: 0, restarts: 0, rounds: 0 };
+const [first = 1, count = 1] = values.rounds.split(':').map(Number);
+const began = performance.now();
+let found = 0;
+for (let round = first; round < first + count; round += 1) {
+  const dice = diceOf(round);
+  const wrong = [];
+  for (const name of ['inputs', 'work'])
+    rmSync(join(mounts[0] ?? '', name), { recursive: true, force: true });
+  for (const mount of mounts) mkdirSync(join(mount, 'work'), { recursive: true });
+  writeInputs(placeOf(mounts[0] ?? ''));
+  for (const [index, mount] of mounts.entries())
+    write(placeOf(mount), `${'ab'.charAt(index)}.yaml`, study(placeOf(mount)));
+  let isOver = false;
+  const server = (async () => {
+    while (values.restart !== undefined) {
+      await pause(3000 + dice.below(8000));
+      if (isOver) return;
+      spawnSync('bash', ['-c', values.restart], { stdio: 'ignore' });
+      counts.restarts += 1;
+    }
+  })();
+  const one = async (/** @type {number} */ host) => {
+    const name = 'ab'.charAt(host);
+    const mount = mounts[host] ?? '';
+    if (dice.below(2) === 0) {
+      const { code } = await run(host, batch(mount, name), 1000 + dice.below(12_000));
+      if (code === 0) return;
+      counts.killed += 1;
+    } else {
+      const { code, said } = await run(host, batch(mount, name));
+      if (code === 0) return;
+      wrong.push(`${name}: exit code ${code}: ${said.trim().split('\n').slice(-3).join(' | ')}`);
+    }
+    const { code, said } = await run(host, batch(mount, name, '--resume'));
+    if (code !== 0)
+      wrong.push(`${name} resumed: exit code ${code}: ${said.trim().split('\n').slice(-3).join(' | ')}`);
+  };
+  await Promise.all([one(0), one(1)]);
+  isOver = true;
+  await server;
+  for (const [index, mount] of mounts.entries()) {
+    const name = 'ab'.charAt(index);
+    if (wrong.length > 0) break;
+    // What one client wrote, the other reads.
+    const other = mounts[1 - index] ?? '';
+    const found = weightsOf(other, name);
+    for (const [at, merge] of merges.entries())
+      if (found[at] !== expected[at]) wrong.push(`${name}/${merge} differs through the other mount`);
+    const verified = await run(index, ['store', 'verify', join(mount, 'work', 'store')]);
+    if (verified.code !== 0) wrong.push(`the store: ${verified.said.trim()}`);
+  }
+  if (wrong.length === 0) {
+    const { code, said } = await run(0, ['store', 'gc', join(mounts[0] ?? '', 'work', 'store')]);
+    if (code !== 0) wrong.push(`the collection: ${said.trim()}`);
+    const silly = readdirSync(mounts[0] ?? '', { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.nfs[0-9a-f]+$|\.layerloom-(partial|removed|former)/.test(name),
+    );
+    if (silly.length > 0) wrong.push(`${silly.join(', ')} left over`);
+  }
+  counts.rounds += 1;
+  if (wrong.length === 0) continue;
+  found += 1;
+  console.log(`round ${round}: ${wrong.join('; ')}`);
+}
+rmSync(local, { recursive: true });
+console.log(
+  `${counts.rounds} rounds, ${found} of which broke a promise; ${((performance.now() - began) / 1000).toFixed(0)} s; ${JSON.stringify(counts)}`,
+);
+process.exitCode = found === 0 ? 0 : 1;
