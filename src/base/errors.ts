@@ -625,6 +625,10 @@ const catalogue = {
     (d: { platform: string; arch: string; reason: string; remedy: string }) =>
       `layerloom does not run on ${d.platform}-${d.arch}: ${d.reason}; ${d.remedy}`,
   ),
+  PROCESS_UNAVAILABLE: failed(
+    (d: { command: string; reason: string }) =>
+      `${d.command.length > 200 ? `${d.command.slice(0, 200)}…` : d.command} cannot be started (${d.reason}); use a shorter command, or free memory and end other processes`,
+  ),
   THREADS_UNAVAILABLE: failed(
     (d: { reason: string }) =>
       `threads cannot be started (${d.reason}); use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`,

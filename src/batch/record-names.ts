@@ -3,3 +3,9 @@ export const recordName = 'experiment.json';
 
 /** Lock of a run of an experiment, in its output directory. */
 export const lockName = '.layerloom-lock';
+
+/**
+ * Directories whose lock still has the text of a run of this process that has ended: the system refused to empty it.
+ * Other processes take that run for ended when this process is.
+ */
+export const endedRuns = new Set<string>();

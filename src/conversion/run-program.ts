@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
-import { openToAppend } from '../engine/output/durable.js';
+import { openToAppend, sizeOf } from '../engine/output/durable.js';
 import { endingOf } from '../evaluation/harness.js';
-import { endGroup, spawnGroup } from '../evaluation/process.js';
+import { endGroup, notStarted, spawnGroup } from '../evaluation/process.js';
 import { watchLog } from '../evaluation/watch-log.js';
 import type { Program } from './programs.js';
 
@@ -41,7 +41,7 @@ export const runProgram = async ({
 }: ProgramRun): Promise<string> => {
   checkInterrupt(signal);
   const file = await openToAppend(log);
-  const begin = (await file.stat()).size;
+  const begin = await sizeOf(file, log);
   const endWatch = watchLog(log, begin, onGrown);
   let child: ChildProcess | undefined;
   const stop = () => void (child && endGroup(child));
@@ -55,7 +55,7 @@ export const runProgram = async ({
           ? [`exec ${program.command} "$@"`, words]
           : [`answer=$1; shift; exec ${program.command} "$@" >"$answer"`, [answer, ...words]];
       child = spawnGroup(command, given, { output: file.fd, env: process.env });
-      child.once('error', reject);
+      child.once('error', (error) => reject(notStarted(program.command, error)));
       child.once('exit', (code, by) => resolve({ code, by }));
     });
     checkInterrupt(signal);

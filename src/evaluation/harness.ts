@@ -1,15 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { shellWord } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { foreignDirectory } from '../base/own-directory.js';
-import { openToAppend } from '../engine/output/durable.js';
+import { openToAppend, sizeOf } from '../engine/output/durable.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { type Requests, watchRequests } from './harness-progress.js';
 import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
-import { endGroup, spawnGroup } from './process.js';
+import { endGroup, notStarted, spawnGroup, startShell } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 import type { WeightsInPlace } from './weights-to-load.js';
@@ -242,7 +242,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
           output,
           env: { ...process.env, ...environment },
         });
-        child.once('error', reject);
+        child.once('error', (error) => reject(notStarted(command, error)));
         child.once('exit', (code, by) => resolve({ code, by }));
       }),
     stop: async () => {
@@ -258,7 +258,7 @@ const supervised = async (run: HarnessRun, execution: Execution, runner: Runner)
   checkInterrupt(signal);
   await mkdir(dirname(log), { recursive: true });
   const file = await openToAppend(log);
-  const begin = (await file.stat()).size;
+  const begin = await sizeOf(file, log);
   const { timeout } = run.settings;
   let isLate = false;
   const stop = () => runner.stop();
@@ -324,21 +324,20 @@ export const listTasks = (
 ): Promise<ReadonlySet<string>> =>
   new Promise((resolve, reject) => {
     const words = ['ls', 'tasks', ...(includePath === undefined ? [] : ['--include_path', includePath])];
-    const child = spawn('/bin/sh', ['-c', `exec ${command} "$@"`, 'sh', ...words], {
+    const child = startShell(`exec ${command} "$@"`, words, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...environment },
-      detached: true,
     });
     const stop = () => void endGroup(child);
     signal?.addEventListener('abort', stop);
     let [printed, errors] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       printed += text;
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors += text;
     });
-    child.once('error', reject);
+    child.once('error', (error) => reject(notStarted(command, error)));
     child.once('close', (code) => {
       signal?.removeEventListener('abort', stop);
       if (signal?.aborted) reject(new LayerloomError('INTERRUPTED', {}));

@@ -223,11 +223,13 @@ export class KeptHarness implements AsyncDisposable {
 
 const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Promise<Session | undefined> => {
   const errors = await open(log, 'a');
-  const child = spawnGroup(`exec ${python} ${shellWord(program)}`, [], {
-    output: errors.fd,
-    piped: true,
-    env,
-  });
+  let child: ChildProcess;
+  try {
+    child = spawnGroup(`exec ${python} ${shellWord(program)}`, [], { output: errors.fd, piped: true, env });
+  } catch (error) {
+    await errors.close();
+    throw error;
+  }
   const ended = new Promise<HarnessEnd>((resolve) => {
     child.once('exit', (code, by) => resolve({ code, by }));
     child.once('error', () => resolve({ code: 127, by: null }));

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 
 /** Milliseconds between asking processes to end and ending them, and between two looks whether they have. */
 const [graceMs, lookEveryMs] = [10_000, 50];
@@ -22,21 +23,43 @@ interface GroupOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
+/** The error of a command that the system did not start. */
+export const notStarted = (command: string, cause: unknown): LayerloomError =>
+  new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
+
 /**
- * Starts a command of the shell that leads a process group of its own, which `endGroup` ends, and which ends with this
- * process however that ends.
+ * Starts a command of the shell in a process group of its own, which `endGroup` ends.
  *
  * @param words what the command finds as `"$@"`
+ * @param first what the shell does before
+ * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event instead, for `notStarted`
+ */
+export const startShell = (
+  command: string,
+  words: readonly string[],
+  { first = '', ...options }: SpawnOptions & { readonly first?: string },
+): ChildProcess => {
+  try {
+    return spawn('/bin/sh', ['-c', `${first}${command}`, 'sh', ...words], { ...options, detached: true });
+  } catch (cause) {
+    throw notStarted(command.replace(/^exec (.*) "\$@"$/s, '$1'), cause);
+  }
+};
+
+/**
+ * Starts a command of the shell that ends with this process however that ends; as `startShell`.
+ *
+ * @throws LayerloomError PROCESS_UNAVAILABLE
  */
 export const spawnGroup = (
   command: string,
   words: readonly string[],
   { output, piped = false, env }: GroupOptions,
 ): ChildProcess => {
-  const child = spawn('/bin/sh', ['-c', `${watcher}${command}`, 'sh', ...words], {
+  const child = startShell(command, words, {
+    first: watcher,
     stdio: [piped ? 'pipe' : 'ignore', piped ? 'pipe' : output, output, 'pipe'],
     env,
-    detached: true,
   });
   const pipe = child.stdio[3] as Writable;
   // The watcher may have been ended with its group.

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isPlainWord, shellWord } from '../base/command-line.js';
@@ -89,10 +90,14 @@ export const startServer = async (settings: ServerSettings): Promise<ModelServer
   const words = { model, name, port };
   const text = withWords(command, words, (key) => `"$${variableOf(key)}"`);
   const file = await openToAppend(log);
-  const child = spawnGroup(text, [], {
-    output: file.fd,
-    env: { ...process.env, ...environment, ...variablesOf(words) },
-  });
+  const env = { ...process.env, ...environment, ...variablesOf(words) };
+  let child: ChildProcess;
+  try {
+    child = spawnGroup(text, [], { output: file.fd, env });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   let ended: string | undefined;
   child.once('error', (error) => {
     ended = reasonOf(error);

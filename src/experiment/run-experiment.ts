@@ -9,7 +9,7 @@ import { checkBatch, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
-import { lockName, recordName } from '../batch/record-names.js';
+import { endedRuns, lockName, recordName } from '../batch/record-names.js';
 import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { makeDirectories, openToAppend } from '../engine/output/durable.js';
@@ -150,6 +150,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
     if (tryLock(file.fd) === 'held elsewhere')
       throw new LayerloomError('OUTPUT_BUSY', { out, staging: lockPath });
     isLocked = true;
+    endedRuns.delete(out);
     // Only evaluators read it; a full disk is reported where merges are written.
     await file
       .truncate()
@@ -168,7 +169,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
     }
   } finally {
     // Without a text nobody works here. A lock that another process holds has its text.
-    if (isLocked) await file.truncate().catch(() => undefined);
+    if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
 };

@@ -35,17 +35,18 @@ export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, st
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 
-/** Puts a shard back that was set aside, unless it has been computed again meanwhile. */
+/**
+ * Puts a shard back that was set aside, unless it has been computed again meanwhile; the record of a shard whose file is
+ * removed already stays away.
+ */
 export const putBack = async (paths: StorePaths, key: string, token: string): Promise<void> => {
+  const isThere = async (path: string) => (await stat(path).catch(absent)) !== undefined;
   await writing(paths.shard(key), async () => {
     await makeDirectories(paths.shardDirectory(key));
-    for (const [aside, place] of [
-      [paths.removedShard(key, token), paths.shard(key)],
-      [paths.removedRecord(key, token), paths.record(key)],
-    ] as const) {
-      const isTaken = (await stat(place).catch(absent)) !== undefined;
-      if (!isTaken) await rename(aside, place).catch(absent);
-    }
+    if (!(await isThere(paths.shard(key))))
+      await rename(paths.removedShard(key, token), paths.shard(key)).catch(absent);
+    if ((await isThere(paths.shard(key))) && !(await isThere(paths.record(key))))
+      await rename(paths.removedRecord(key, token), paths.record(key)).catch(absent);
   });
   await removeAside(paths, key, token);
 };

@@ -35,6 +35,16 @@ describe('a file that a user names', () => {
     expect([readFileSync(file, 'utf8'), readdirSync(root)]).toEqual(['first', ['out.json']]);
   });
 
+  it('loses a second name that a killed writer left it', async () => {
+    const root = temporaryDirectory();
+    const file = join(root, 'out.json');
+    writeFileSync(file, 'former');
+    linkSync(file, join(root, partial('a')));
+    utimesSync(file, 1e9, 1e9);
+    await writeWhole(file, 'new');
+    expect([readFileSync(file, 'utf8'), readdirSync(root)]).toEqual(['new', ['out.json']]);
+  });
+
   it('behind a link is replaced there, and the link stays', async () => {
     const root = temporaryDirectory();
     const [file, link] = [join(root, 'out.json'), join(root, 'link.json')];

@@ -115,7 +115,7 @@ std::string withoutRandom(std::string_view path) {
             return end == path.size() || path[end] == '/' || path[end] == '.' || path[end] == '-';
         };
         const char last = named.back();
-        if (last != '-' && last != '.') continue;
+        if ((last != '-' && last != '.') || isUuid(path, at)) continue;
         const std::size_t digits = run(path, at, [](char c) { return c >= '0' && c <= '9'; });
         const std::size_t hex = run(path, at, isHex);
         const bool isTemporary = path.substr(at + hex).starts_with(".incomplete");

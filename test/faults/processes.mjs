@@ -140,8 +140,8 @@ const learn = async (name) => {
   return { template, calls, reference: { before: treeOf(template), after, again } };
 };
 
-const names = Object.keys(processWorkloads).filter(
-  (name) => values.workload === undefined || name === values.workload,
+const names = Object.keys(processWorkloads).filter((name) =>
+  values.workload === undefined ? !processWorkloads[name]?.isSlow : name === values.workload,
 );
 
 /** @type {Record<string, number>} */

@@ -2,6 +2,7 @@
 // What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { writeAdapter, writeModel } from './models.mjs';
 
 /**
@@ -21,6 +22,7 @@ import { writeAdapter, writeModel } from './models.mjs';
  * @property {readonly string[]} [wholes] directories and files below `work` that are there as before or as they should be,
  *   and nothing between
  * @property {readonly string[]} [lasting] what else is there behind the end, whatever happens then
+ * @property {true} [isSlow] it starts processes that take a second, and is run by its name alone
  * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
  */
 
@@ -76,6 +78,17 @@ export const study = ({ inputs }) => ({
 /** @param {Place} place @param {...string} more */
 const batch = ({ work }, ...more) => ['batch', join(work, 'study.yaml'), '-o', join(work, 'study'), ...more];
 
+/** @param {Place} place */
+const evaluate = ({ work }) => [
+  ...['evaluate', join(work, 'study'), '--only', 'swahili/*', '--lm-eval', harness, '--separate'],
+];
+
+/** @param {Place} place */
+const search = ({ work }) => [
+  ...['search', join(work, 'study.yaml'), '-o', join(work, 'study'), '--problems', '20', '--hold-out', '5'],
+  ...['--budget', '40', '--lm-eval', harness],
+];
+
 const inStudy = ['swap', 'narrow', 'ties'].map((name) => `study/swahili/math-1+swh-1/${name}`);
 
 /** @param {Place} place */
@@ -89,6 +102,10 @@ const ofOut = (workload) => ({
   ...{ wholes: ['out'], onceMore: (place) => [...workload.command(place), '--force'] },
   ...workload,
 });
+
+/** Stands in for lm_eval, in processes that the library does not enter. */
+const harness = `${process.execPath} ${fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url))}`;
+const evaluated = { evaluate: { tasks: { swahili: 'mgsm_direct_sw' } } };
 
 /** @satisfies {Readonly<Record<string, Workload>>} */
 const all = {
@@ -162,6 +179,27 @@ const all = {
     again: (place) => batch(place, '--resume'),
     wholes: inStudy,
     lasting: ['study/experiment.json'],
+    stores: ['study/.store'],
+  },
+  evaluate: {
+    prepare: async (place, run) => {
+      const { merges, ...rest } = study(place);
+      write(place, 'study.yaml', { ...rest, merges: merges.slice(0, 1), ...evaluated });
+      await run(batch(place));
+    },
+    isSlow: true,
+    command: evaluate,
+    again: evaluate,
+    stores: ['study/.store'],
+  },
+  search: {
+    prepare: async (place) => {
+      const grid = { name: 'grid', method: 'layer_swap', bottom: [0, 1], top: 1 };
+      write(place, 'study.yaml', { ...study(place), merges: [grid], ...evaluated });
+    },
+    isSlow: true,
+    command: search,
+    again: (place) => [...search(place), '--resume'],
     stores: ['study/.store'],
   },
   gc: {

@@ -194,6 +194,18 @@ describe('collecting garbage', () => {
     expect(partials(paths)).toEqual([]);
   });
 
+  it('puts back no record of a shard whose file is removed already', async () => {
+    const { store, paths } = await filled();
+    const token = '0'.repeat(36);
+    await writeClaim(paths, a, { started: 'before' });
+    renameSync(paths.record(a), paths.removedRecord(a, token));
+    rmSync(paths.shard(a));
+    await store.gc();
+    expect(existsSync(paths.record(a))).toBe(false);
+    expect(partials(paths)).toEqual([]);
+    expect((await store.verify()).damaged).toEqual([]);
+  });
+
   // What happens between its first look and its last, as by a batch that begins meanwhile.
   it.each([
     ['linked', (store: ShardStore, root: string) => linkSync(store.pathOf(a), join(root, 'a'))],

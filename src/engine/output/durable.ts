@@ -54,6 +54,16 @@ export const openToAppend = async (path: string): Promise<FileHandle> => {
   }
 };
 
+/** The size of a file that was opened to append to; closes it where it cannot be had. @throws LayerloomError WRITE_FAILED */
+export const sizeOf = async (file: FileHandle, path: string): Promise<number> => {
+  try {
+    return (await file.stat()).size;
+  } catch (cause) {
+    await file.close().catch(() => undefined);
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
 /** What is written to a file, in one part or several. */
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
@@ -148,11 +158,14 @@ const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
  */
 export const writeWhole = async (file: string, content: Content, isNew = false): Promise<void> => {
   const path = isNew ? file : await placeOf(file);
-  const found = isNew ? undefined : await stat(path).catch(() => undefined);
-  if (found !== undefined && !found.isFile()) return await writeFile(path, content);
+  const foundNow = () => stat(path).catch(() => undefined);
+  const before = isNew ? undefined : await foundNow();
+  if (before !== undefined && !before.isFile()) return await writeFile(path, content);
+  // A killed writer's may be a second name of the file itself.
+  await removeAbandoned(path);
+  const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
     return await writeDurably(path, content);
-  await removeAbandoned(path);
   const partial = join(dirname(path), `.${basename(path)}.${randomUUID()}.partial`);
   let isWritten = false;
   try {

@@ -6,7 +6,7 @@ import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { checkPart, type Part } from '../../batch/part.js';
-import { lockName } from '../../batch/record-names.js';
+import { endedRuns, lockName } from '../../batch/record-names.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
@@ -535,6 +535,7 @@ const exchangingServer = (
 
 /** True if a batch works in the directory, as far as its process can be examined. */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {
+  if (endedRuns.has(resolve(directory))) return false;
   const text = await readFile(join(directory, lockName), 'utf8').catch(() => '');
   let holder: unknown;
   try {

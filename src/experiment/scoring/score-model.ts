@@ -317,7 +317,13 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
 };
 
 /** Errors that every other model would meet too. */
-const endsAll: readonly string[] = ['INTERRUPTED', 'WRITE_FAILED', 'HARNESS_MISSING', 'IN_PLACE_REFUSED'];
+const endsAll: readonly string[] = [
+  'INTERRUPTED',
+  'WRITE_FAILED',
+  'HARNESS_MISSING',
+  'IN_PLACE_REFUSED',
+  'PROCESS_UNAVAILABLE',
+];
 
 const attempt = async <T>(
   work: () => Promise<T>,
