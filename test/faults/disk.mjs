@@ -62,18 +62,23 @@ const applied = (content, change) => {
 /**
  * A change of names, which is made whole or not at all, and the directories of which each sync makes it certain.
  *
- * @typedef {{ readonly apply: (names: Names) => void; readonly in: readonly string[] }} NameChange
+ * @typedef {{ readonly apply: (names: Names) => void; readonly in: readonly string[]; readonly makes?: string; readonly takes?: string }} NameChange
  */
 
 /** What is at a path and below it. @param {Names} names @param {string} path */
 const below = (names, path) => [...names].filter(([name]) => name === path || name.startsWith(`${path}/`));
 
-/** Moves what is at a path. @param {Names} names @param {string} from @param {string} to */
-const move = (names, from, to) => {
-  const moved = below(names, from);
+/**
+ * Moves what is at a path; where it has no name that is certain, journals have that it was made before it was moved.
+ *
+ * @param {Names} names @param {string} from @param {string} to @param {File | 'directory'} [what] is moved
+ */
+const move = (names, from, to, what = undefined) => {
+  const certain = below(names, from);
+  const moved = certain.length === 0 && what !== undefined ? [/** @type {const} */ ([from, what])] : certain;
   if (moved.length === 0) return;
   for (const [name] of [...below(names, to), ...moved]) names.delete(name);
-  for (const [name, what] of moved) names.set(to + name.slice(from.length), what);
+  for (const [name, of] of moved) names.set(to + name.slice(from.length), of);
 };
 
 export class Disk {
@@ -109,10 +114,10 @@ export class Disk {
     }
   }
 
-  /** @param {string[]} directories @param {NameChange['apply']} apply */
-  #change(directories, apply) {
+  /** @param {string[]} directories @param {NameChange['apply']} apply @param {{ makes?: string; takes?: string }} [names] */
+  #change(directories, apply, names = {}) {
     apply(this.#seen);
-    this.#pending.push({ apply, in: directories });
+    this.#pending.push({ apply, in: directories, ...names });
   }
 
   /** @param {Entry} entry */
@@ -127,7 +132,7 @@ export class Disk {
       /** @type {File} */
       const made = { durable: Buffer.alloc(0), pending: [], time: at };
       this.#files.set(a, made);
-      this.#change([dirname(b)], (names) => names.set(b, made));
+      this.#change([dirname(b)], (names) => names.set(b, made), { makes: b });
     } else if (what === 'mkdir') this.#change([dirname(b)], (names) => names.set(b, 'directory'));
     else if (what === 'write') file()?.pending.push({ offset: Number(b), bytes });
     else if (what === 'truncate') file()?.pending.push({ size: Number(b) });
@@ -135,8 +140,10 @@ export class Disk {
       this.#change([dirname(b)], (names) => {
         for (const [name] of below(names, b)) names.delete(name);
       });
-    else if (what === 'rename') this.#change([dirname(c)], (names) => move(names, b, c));
-    else if (what === 'exchange')
+    else if (what === 'rename') {
+      const moved = this.#seen.get(b);
+      this.#change([dirname(c)], (names) => move(names, b, c, moved), { takes: b });
+    } else if (what === 'exchange')
       this.#change([dirname(c)], (names) => {
         move(names, b, '\0');
         move(names, c, b);
@@ -166,11 +173,13 @@ export class Disk {
       return;
     }
     // Journals of file systems commit in order: with an entry of this directory, all that came before of it.
-    this.#pending = this.#pending.filter((change) => {
-      if (!change.in.includes(path)) return true;
-      change.apply(this.#durable);
-      return false;
-    });
+    const certain = this.#pending.filter((change) => change.in.includes(path));
+    for (const { apply } of certain) apply(this.#durable);
+    // What was made and then moved is not made once more.
+    const taken = new Set(certain.flatMap(({ takes }) => takes ?? []));
+    this.#pending = this.#pending.filter(
+      (change) => !certain.includes(change) && !(change.makes !== undefined && taken.has(change.makes)),
+    );
   }
 
   /**
