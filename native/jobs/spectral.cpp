@@ -41,7 +41,7 @@ class SpectralMerger {
     template <class Work>
     Status overChanges(std::span<const ValueId> sources, const Work& work);
     Status readChange(std::span<const ValueId> sources, TiledRows& to);
-    /// Set X, of zeros, and the factor that it has when it is added to the base: NaN where a change is not finite.
+    /// Set X, and the factor that it has when it is added to the base: NaN where a change is not finite.
     Status isotropic(TiledRows& x, double& factor);
     Status taskVectors(TiledRows& x, double& factor);
     Status write(TiledRows& x, double factor);
@@ -82,6 +82,7 @@ Status SpectralMerger::readChange(std::span<const ValueId> sources, TiledRows& t
 }
 
 Status SpectralMerger::isotropic(TiledRows& x, double& factor) {
+    x = zeros();
     Status status = readChange(what_.sources, x);
     if (status.outcome != Outcome::Done) return status;
     bool isFinite = true;
@@ -100,7 +101,7 @@ Status SpectralMerger::isotropic(TiledRows& x, double& factor) {
 }
 
 Status SpectralMerger::taskVectors(TiledRows& x, double& factor) {
-    TaskVectors tasks(kernels_, control_, what_.sources.size());
+    TaskVectors tasks(kernels_, control_, what_.sources.size(), std::max(rows_, columns_), extent_);
     for (const ValueId& source : what_.sources) {
         TiledRows change = zeros();
         const Status status = readChange({&source, 1}, change);
@@ -108,7 +109,9 @@ Status SpectralMerger::taskVectors(TiledRows& x, double& factor) {
         if (const Outcome outcome = tasks.add(std::move(change)); outcome != Outcome::Done) return {outcome};
     }
     factor = tasks.isFinite() ? what_.scale : std::numeric_limits<double>::quiet_NaN();
-    return {tasks.isFinite() ? tasks.merge(x) : Outcome::Done};
+    if (tasks.isFinite()) return {tasks.merge(x)};
+    x = zeros();
+    return {};
 }
 
 Status SpectralMerger::write(TiledRows& x, double factor) {
@@ -134,10 +137,9 @@ Status SpectralMerger::write(TiledRows& x, double factor) {
 }
 
 Status SpectralMerger::run() {
-    TiledRows x = zeros();
+    TiledRows x(0, 0);
     double factor = 0;
-    Status status =
-        what_.rule == SpectralRule::IsoC ? isotropic(x, factor) : taskVectors(x, factor);
+    Status status = what_.rule == SpectralRule::IsoC ? isotropic(x, factor) : taskVectors(x, factor);
     if (status.outcome != Outcome::Done) return status;
     std::vector<NonFiniteElement> nonFinite = std::move(evaluator_.nonFinite());
     status = write(x, factor);

@@ -14,14 +14,16 @@ namespace layerloom {
 /// sum is that of Pᵢ · BᵢᵀΔᵢWᵢ · Rᵢᵀ, for the polar factors P of [B₁ … B_T] and R of [W₁ … W_T].
 class TaskVectors {
   public:
-    TaskVectors(const Kernels& kernels, const Control& control, std::size_t tasks)
-        : kernels_(kernels), control_(control), tasks_(tasks) {}
+    /// @param columns of a change, no more than rows
+    TaskVectors(const Kernels& kernels, const Control& control, std::size_t tasks, std::size_t rows,
+                std::size_t columns)
+        : kernels_(kernels), control_(control), tasks_(tasks), rows_(rows), columns_(columns) {}
 
-    /// Takes a change, which has no fewer rows than columns. Directions with a singular value of at most 2⁻¹⁶ of the
-    /// largest one are not kept. @return Done or Cancelled
+    /// Takes the change of a task. Directions with a singular value of at most 2⁻¹⁶ of the largest one are not kept.
+    /// @return Done or Cancelled
     Outcome add(TiledRows change);
 
-    /// Sets `sum`, which is 0, to the merged change; calls it once. @return Done or Cancelled
+    /// Sets `sum` to the merged change. To be called once. @return Done or Cancelled
     Outcome merge(TiledRows& sum);
 
     /// False where a change is no matrix of finite numbers: nothing may be merged then.
@@ -32,12 +34,14 @@ class TaskVectors {
         TiledRows left, right, inner;  ///< Bᵢ, Wᵢ and BᵢᵀΔᵢWᵢ
     };
 
-    /// The polar factor of all tasks' bases, side by side.
-    Outcome join(TiledRows Task::* side, TiledRows& joined);
+    /// Sets `joined` to the polar factor of all tasks' bases, side by side, which are gone then.
+    Outcome join(TiledRows Task::* side, std::size_t rows, TiledRows& joined);
+    /// Sets `stretched` to BᵢᵀΔᵢWᵢRᵢᵀ, one below the other.
+    Outcome stretch(TiledRows& stretched);
 
     const Kernels& kernels_;
     const Control& control_;
-    std::size_t tasks_;
+    std::size_t tasks_, rows_, columns_, count_ = 0;  ///< of directions that are kept
     std::vector<Task> kept_;
     bool isFinite_ = true;
 };
