@@ -263,14 +263,15 @@ describe('TSV-Merge', () => {
   it('adds the leading triples of each change, with the nearest orthonormal vectors', async () => {
     const shapes = { ...matrices, 'model.layers.0.self_attn.k_proj.weight': [4, 37] };
     const family = writeFamilyOf(shapes, 'F64');
+    const added = Object.keys(shapes).map((name) => [name, mergedTaskVectors(family, name)] as const);
     for (const alpha of [1, 0.3]) {
       const merged = await mergedBy(family, { ...recipeFor(family), alpha });
-      for (const name of Object.keys(shapes))
+      for (const [name, change] of added)
         expectAdded(
           family,
           merged,
           name,
-          mergedTaskVectors(family, name).map((x) => alpha * x),
+          change.map((x) => alpha * x),
         );
     }
   });
