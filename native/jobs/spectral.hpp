@@ -29,8 +29,8 @@ struct Spectral {
 
 /// Merges on the calling thread, in float64, rounded once. Every sum has an order of its own (docs/numbers.md): equal bits on
 /// every instruction set. With m the larger extent and n the smaller, private memory is about 8mn + 4n² bytes by IsoC,
-/// 16mn + 12n² by TsvM. Each source byte is read at most twice, and those of the base three times, or once for each source and once
-/// more by TsvM.
+/// 16mn + 12n² by TsvM. Each source byte is read at most twice, and those of the base three times, or once for each source and
+/// once more by TsvM.
 ///
 /// @return a source that is not finite makes all elements NaN
 Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control);
