@@ -297,6 +297,7 @@ describe('types', () => {
       fisher: true,
       regmean: true,
       iso_c: true,
+      tsv_m: true,
       mixture: true,
       transplant: true,
     };

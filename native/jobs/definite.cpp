@@ -6,12 +6,6 @@
 namespace layerloom {
 namespace {
 
-constexpr std::size_t wholePanels(std::size_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
-
-constexpr std::size_t widthOf(std::size_t padded, std::size_t tile) {
-    return std::min(kTileColumns, padded - tile * kTileColumns);
-}
-
 /// sums += a · b for a tile a [rows, depth], and b that is packed. @param columns of b
 void addTimes(const Kernels& kernels, const double* a, std::size_t rows, std::size_t depth, const double* packed,
               std::size_t columns, double* sums) {
@@ -19,11 +13,6 @@ void addTimes(const Kernels& kernels, const double* a, std::size_t rows, std::si
 }
 
 }  // namespace
-
-TiledRows::TiledRows(std::size_t rows, std::size_t columns)
-    : rows_(rows), padded_(wholePanels(columns)), numbers_(rows * padded_) {}
-
-std::size_t TiledRows::width(std::size_t tile) const { return widthOf(padded_, tile); }
 
 Definite::Definite(std::size_t size)
     : size_(size),
@@ -34,12 +23,6 @@ Definite::Definite(std::size_t size)
         rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
     // What fills the last tile is a system of its own.
     for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
-}
-
-std::size_t Definite::width(std::size_t tile) const { return widthOf(padded_, tile); }
-
-double* Definite::tile(std::size_t row, std::size_t column) {
-    return rows_[row].data() + width(row) * column * kTileColumns;
 }
 
 double& Definite::at(std::size_t row, std::size_t column) {
@@ -151,30 +134,38 @@ Outcome Definite::factorise(const Kernels& kernels, double least, const Control&
     return Outcome::Done;
 }
 
-Outcome Definite::solve(const Kernels& kernels, TiledRows& x, const Control& control) {
+void Definite::divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed) {
     const std::size_t rows = x.rows();
+    pack(j, j, transposed, 1);
     product_.resize(rows * kTileColumns);
-    // x_j ← x_j · T⁻¹, of the triangle on the diagonal.
-    const auto divide = [&](std::size_t j, bool transposed) {
-        pack(j, j, transposed, 1);
-        std::fill_n(product_.begin(), rows * width(j), 0.0);
-        addTimes(kernels, x.tile(j), rows, width(j), packed_.data(), width(j), product_.data());
-        std::copy_n(product_.begin(), rows * width(j), x.tile(j));
-    };
-    const auto subtract = [&](std::size_t from, std::size_t j, bool transposed) {
-        transposed ? pack(j, from, true, -1) : pack(from, j, false, -1);
-        addTimes(kernels, x.tile(from), rows, width(from), packed_.data(), width(j), x.tile(j));
-    };
-    // Y Lᵀ = X, from the first column on; then X L = Y, from the last.
+    std::fill_n(product_.begin(), rows * width(j), 0.0);
+    addTimes(kernels, x.tile(j), rows, width(j), packed_.data(), width(j), product_.data());
+    std::copy_n(product_.begin(), rows * width(j), x.tile(j));
+}
+
+void Definite::subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j,
+                            bool transposed) {
+    transposed ? pack(j, from, true, -1) : pack(from, j, false, -1);
+    addTimes(kernels, x.tile(from), x.rows(), width(from), packed_.data(), width(j), x.tile(j));
+}
+
+Outcome Definite::divide(const Kernels& kernels, TiledRows& x, const Control& control) {
+    // Y Lᵀ = X, from the first column on.
     for (std::size_t j = 0; j < tiles(); ++j) {
         if (control.cancelled()) return Outcome::Cancelled;
-        for (std::size_t k = 0; k < j; ++k) subtract(k, j, true);
-        divide(j, true);
+        for (std::size_t k = 0; k < j; ++k) subtractTile(kernels, x, k, j, true);
+        divideTile(kernels, x, j, true);
     }
+    return Outcome::Done;
+}
+
+Outcome Definite::solve(const Kernels& kernels, TiledRows& x, const Control& control) {
+    if (const Outcome outcome = divide(kernels, x, control); outcome != Outcome::Done) return outcome;
+    // X L = Y, from the last column on.
     for (std::size_t j = tiles(); j-- > 0;) {
         if (control.cancelled()) return Outcome::Cancelled;
-        for (std::size_t i = j + 1; i < tiles(); ++i) subtract(i, j, false);
-        divide(j, false);
+        for (std::size_t i = j + 1; i < tiles(); ++i) subtractTile(kernels, x, i, j, false);
+        divideTile(kernels, x, j, false);
     }
     return Outcome::Done;
 }

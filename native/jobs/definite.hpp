@@ -5,33 +5,9 @@
 
 #include "../kernels/kernels.hpp"
 #include "status.hpp"
+#include "tiled_rows.hpp"
 
 namespace layerloom {
-
-/// Columns of a tile of a large matrix, but for the last one's. Part of the numeric contract: products are summed
-/// tile by tile.
-inline constexpr std::size_t kTileColumns = 256;
-
-/// A matrix of float64 in tiles of columns, one behind the other, each row by row. The last tile is filled with
-/// zeros to whole panels.
-class TiledRows {
-  public:
-    TiledRows(std::size_t rows, std::size_t columns);
-
-    std::size_t rows() const { return rows_; }
-    std::size_t tiles() const { return (padded_ + kTileColumns - 1) / kTileColumns; }
-    /// Columns of a tile, a multiple of kPanel.
-    std::size_t width(std::size_t tile) const;
-    double* tile(std::size_t tile) { return numbers_.data() + tile * kTileColumns * rows_; }
-    double& at(std::size_t row, std::size_t column) {
-        const std::size_t in = column / kTileColumns;
-        return tile(in)[row * width(in) + column % kTileColumns];
-    }
-
-  private:
-    std::size_t rows_, padded_;
-    std::vector<double> numbers_;
-};
 
 /// A pivot of a Cholesky factorisation that is too small: the column, from 0 on, and what stood on the diagonal.
 struct SmallPivot {
@@ -68,10 +44,23 @@ class Definite {
     /// x ← x S⁻¹, once factorised. @return Done or Cancelled
     Outcome solve(const Kernels& kernels, TiledRows& x, const Control& control);
 
-  private:
+    /// x ← x L⁻ᵀ, once factorised: where S was xᵀx, the columns are orthonormal. @return Done or Cancelled
+    Outcome divide(const Kernels& kernels, TiledRows& x, const Control& control);
+
+    std::size_t size() const { return size_; }
     std::size_t tiles() const { return rows_.size(); }
-    std::size_t width(std::size_t tile) const;
-    double* tile(std::size_t row, std::size_t column);
+    /// Rows and columns of a tile on the diagonal, a multiple of kPanel.
+    std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
+    /// A tile on the diagonal or below it, row by row.
+    double* tile(std::size_t row, std::size_t column) {
+        return rows_[row].data() + width(row) * column * kTileColumns;
+    }
+
+  private:
+    /// x_j ← x_j · T⁻¹, of the triangle on the diagonal, or its transpose.
+    void divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed);
+    /// x_j ← x_j − x_from · L(from, j), or L(j, from)ᵀ.
+    void subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j, bool transposed);
     /// Packs −L(row, column), or its transpose, as the right side of a product.
     void pack(std::size_t row, std::size_t column, bool transposed, double sign);
     /// Replaces a tile on the diagonal by the inverse of its factor.

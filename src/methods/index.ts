@@ -31,6 +31,7 @@ import { soup } from './soup.js';
 import { taskArithmetic } from './task-arithmetic.js';
 import { ties } from './ties.js';
 import { transplant } from './transplant.js';
+import { tsvM } from './tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
@@ -85,6 +86,7 @@ const known = {
   fisher,
   regmean,
   iso_c: isoC,
+  tsv_m: tsvM,
   mixture,
   transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;

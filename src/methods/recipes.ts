@@ -28,6 +28,7 @@ import type { SoupParameters } from './soup.js';
 import type { taskArithmetic } from './task-arithmetic.js';
 import type { ties } from './ties.js';
 import type { TransplantParameters } from './transplant.js';
+import type { TsvMParameters } from './tsv-m.js';
 
 // Parameters hold models, and models may be recipes, which hold parameters: so this table adds to an
 // interface that stands before the methods.
@@ -61,6 +62,7 @@ declare module './framework/recipe-input.js' {
     fisher: FisherParameters;
     regmean: RegmeanParameters;
     iso_c: IsoCParameters;
+    tsv_m: TsvMParameters;
     mixture: MixtureParameters;
     transplant: TransplantParameters;
   }
@@ -98,3 +100,4 @@ export type { SoupParameters } from './soup.js';
 export type { TaskArithmeticParameters } from './task-arithmetic.js';
 export type { TiesParameters } from './ties.js';
 export type { TransplantParameters } from './transplant.js';
+export type { TsvMParameters } from './tsv-m.js';

@@ -3,14 +3,22 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { decimals } from './words.js';
 
+const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
+
+export type SpectralRule = keyof typeof rules;
+
 /**
- * Matrices and their base, merged by singular values. `iso_c`: the base plus `scale` · σ̄ · UVᵀ, where UΣVᵀ is the singular
- * value decomposition of the sum of the changes, Σ(source − base), and σ̄ the mean of its singular values (Marczak et al.
- * 2025). A direction in which nothing changes stays as it is.
+ * Matrices and their base, merged by the singular values of the changes Δ = source − base: the base plus `scale` times
+ *
+ * - `iso_c`: σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of ΣΔ, and σ̄ the mean of its singular values (Marczak et
+ *   al. 2025). A direction in which nothing changes stays as it is.
+ * - `tsv_m`: Σ UΣVᵀ, where of the decomposition of each of T changes floor(n / T) leading triples of n are kept, and all of
+ *   their left and right vectors are replaced by the polar factors of the matrices that have them as columns (Gargiulo et al.
+ *   2025). Singular values of at most 2⁻¹⁶ of the largest are not kept.
  */
 export interface Spectral<T> {
   readonly kind: 'spectral';
-  readonly rule: 'iso_c';
+  readonly rule: SpectralRule;
   readonly base: T;
   readonly sources: readonly T[];
   readonly scale: number;
@@ -22,7 +30,7 @@ const mostExtent = 65_536;
 export const spectral = {
   schema: z.strictObject({
     kind: z.literal('spectral'),
-    rule: z.enum(['iso_c']),
+    rule: z.enum(Object.keys(rules) as [SpectralRule]),
     base: z.unknown(),
     sources: z.array(z.unknown()).min(1),
     scale: z.number(),
@@ -33,11 +41,17 @@ export const spectral = {
     base: to(formula.base),
     sources: formula.sources.map(to),
   }),
-  // The change in float64 and half of the system; of 512 rows of the larger extent what is solved, of those read each source
-  // in float32 twice, and the result.
-  threadBytes: ({ sources }, [rows = 1, columns = 1]) => {
+  // The change in float64 and half of the system, or two such and the smaller side of all that is kept; of 512 rows of the
+  // larger extent what is solved, of those read each source in float32 twice, and the result.
+  threadBytes: ({ rule, sources }, [rows = 1, columns = 1]) => {
     const extent = Math.min(rows, columns);
-    return 8 * rows * columns + 4 * extent ** 2 + 512 * (16 * extent + 4 * (sources.length + 1) * columns);
+    const matrices = { iso_c: [8, 4], tsv_m: [16, 12] } as const;
+    const [ofAll, ofSmaller] = matrices[rule];
+    return (
+      ofAll * rows * columns +
+      ofSmaller * extent ** 2 +
+      512 * (16 * extent + 4 * (sources.length + 1) * columns)
+    );
   },
   refusal: (_, { shape: [rows, columns, more] }) => {
     if (rows === undefined || columns === undefined || more !== undefined || rows * columns === 0)
@@ -46,7 +60,8 @@ export const spectral = {
       ? `it has more than ${mostExtent} rows and columns`
       : undefined;
   },
-  describe: ({ base, sources, scale }) => `${base} + ${decimals(scale)} · Iso-C of ${sources.join(', ')}`,
+  describe: ({ rule, base, sources, scale }) =>
+    `${base} + ${decimals(scale)} · ${rules[rule]} of ${sources.join(', ')}`,
   figures: ({ scale }) => [{ name: 'scale', of: null, value: scale }],
   lower: (): Value => {
     throw new Error('a merge by singular values is made by a job of its own, and not by a program');

@@ -305,7 +305,7 @@ const regression = (files: Files) => ({
 /** Two matrices [4, 8], of which the first is the base. */
 const spectral = (files: Files) => ({
   program: programOf(files, []),
-  ...{ base: 0, sources: [1], scale: 1, dtype: 'F64' },
+  ...{ rule: 'tsv_m', base: 0, sources: [1], scale: 1, dtype: 'F64' },
   to: location(files.out),
 });
 
@@ -1093,6 +1093,7 @@ describe('the native door refuses, before it touches a file,', () => {
   });
 
   it.each([
+    ['by a rule that is none', 'rule', 'tsv_c'],
     ['of a base that is none', 'base', 2],
     ['of a matrix that is none', 'sources.0', 2],
     ['of no matrix', 'sources', []],

@@ -148,6 +148,12 @@ const formulas: readonly {
     words: 'base + 0.5 · Iso-C of x, y',
   },
   {
+    formula: { kind: 'spectral', rule: 'tsv_m', base: 'base', sources: ['x', 'y'], scale: 0.5 },
+    operands: ['base', 'x', 'y'],
+    statistics: [],
+    words: 'base + 0.5 · TSV-Merge of x, y',
+  },
+  {
     formula: { kind: 'nearSwap', base: 'base', source: 'x', t: 0.001 },
     operands: ['base', 'x'],
     statistics: [],
@@ -223,11 +229,13 @@ describe('an operation', () => {
 
   it('takes more memory than tiles only to solve a system, half of which is stored in float64', () => {
     const taking = formulas.filter(({ formula }) => threadBytesOf(formula, [4096, 14336]) > 0);
-    expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean', 'spectral']);
+    expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean', 'spectral', 'spectral']);
     const formula = taking[0]?.formula as Formula<string>;
     expect(threadBytesOf(formula, [4096, 14336]) / 1e9).toBeCloseTo(1.01, 2);
     const change = taking[1]?.formula as Formula<string>;
     expect(threadBytesOf(change, [4096, 14336]) / 1e9).toBeCloseTo(0.66, 2);
+    const changes = taking[2]?.formula as Formula<string>;
+    expect(threadBytesOf(changes, [4096, 14336]) / 1e9).toBeCloseTo(1.26, 2);
     expect(operandShapes(formula, [9, 37])).toEqual([
       [9, 37],
       [37, 37],

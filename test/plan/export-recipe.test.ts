@@ -43,6 +43,7 @@ const unsaid: Readonly<Record<string, RegExp>> = {
   'ties-peft': /dialect peft of ties/,
   dare_linear: /rescale: density/,
   iso_c: /method iso_c; mergekit has no such method/,
+  tsv_m: /method tsv_m; mergekit has no such method/,
   revert: /rows that are reverted one by one/,
   nested: /a recipe in the place of a model/,
 };

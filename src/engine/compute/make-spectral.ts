@@ -41,6 +41,7 @@ export const makeSpectral = async <S>(
   );
   const [base = 0, ...sources] = values;
   const result = await pool.mergeSpectra({
+    rule: formula.rule,
     program,
     base,
     sources,

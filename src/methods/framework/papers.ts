@@ -86,6 +86,14 @@ export const isotropicMerging: Citation = {
   source: { arxiv: '2502.04959' },
 };
 
+export const taskSingularVectors: Citation = {
+  key: 'gargiulo2025task',
+  title: 'Task Singular Vectors: Reducing Task Interference in Model Merging',
+  authors: ['Gargiulo, Antonio Andrea', 'others'],
+  year: 2025,
+  source: { arxiv: '2412.00081' },
+};
+
 export const tiesMerging: Citation = {
   key: 'yadav2023ties',
   title: 'TIES-Merging: Resolving Interference When Merging Models',

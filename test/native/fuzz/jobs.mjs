@@ -918,6 +918,7 @@ const mergeSpectra = (random, files) => {
   const sources = random.list(models, () => sourceOf(random, files, slice, random.pick(dtypes)).source);
   const what = {
     program: { sources, nodes: [], ...slice, watched: random.list(models, (index) => index) },
+    rule: random.pick(['iso_c', 'tsv_m']),
     base: random.below(models),
     sources: random.list(random.from(1, 3), () => random.below(models)),
     ...{ scale: random.pick([0, 1, -0.3]), dtype: random.pick(dtypes) },

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Iso-C by fusion-bench, in float64.
+"""Iso-C and TSV-Merge by fusion-bench, in float64.
 
-iso_c.py models ROOT   writes small models ROOT/base, a, b and c of random numbers in float32: tall, wide and square matrices, one of
+singular_values.py models ROOT   writes small models ROOT/base, a, b and c of random numbers in float32: tall, wide and square matrices, one of
                        them in three dimensions, embeddings and norms
-iso_c.py merge JSON    merges `models` over `base` with fusion-bench's `iso_c` times `lambda`, and prints how far `out` is from that
+singular_values.py merge JSON    merges `models` over `base` with fusion-bench's function of `method`, times `scale`, and prints how far `out` is
+                       from that
 """
 
 import contextlib
@@ -48,6 +49,7 @@ def models(root):
 
 def merge(check):
     from fusion_bench.method.isotropic_merging.iso_utils import iso_c
+    from fusion_bench.method.task_singular_vector.utils.TSVM_utils import compute_and_sum_svd_mem_reduction
 
     def numbers(directory):
         tensors = {}
@@ -57,17 +59,19 @@ def merge(check):
 
     base, ours = numbers(check["base"]), numbers(check["out"])
     changes = [{name: x - base[name] for name, x in numbers(model).items()} for model in check["models"]]
+    function = {"iso_c": iso_c, "tsv_m": compute_and_sum_svd_mem_reduction}[check["method"]]
     with contextlib.redirect_stdout(io.StringIO()):
-        merged = iso_c(changes, accelerator="cpu", exclude_keys=[name for name in base if ".layers." not in name])
+        merged = function(changes, accelerator="cpu", exclude_keys=[name for name in base if ".layers." not in name])
     assert ours.keys() == base.keys() == merged.keys()
     found = {"matrices": 0, "others": 0, "ofChange": 0.0, "ofWeight": 0.0}
     for name, x in merged.items():
-        wanted = base[name] + check["lambda"] * x
+        wanted = base[name] + check["scale"] * x
         apart = float((ours[name] - wanted).abs().max())
         found["ofWeight"] = max(found["ofWeight"], apart / float(wanted.abs().max()))
         if ".layers." in name and x.dim() == 2:
             found["matrices"] += 1
-            found["ofChange"] = max(found["ofChange"], apart / float((wanted - base[name]).abs().max()))
+            largest = float((wanted - base[name]).abs().max())
+            found["ofChange"] = max(found["ofChange"], apart / largest if largest > 0 else apart)
         else:
             found["others"] += 1
     print(json.dumps(found))
