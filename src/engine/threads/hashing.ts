@@ -4,7 +4,7 @@ import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 /** What a pool does for files that are hashed. */
 export interface HashingThreads {
-  /** Number of threads that have no task; negative where tasks wait. */
+  /** Number of cores that have no task, where each runs two threads; negative where more are busy. */
   idle(): number;
   /** Hashes the next part of one file, or of two together. Returns undefined in a stopped pool. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
@@ -19,15 +19,14 @@ interface Hashed {
 }
 
 /**
- * Hashes files part by part, each on one thread. A thread takes two files together where no other thread is idle: that takes
- * it little longer than one (`native/kernels/sha256.hpp`), so that more is left for other tasks.
+ * Hashes files part by part, each on one thread. Where cores are busy, a thread takes two files together: that takes little
+ * longer than one (`native/kernels/sha256.hpp`), and a file waits until there is another, or a core is idle. Two threads of
+ * one core would share its unit for SHA-256, and gain little over one that takes both.
  */
 export class Hashing {
   readonly #threads: HashingThreads;
   /** Those of which no part is being hashed; those begun earlier are first. */
   readonly #waiting: Hashed[] = [];
-  /** Number of the files that a thread hashes alone. */
-  #alone = 0;
 
   constructor(threads: HashingThreads) {
     this.#threads = threads;
@@ -41,18 +40,16 @@ export class Hashing {
     });
   }
 
-  /** Begins the next parts of files that wait. To be called whenever a task of the pool has ended. */
+  /** Begins the next parts of files that wait. To be called whenever a task of another kind has ended. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();
-      // The next part of the file that is hashed alone is hashed together with this one.
-      if (this.#waiting.length === 1 && idle <= 0 && this.#alone > 0) return;
+      if (this.#waiting.length === 1 && idle <= 0) return;
       void this.#hash(this.#waiting.splice(0, this.#waiting.length > idle ? 2 : 1));
     }
   }
 
   async #hash(files: readonly Hashed[]): Promise<void> {
-    if (files.length === 1) this.#alone += 1;
     try {
       const result = await this.#threads.hash(files.map(({ part }) => part));
       if (result === undefined) for (const { resolve } of files) resolve({ ok: true, sha256: undefined });
@@ -62,7 +59,6 @@ export class Hashing {
     } catch (error) {
       for (const { reject } of files) reject(error);
     }
-    if (files.length === 1) this.#alone -= 1;
     this.start();
   }
 

@@ -91,7 +91,7 @@ export class WorkerPool {
   /** Number of tasks that threads have, or that wait for room at one. */
   #begun = 0;
   readonly #hashing = new Hashing({
-    idle: () => this.threads - this.#begun,
+    idle: () => Math.ceil(this.threads / 2) - this.#begun,
     hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
     checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
   });
@@ -229,7 +229,10 @@ export class WorkerPool {
 
   #tracked<Result>(task: Promise<Result>): Promise<Result> {
     this.#tasks.add(task);
-    const forget = () => this.#tasks.delete(task);
+    const forget = () => {
+      this.#tasks.delete(task);
+      this.#hashing.start();
+    };
     task.then(forget, forget);
     return task;
   }
@@ -255,7 +258,6 @@ export class WorkerPool {
       if (next === undefined) this.#room += 1;
       else next();
       this.#begun -= 1;
-      this.#hashing.start();
     }
   }
 
