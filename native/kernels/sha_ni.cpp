@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "../sha256.hpp"
+#include "sha256.hpp"
 
 namespace layerloom {
 namespace {
