@@ -134,6 +134,14 @@ Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     });
 }
 
+/// hash(ranges: { fd, begin, length, last }[], states: a Uint32Array to change, control) → as run
+Napi::Value hashRanges(const Napi::CallbackInfo& info) {
+    return answer(info, [&](const Kernels&) {
+        const HashCall call = toHashCall(info[0], info[1]);
+        return hash(*sha256(), call.ranges, call.states, toControl(info[2]));
+    });
+}
+
 /// lock(fd) → 0 when taken, else the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
@@ -159,6 +167,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
     exports.Set("mergeSpectra", Napi::Function::New(env, mergeSpectraOf, "mergeSpectra"));
     exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
+    // Without instructions for it OpenSSL's text, which Node has, is faster than one of ours.
+    if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));
     return exports;

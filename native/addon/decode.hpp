@@ -46,6 +46,14 @@ struct PursuitCall {
 
 PursuitCall toPursuitCall(const Napi::Value& pursuit, const Napi::Value& out);
 
+/// Ranges of files, and the caller's array of their states.
+struct HashCall {
+    std::vector<HashedRange> ranges;
+    std::span<std::uint32_t> states;
+};
+
+HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
+
 /// Last of all: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "factorise.hpp"
+#include "hash.hpp"
 #include "job.hpp"
 #include "measure.hpp"
 #include "pursue.hpp"
@@ -38,6 +39,9 @@ void check(const Spectral& what);
 
 /// @param out as long as what is found
 void check(const Pursuit& what, std::span<const double> out);
+
+/// @param states as long as the files have words
+void check(std::span<const HashedRange> ranges, std::span<const std::uint32_t> states);
 
 /// @throws BadJob naming `what` if it does not hold
 void require(bool holds, const char* what);

@@ -13,6 +13,7 @@ extern const Kernels kScalar;
 #ifdef LAYERLOOM_X86
 extern const Kernels kAvx2;
 extern const Kernels kAvx512;
+extern const Sha256 kShaNi;
 #endif
 #ifdef LAYERLOOM_ARM
 extern const Kernels kNeon;
@@ -50,6 +51,14 @@ const Kernels* kernels() {
         return nullptr;
     }();
     return chosen;
+}
+
+const Sha256* sha256() {
+#ifdef LAYERLOOM_X86
+    static const bool isThere = detectProcessor().sha;
+    if (isThere && kernels() != &kScalar) return &kShaNi;
+#endif
+    return nullptr;
 }
 
 }  // namespace layerloom

@@ -33,22 +33,23 @@ constexpr bool has(std::uint64_t bits, std::uint64_t all) { return (bits & all) 
 constexpr std::uint64_t kXmmYmm = 0b110;
 /// Mask registers, upper halves of ZMM0-15, and ZMM16-31.
 constexpr std::uint64_t kZmm = 0b1110'0000;
-constexpr unsigned kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // 1, ECX
-constexpr unsigned kAvx2 = 1u << 5, kAvx512f = 1u << 16, kAvx512bw = 1u << 30,
+constexpr unsigned kSse41 = 1u << 19, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // 1, ECX
+constexpr unsigned kAvx2 = 1u << 5, kAvx512f = 1u << 16, kSha = 1u << 29, kAvx512bw = 1u << 30,
                    kAvx512vl = 1u << 31;  // 7, EBX
 
 }  // namespace
 
 Processor detectProcessor() {
     const Registers basic = cpuid(1);
-    if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false};
-    const std::uint64_t saved = savedRegisters();
     const Registers extended = cpuid(7);
+    const bool sha = has(basic.c, kSse41) && has(extended.b, kSha);
+    if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false, sha};
+    const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
     // macOS gives a thread AVX-512 registers at its first use of them, so that XCR0 does not show them: AVX2
     // is used there.
     const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512bw | kAvx512vl);
-    return {avx2, avx512};
+    return {avx2, avx512, sha};
 }
 
 }  // namespace layerloom

@@ -6,6 +6,7 @@ namespace layerloom {
 struct Processor {
     bool avx2;    ///< AVX2 and F16C
     bool avx512;  ///< these, and AVX-512 F, BW and VL
+    bool sha;     ///< SHA-NI and SSE4.1, whose registers are always saved
 };
 
 /// Asks the processor itself (CPUID, XGETBV). Compilers' `__builtin_cpu_supports` is not used: zig's always

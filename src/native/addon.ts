@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { elfProblem } from './elf.js';
 import type { Factorisation } from './factorise.js';
+import type { HashedRange } from './hash.js';
 import type { Job, JobStatus } from './job.js';
 import { loadFailure, type SoughtAddon } from './load-failure.js';
 import type { Measurement } from './measure.js';
@@ -26,6 +27,8 @@ interface Addon {
   regress(what: Regression, out: Float64Array, control: BigInt64Array): JobStatus;
   mergeSpectra(what: Spectral, control: BigInt64Array): JobStatus;
   pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
+  /** Absent where the processor has no instructions for it. */
+  hash?(ranges: readonly HashedRange[], states: Uint32Array, control: BigInt64Array): JobStatus;
   /** 0 when the file's lock was taken, else an errno. */
   lock(fd: number): number;
   /** False where the file system has no such step. */
@@ -107,6 +110,18 @@ export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =
  */
 export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().pursue(what, out, shared);
+
+/**
+ * Hashes the next part of one file or of two, on the calling thread, by the processor's own instructions for SHA-256.
+ *
+ * @param states of each file the words after what is before the part; changed to those after it
+ * @returns undefined where the processor has no such instructions
+ */
+export const hash = (
+  ranges: readonly HashedRange[],
+  states: Uint32Array,
+  shared: BigInt64Array,
+): JobStatus | undefined => addon().hash?.(ranges, states, shared);
 
 /** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   constants,
@@ -17,7 +18,15 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { stagingPath } from '../../src/engine/output/staging.js';
-import { type Link, layerSwap, openCheckpoint, planMerge, relayout, runPlan } from '../../src/index.js';
+import {
+  type Link,
+  layerSwap,
+  openCheckpoint,
+  type Progress,
+  planMerge,
+  relayout,
+  runPlan,
+} from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
@@ -78,6 +87,24 @@ describe('a merge of checkpoints laid out by layer', () => {
       dtype: 'float32',
     });
     expect(converted.cost.bytesVerbatim).toBe(0);
+  });
+
+  it('hashes no shard that is an input file, and has its SHA-256 all the same', async () => {
+    const { root, task, language } = await writeLaidOut();
+    const totals = new Set<number>();
+    const onProgress = ({ phase, total }: Progress) => phase === 'checksums' && totals.add(total);
+    const out = join(root, 'hashed');
+    const { shards } = await layerSwap(
+      { task, language, bottom: 2, top: 1 },
+      { out, checksums: true, onProgress },
+    );
+    // Ten files of each input, and the two shards that are averages.
+    expect([...totals]).toEqual([22]);
+    const sha256 = (file: string) =>
+      createHash('sha256')
+        .update(readFileSync(join(out, file)))
+        .digest('hex');
+    expect(shards.map((shard) => shard.sha256)).toEqual(shards.map(({ file }) => sha256(file)));
   });
 
   it('says that it copied where the file system shares no blocks, or refuses where that was asked for', async () => {

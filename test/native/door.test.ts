@@ -18,7 +18,7 @@ const file = fileURLToPath(
 type Call = (...values: unknown[]) => { outcome: string };
 
 const door: Record<
-  'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'lock' | 'exchange',
+  'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' | 'exchange',
   Call
 > = createRequire(import.meta.url)(file);
 
@@ -309,6 +309,17 @@ const spectral = (files: Files) => ({
   to: location(files.out),
 });
 
+/** The first block of one file, and all of another. */
+const hashed = ({ a, b }: Files) => [
+  { fd: a, begin: 0, length: 64, last: false },
+  { fd: b, begin: 0, length: count * 8, last: true },
+];
+
+const states = () => new Uint32Array(16);
+
+/** Where the processor has no instructions for SHA-256 the addon has no such function. */
+const hashes = 'hash' in door;
+
 const regressed = () => new Float64Array(3);
 
 const detached = () => {
@@ -349,6 +360,10 @@ describe('the native door takes a job that is right', () => {
     ],
   ])('%s', (_, call) => {
     expect(call(openFiles())).toEqual({ outcome: 'done', source: 0, reason: '', nonFinite: [] });
+  });
+
+  it.runIf(hashes)('parts of files to hash', () => {
+    expect(door.hash(hashed(openFiles()), states(), words())).toMatchObject({ outcome: 'done' });
   });
 
   it('a slice of no elements, which has nothing to map', () => {
@@ -1104,6 +1119,27 @@ describe('the native door refuses, before it touches a file,', () => {
     ['to a place beyond all files', 'to.begin', 2 ** 53 - 8],
   ])('a merge by singular values %s', (_, path, value) => {
     expect(() => door.mergeSpectra(having(spectral(openFiles()), path, value), words())).toThrow(RangeError);
+  });
+
+  it.runIf(hashes).each([
+    ['of no file', '', []],
+    ['of a part that begins in a block', '0.begin', 32],
+    ['of a part that ends in a block', '0.length', 63],
+    ['beyond all files', '1.length', 2 ** 53],
+    ['to its end beyond all files', '1.begin', 2 ** 53 - 64],
+    ['of no file that can be open', '0.fd', -1],
+  ])('a part to hash %s', (_, path, value) => {
+    const ranges = path === '' ? value : having(hashed(openFiles()), path, value);
+    expect(() => door.hash(ranges, states(), words())).toThrow(RangeError);
+  });
+
+  it.runIf(hashes)('parts to hash of more files than two, or into states of others', () => {
+    const ranges = hashed(openFiles());
+    expect(() => door.hash([...ranges, ...ranges], new Uint32Array(32), words())).toThrow(RangeError);
+    for (const length of [8, 15, 17])
+      expect(() => door.hash(ranges, new Uint32Array(length), words())).toThrow(RangeError);
+    expect(() => door.hash(ranges, new Int32Array(16), words())).toThrow(TypeError);
+    expect(() => door.hash(having(ranges, '0.last', 1), states(), words())).toThrow(TypeError);
   });
 
   it('a measurement into an array that a getter of another detaches', () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { statedSha256 } from '../../checkpoint/identity.js';
-import type { MergePlan } from '../../plan/plan.js';
+import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
@@ -11,7 +11,8 @@ export type Checksums = ReadonlyMap<string, string>;
 
 /**
  * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of files of which
- * the hub states the SHA-256, returns that. Of a pool that is stopped, returns those hashed so far.
+ * the hub states the SHA-256, returns that, and of shards that are input files as they stand that of the input.
+ * Of a pool that is stopped, returns those hashed so far.
  *
  * @param report called after each file with the number of hashed files, and of all
  * @throws LayerloomError READ_FAILED
@@ -24,14 +25,22 @@ export const computeChecksums = async (
   report: (done: number, total: number) => void,
 ): Promise<Checksums> => {
   const checksums = new Map<string, string>();
-  const paths = new Set(plan.shards.map(({ file }) => join(directory, file)));
+  const bytesOf = new Map<string, number>();
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
     if (stated !== undefined) checksums.set(file.path, stated);
     // Of a file of the cache of ranges not all bytes need be here.
-    else if (file.content === undefined) paths.add(file.path);
+    else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
-  const waiting = paths.values();
+  const copies = new Map<string, string>();
+  for (const shard of plan.shards) {
+    const path = join(directory, shard.file);
+    const input = verbatimPath(shard, plan.inputs);
+    if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
+    else bytesOf.set(path, shard.bytes);
+  }
+  // Largest first, so that no thread is left with a large file at the end.
+  const waiting = [...bytesOf].sort(([, a], [, b]) => b - a).values();
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
     const result = await pool.checksum(fd);
@@ -39,13 +48,17 @@ export const computeChecksums = async (
     if (result.sha256 !== undefined) checksums.set(path, result.sha256);
   };
   await pool.inLanes(async () => {
-    for (const path of waiting) {
+    for (const [path] of waiting) {
       if (pool.stopped) return;
       const fd = inputs.fdOfPath(path);
       await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
       hashed += 1;
-      report(hashed, paths.size);
+      report(hashed, bytesOf.size);
     }
   });
+  for (const [path, input] of copies) {
+    const sha256 = checksums.get(input);
+    if (sha256 !== undefined) checksums.set(path, sha256);
+  }
   return checksums;
 };

@@ -7,6 +7,7 @@ import type { Pursuit } from '../../native/pursue.js';
 import type { Regression } from '../../native/regress.js';
 import type { Spectral } from '../../native/spectral.js';
 import type { Extent } from '../../tensor/extent.js';
+import { Hashing } from './hashing.js';
 import type {
   ChecksumResult,
   ChecksumTask,
@@ -14,6 +15,8 @@ import type {
   CompareTask,
   FactoriseResult,
   FactoriseTask,
+  HashResult,
+  HashTask,
   MeasureResult,
   MeasureTask,
   PursueResult,
@@ -51,6 +54,7 @@ type AnyTask =
   | RegressTask
   | SpectralTask
   | PursueTask
+  | HashTask
   | ChecksumTask
   | CompareTask;
 type AnyResult =
@@ -60,6 +64,7 @@ type AnyResult =
   | RegressResult
   | SpectralResult
   | PursueResult
+  | HashResult
   | ChecksumResult
   | CompareResult;
 
@@ -83,6 +88,13 @@ export class WorkerPool {
   #piscina: Promise<Piscina<AnyTask, AnyResult>> | undefined;
   /** Every requested task that has not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
+  /** Number of tasks that threads have, or that wait for room at one. */
+  #begun = 0;
+  readonly #hashing = new Hashing({
+    idle: () => Math.ceil(this.threads / 2) - this.#begun,
+    hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
+    checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
+  });
   /** Number of further tasks that the threads have room for. */
   #room: number;
   /**
@@ -166,9 +178,8 @@ export class WorkerPool {
    * Hashes a file. In a stopped pool the result has no hash, and is no error: the written file is usable
    * without it.
    */
-  async checksum(fd: number): Promise<ChecksumResult> {
-    const result = await this.#task<ChecksumResult>('checksum', { fd, shared: this.#shared });
-    return result ?? { ok: true, sha256: undefined };
+  checksum(fd: number): Promise<ChecksumResult> {
+    return this.#tracked(this.#hashing.add(fd));
   }
 
   /** Compares ranges of two open files. Throws the reason to stop where the pool is stopped. */
@@ -203,7 +214,7 @@ export class WorkerPool {
     while (this.#tasks.size > 0) await Promise.allSettled(this.#tasks);
   }
 
-  #unlessCancelled<Result extends Exclude<AnyResult, ChecksumResult | CompareResult>>(
+  #unlessCancelled<Result extends Exclude<AnyResult, HashResult | ChecksumResult | CompareResult>>(
     result: Result | undefined,
   ): Result {
     if (result === undefined || (!result.ok && result.status.outcome === 'cancelled'))
@@ -213,14 +224,21 @@ export class WorkerPool {
 
   /** Runs and tracks a task; undefined if the pool is stopped before a thread has room for it. */
   #task<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
-    const result = this.#carryOut<Result>(name, task);
-    this.#tasks.add(result);
-    const forget = () => this.#tasks.delete(result);
-    result.then(forget, forget);
-    return result;
+    return this.#tracked(this.#carryOut<Result>(name, task));
+  }
+
+  #tracked<Result>(task: Promise<Result>): Promise<Result> {
+    this.#tasks.add(task);
+    const forget = () => {
+      this.#tasks.delete(task);
+      this.#hashing.start();
+    };
+    task.then(forget, forget);
+    return task;
   }
 
   async #carryOut<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
+    this.#begun += 1;
     if (this.#room > 0) this.#room -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
@@ -239,6 +257,7 @@ export class WorkerPool {
       const next = this.#waiting.shift();
       if (next === undefined) this.#room += 1;
       else next();
+      this.#begun -= 1;
     }
   }
 

@@ -98,6 +98,24 @@ export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
+/** A file of which the bytes before `begin` are hashed, to this state. */
+export interface PartOfFile {
+  readonly fd: number;
+  readonly begin: number;
+  readonly state: Uint32Array;
+}
+
+/** The next parts of one file or of two. */
+export interface HashTask {
+  readonly files: readonly PartOfFile[];
+  readonly shared: SharedArrayBuffer;
+}
+
+/** Where the parts end, and whether their files end there; undefined where native code could not hash them. */
+export interface HashResult {
+  readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
+}
+
 /** Ranges of bytes that two open files should have alike. */
 export interface CompareTask {
   readonly a: number;

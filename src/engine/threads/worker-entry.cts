@@ -2,6 +2,7 @@ import type {
   ChecksumTask,
   CompareTask,
   FactoriseTask,
+  HashTask,
   MeasureTask,
   PursueTask,
   RegressTask,
@@ -23,5 +24,6 @@ module.exports = {
   mergeSpectra: async (task: SpectralTask) => (await worker()).mergeSpectra(task),
   pursue: async (task: PursueTask) => (await worker()).pursue(task),
   compare: async (task: CompareTask) => (await worker()).compare(task),
+  hash: async (task: HashTask) => (await worker()).hash(task),
   checksum: async (task: ChecksumTask) => (await worker()).checksum(task),
 };

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readSync } from 'node:fs';
+import { fstatSync, readSync } from 'node:fs';
 import { reasonOf } from '../../base/errors.js';
 import * as addon from '../../native/addon.js';
 import { factorNumbers } from '../../native/factorise.js';
+import { stateWords } from '../../native/hash.js';
 import { control } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
 import { sizeOfPursuit } from '../../native/pursue.js';
@@ -16,6 +17,8 @@ import type {
   FactoriseResult,
   FactoriseTask,
   FoundNonFinite,
+  HashResult,
+  HashTask,
   MeasureResult,
   MeasureTask,
   PursueResult,
@@ -115,6 +118,32 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
     filled += bytes;
   }
   return filled;
+};
+
+/** Bytes of a file between two looks at what else there is to hash: some ten milliseconds of work, a whole number of blocks. */
+const hashBytes = 16 * 1024 * 1024;
+
+/** Hashes the next parts of files, by the processor's own instructions where it has them. */
+export const hash = ({ files, shared }: HashTask): HashResult => {
+  try {
+    const ranges = files.map(({ fd, begin }) => {
+      const left = fstatSync(fd).size - begin;
+      const length = Math.min(left, hashBytes);
+      return { fd, begin, length, last: length === left };
+    });
+    const states = new Uint32Array(files.length * stateWords);
+    for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
+    const status = addon.hash(ranges, states, new BigInt64Array(shared));
+    if (status?.outcome !== 'done') return { hashed: undefined };
+    const hashed = ranges.map(({ fd, begin, length, last }, index) => {
+      const state = states.slice(index * stateWords, (index + 1) * stateWords);
+      return { next: { fd, begin: begin + length, state }, isLast: last };
+    });
+    return { hashed };
+  } catch {
+    // Also of an addon that cannot be loaded, which is not needed to compare files with their records.
+    return { hashed: undefined };
+  }
 };
 
 /** One for each thread: V8 would let buffers of many files gather before it freed them. */

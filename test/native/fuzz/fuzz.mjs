@@ -121,7 +121,7 @@ const play = (first, end, progress) => {
       writeSync(at, String(number), 0);
       ftruncateSync(files.output, 0);
       const random = new Random(seed, number);
-      const call = callOf(random, files);
+      const call = callOf(random, files, 'hash' in addon);
       const isRight = random.chance(right);
       const result = run(addon, isRight ? call : spoil(random, files, call));
       if (isRight) checkRight(call, join(directory, 'out'), result);

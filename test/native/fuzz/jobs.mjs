@@ -1,5 +1,6 @@
 // @ts-check
 // Calls of the native door that are right, with what a simple text says they give.
+import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs';
 
@@ -8,7 +9,7 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -984,6 +985,21 @@ const pursue = (random, files) => {
   return { door: 'pursue', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
 };
 
+/** Two files, or one twice, whole. @param {Random} random @param {Files} files @returns {Call} */
+const hash = (random, files) => {
+  const some = random.list(random.from(1, 2), () => random.pick(files.inputs));
+  const ranges = some.map(({ fd, bytes }) => ({ fd, begin: 0, length: bytes.length, last: true }));
+  const states = new Uint32Array(8 * some.length);
+  const found = () =>
+    some.every(({ bytes }, index) => {
+      const words = Array.from(states.subarray(8 * index, 8 * index + 8), (word) =>
+        word.toString(16).padStart(8, '0'),
+      );
+      return words.join('') === createHash('sha256').update(bytes).digest('hex');
+    });
+  return { door: 'hash', values: [ranges, states, control()], found };
+};
+
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
@@ -1020,6 +1036,8 @@ const all = [
   pursue,
 ];
 
-/** @param {Random} random @param {Files} files @returns {Call} */
-export const callOf = (random, files) =>
-  random.chance(0.01) ? random.pick([lock, exchange])(random, files) : random.pick(all)(random, files);
+/** @param {Random} random @param {Files} files @param {boolean} hashes whether the addon hashes here @returns {Call} */
+export const callOf = (random, files, hashes) => {
+  if (random.chance(0.01)) return random.pick([lock, exchange])(random, files);
+  return random.pick(hashes ? [...all, hash] : all)(random, files);
+};

@@ -1,0 +1,81 @@
+import { itemAt } from '../../base/lookup.js';
+import { stateWords } from '../../native/hash.js';
+import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
+
+/** What a pool does for files that are hashed. */
+export interface HashingThreads {
+  /** Number of cores that have no task, where each runs two threads; negative where more are busy. */
+  idle(): number;
+  /** Hashes the next part of one file, or of two together. Returns undefined in a stopped pool. */
+  hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
+  /** Hashes a whole file without native code. Returns undefined in a stopped pool. */
+  checksum(fd: number): Promise<ChecksumResult | undefined>;
+}
+
+interface Hashed {
+  readonly part: PartOfFile;
+  readonly resolve: (result: ChecksumResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Hashes files part by part, each on one thread. Where cores are busy, a thread takes two files together: that takes little
+ * longer than one (`native/kernels/sha256.hpp`), and a file waits until there is another, or a core is idle. Two threads of
+ * one core would share its unit for SHA-256, and gain little over one that takes both.
+ */
+export class Hashing {
+  readonly #threads: HashingThreads;
+  /** Those of which no part is being hashed; those begun earlier are first. */
+  readonly #waiting: Hashed[] = [];
+
+  constructor(threads: HashingThreads) {
+    this.#threads = threads;
+  }
+
+  /** Returns a file's SHA-256. In a stopped pool the result has no hash, and is no error. */
+  add(fd: number): Promise<ChecksumResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ part: { fd, begin: 0, state: new Uint32Array(stateWords) }, resolve, reject });
+      this.start();
+    });
+  }
+
+  /** Begins the next parts of files that wait. To be called whenever a task of another kind has ended. */
+  start(): void {
+    while (this.#waiting.length > 0) {
+      const idle = this.#threads.idle();
+      if (this.#waiting.length === 1 && idle <= 0) return;
+      void this.#hash(this.#waiting.splice(0, this.#waiting.length > idle ? 2 : 1));
+    }
+  }
+
+  async #hash(files: readonly Hashed[]): Promise<void> {
+    try {
+      const result = await this.#threads.hash(files.map(({ part }) => part));
+      if (result === undefined) for (const { resolve } of files) resolve({ ok: true, sha256: undefined });
+      else if (result.hashed !== undefined) this.#take(files, result.hashed);
+      // It says what is wrong with a file, if anything is.
+      else for (const { part, resolve, reject } of files) this.#checksum(part.fd).then(resolve, reject);
+    } catch (error) {
+      for (const { reject } of files) reject(error);
+    }
+    this.start();
+  }
+
+  async #checksum(fd: number): Promise<ChecksumResult> {
+    return (await this.#threads.checksum(fd)) ?? { ok: true, sha256: undefined };
+  }
+
+  #take(files: readonly Hashed[], hashed: NonNullable<HashResult['hashed']>): void {
+    const remaining: Hashed[] = [];
+    for (const [index, file] of files.entries()) {
+      const { next, isLast } = itemAt(hashed, index);
+      if (isLast) file.resolve({ ok: true, sha256: hexOf(next.state) });
+      else remaining.push({ ...file, part: next });
+    }
+    this.#waiting.unshift(...remaining);
+  }
+}
+
+const hexOf = (state: Uint32Array): string =>
+  Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
