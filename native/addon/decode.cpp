@@ -29,7 +29,9 @@ constexpr Reader<Job> kJobs[] = {
      }},
     {"compute",
      [](const Napi::Object& job) -> Job {
-         return Compute{toProgram(job.Get("program")), readAll(readArray(job, "outputs"), toOutput)};
+         const Napi::Value tally = job.Get("tally");
+         return Compute{toProgram(job.Get("program")), readAll(readArray(job, "outputs"), toOutput),
+                        tally.IsUndefined() ? std::span<std::int64_t>() : toSpan<std::int64_t>(tally, "tally")};
      }},
 };
 

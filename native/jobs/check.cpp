@@ -1,5 +1,7 @@
 #include "check.hpp"
 
+#include <algorithm>
+
 namespace layerloom {
 namespace {
 
@@ -43,6 +45,14 @@ void checkJob(const Compute& compute) {
         isWritten[value - sources] = true;
     }
     require(!compute.outputs.empty(), "outputs");
+    if (compute.tally.empty()) return;
+    // Of the one vote that the program is.
+    require(!program.nodes.empty(), "tally");
+    const Node& last = program.nodes.back();
+    require(std::holds_alternative<Vote>(last.operation), "tally");
+    require(compute.tally.size() == tallyWords(last.inputs.size() - 1), "tally");
+    const auto isVote = [](const Node& node) { return std::holds_alternative<Vote>(node.operation); };
+    require(std::ranges::count_if(program.nodes, isVote) == 1, "tally");
 }
 
 }  // namespace

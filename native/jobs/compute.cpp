@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -130,6 +131,29 @@ bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     return true;
 }
 
+/// Adds what was tallied to what other jobs have.
+void addTallies(std::span<std::int64_t> to, const Evaluator& evaluator) {
+    if (evaluator.tallies().empty()) return;
+    const auto add = [&](std::size_t word, std::uint64_t count) {
+        __atomic_fetch_add(&to[word], static_cast<std::int64_t>(count), __ATOMIC_RELAXED);
+    };
+    const auto choose = [&](std::size_t word, std::int64_t number, const auto& isBetter) {
+        std::int64_t known = __atomic_load_n(&to[word], __ATOMIC_RELAXED);
+        while (isBetter(number, known) && !__atomic_compare_exchange_n(&to[word], &known, number, true,
+                                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+    };
+    add(0, evaluator.tallied());
+    std::size_t word = 1;
+    for (const auto& [lower, upper] : evaluator.tallies())
+        for (const Tally& tally : {lower, upper}) {
+            add(word, tally.above);
+            choose(word + 1, tally.least, std::less<>());
+            choose(word + 2, tally.most, std::greater<>());
+            word += 3;
+        }
+}
+
 }  // namespace
 
 Status run(const Kernels& kernels, const Compute& compute, Control control) {
@@ -142,6 +166,7 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
     for (const Output& output : outputs) wanted.push_back(output.value);
     const FusedVotes fusedVotes(kernels, program, wanted);
     Evaluator evaluator(kernels, program, windows, fusedVotes);
+    if (!compute.tally.empty()) evaluator.tally();
     std::size_t widest = 1;
     for (const Output& output : outputs) widest = std::max(widest, sizeOf(output.dtype));
     const std::size_t tileCount =
@@ -168,6 +193,7 @@ Status run(const Kernels& kernels, const Compute& compute, Control control) {
         const Range to = rangeOf(output, program.first, program.count);
         beginWriteBack(to.fd, to.offset, to.length);
     }
+    addTallies(compute.tally, evaluator);
     return {.nonFinite = std::move(evaluator.nonFinite())};
 }
 

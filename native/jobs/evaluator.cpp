@@ -71,6 +71,11 @@ std::size_t Evaluator::step(std::size_t wanted) const {
     return std::max<std::size_t>(1, wanted / together) * together;
 }
 
+void Evaluator::tally() {
+    for (const auto& fused : fusedVotes_.votes)
+        if (fused) tallies_.resize(fused->terms.size());
+}
+
 std::byte* Evaluator::placeOf(std::size_t node) const {
     return node < places_.size() ? places_[node] : nullptr;
 }
@@ -440,8 +445,9 @@ void Evaluator::evaluate(const Vote& vote, const FusedVote& fused, const Work& w
         pruned_.push_back({found(source).data, keep.lower, keep.upper, keep.scale});
     isFinite_ = kernels_.consensus[static_cast<std::size_t>(work.sink.dtype)](
         found(work.node.inputs[0]).data, pruned_.data(), vote.weights.data(), pruned_.size(), vote.rule,
-        firstElement(), work.sink.data, count_);
+        firstElement(), work.sink.data, count_, tallies_.empty() ? nullptr : tallies_.data());
     isTold_ = true;
+    if (isFinite_) tallied_ += count_;
 }
 
 void Evaluator::evaluate(const Vote& vote, const Work& work) {

@@ -50,6 +50,12 @@ class Evaluator {
     /// The first elements of watched values that are no finite numbers, of the tiles so far.
     std::vector<NonFiniteElement>& nonFinite() { return nonFinite_; }
 
+    /// From now on tallies what lies at the bounds of the program's fused vote, where it has one.
+    void tally();
+    /// For each term of that vote; of so many elements, if none of them is other than a finite number.
+    std::span<const Tallies> tallies() const { return tallies_; }
+    std::uint64_t tallied() const { return tallied_; }
+
     /// The scales of a node that quantises, of the tile that was computed last.
     std::span<const float> scalesOf(std::size_t node) const;
 
@@ -201,6 +207,8 @@ class Evaluator {
     std::vector<const std::byte*> terms_;
     std::vector<float> weights_;
     std::vector<PrunedSource> pruned_;
+    std::vector<Tallies> tallies_;
+    std::uint64_t tallied_ = 0;
     std::size_t begin_ = 0, count_ = 0;
 };
 

@@ -34,7 +34,13 @@ struct Output {
 struct Compute {
     Program program;
     std::vector<Output> outputs;
+    /// Memory of the job and others of its tensor, or empty: the elements that were tallied; then for each term
+    /// of a vote the `Tally` of its lower bound and of its upper one. Its writes are atomic.
+    std::span<std::int64_t> tally = {};
 };
+
+/// Words of a tally of so many terms.
+constexpr std::size_t tallyWords(std::size_t terms) { return 1 + 6 * terms; }
 
 /// A slice of output tensors.
 using Job = std::variant<Copy, Same, Compute>;

@@ -21,12 +21,12 @@ std::uint32_t magnitudeBits(float x) { return bitsAs<std::uint32_t>(x) & kMagnit
 /// The least magnitude that is above a bound, among the elements before its cutoff and from it on.
 std::uint32_t leastAbove(const Bound& bound, bool before) {
     const bool tiesAreAbove = before == bound.early;
-    return tiesAreAbove || bound.bits == 0xFFFF'FFFFu ? bound.bits : bound.bits + 1;
+    return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Magnitudes that are kept: `width` of them from `least` on.
+/// Magnitudes that are kept: `width` of them from `least` on. Those from `beyond` on are above the upper bound.
 struct Kept {
-    std::uint32_t least, width;
+    std::uint32_t least, width, beyond;
 };
 
 /// Returns the magnitudes between two bounds that are kept from element `begin` of a tile on, and reduces
@@ -40,14 +40,14 @@ Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::
         return before;
     };
     const std::uint32_t least = leastAbove(lower, isBefore(lower)), most = leastAbove(upper, isBefore(upper));
-    return {least, most > least ? most - least : 0};
+    return {least, most > least ? most - least : 0, most};
 }
 
 void keep(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
           std::uint64_t first, float* out, std::size_t count) {
     for (std::size_t begin = 0; begin < count;) {
         std::size_t end = count;
-        const auto [least, width] = keptFrom(lower, upper, first, begin, end);
+        const auto [least, width, _] = keptFrom(lower, upper, first, begin, end);
         for (std::size_t i = begin; i < end; ++i) {
             const float scaled = x[i] * scale;
             out[i] = magnitudeBits(key[i]) - least < width ? scaled : 0.0f;

@@ -19,6 +19,9 @@ struct Bound {
     bool early;
 };
 
+/// Bits of a bound that no element is above.
+inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
+
 /// Magnitudes that a search may end at, because many elements have them, are counted apart from the bins.
 inline constexpr std::size_t kCandidates = 4;
 
@@ -51,6 +54,24 @@ struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
     float scale;
+};
+
+/// What lies at a bound in the order of magnitudes: a bound that was guessed is corrected by it.
+struct Tally {
+    std::uint64_t above = 0;             ///< elements above the bound
+    std::uint32_t least = kNoMagnitude;  ///< the least magnitude of these
+    std::uint32_t most = 0;              ///< the largest magnitude of the others
+
+    void add(const Tally& other) {
+        above += other.above;
+        least = std::min(least, other.least);
+        most = std::max(most, other.most);
+    }
+};
+
+/// Tallies of the bounds of a pruned source. An upper bound that no element is above is not tallied.
+struct Tallies {
+    Tally lower, upper;
 };
 
 /// What a comparison finds of elements that are finite in both tiles, by lane: element i of a tile is lane
@@ -179,10 +200,11 @@ struct Kernels {
     /// The same over sources of the output's dtype, in one pass: change t is sources[t] − base rounded to
     /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and dtypes of a
     /// byte. Returns true if all changes, pruned ones too, and all results are finite; it may return false
-    /// where a change is nearly the largest number of its dtype.
+    /// where a change is nearly the largest number of its dtype. Adds to `tallies`, unless null one for each
+    /// source, what lies at its bounds; where false is returned, they are undefined.
     bool (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
-                               std::size_t count);
+                               std::size_t count, Tallies* tallies);
 
     /// out[i] = population variance of x[0][i], x[1][i], …, in float64 and rounded once.
     void (*variance)(const float* const* x, std::size_t terms, float* out, std::size_t count);

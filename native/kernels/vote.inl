@@ -1,6 +1,7 @@
 // The text of the kernels that elect and add task vectors, compiled once for each instruction set.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "convert.hpp"
 #include "kernels.hpp"
@@ -158,12 +159,77 @@ bool parts(const Kept& kept) {
     return isBetween(kept.least) || isBetween(kept.least + kept.width);
 }
 
+/// A tally by lane. A constructor would write those of sources that a call has not.
+template <class V>
+struct TallyLanes {
+    typename V::Ints below, least, most;
+
+    void clear() {
+        below = most = V::ints(0);
+        least = V::ints(kNoMagnitude);
+    }
+
+    /// @param from the least magnitude that is above the bound
+    [[gnu::always_inline]] void add(typename V::Ints magnitude, typename V::Ints from) {
+        const auto isBelow = V::lessUnsigned(magnitude, from);
+        below = V::count(below, isBelow);
+        least = V::smaller(least, V::select(isBelow, V::ints(kNoMagnitude), magnitude));
+        most = V::larger(most, V::select(isBelow, magnitude, V::ints(0)));
+    }
+
+    /// Adds to a tally of which so far all elements count as above.
+    void addTo(Tally& tally) const {
+        std::uint32_t each[3][V::lanes];
+        V::storeFloats(V::asFloats(below), reinterpret_cast<std::byte*>(each[0]));
+        V::storeFloats(V::asFloats(least), reinterpret_cast<std::byte*>(each[1]));
+        V::storeFloats(V::asFloats(most), reinterpret_cast<std::byte*>(each[2]));
+        for (std::size_t lane = 0; lane < V::lanes; ++lane)
+            tally.add({0 - static_cast<std::uint64_t>(each[0][lane]), each[1][lane], each[2][lane]});
+    }
+};
+
+/// A tally at a bound: of vectors, and of single elements.
+template <class V>
+class BoundTally {
+  public:
+    void clear() {
+        wide_.clear();
+        single_.clear();
+    }
+
+    template <class U>
+    [[gnu::always_inline]] void add(typename U::Ints magnitude, std::uint32_t from) {
+        if constexpr (std::is_same_v<U, V>)
+            wide_.add(magnitude, U::ints(from));
+        else
+            single_.add(magnitude, U::ints(from));
+    }
+
+    void addTo(Tally& tally, std::size_t elements) const {
+        tally.above += elements;
+        wide_.addTo(tally);
+        single_.addTo(tally);
+    }
+
+  private:
+    TallyLanes<V> wide_;
+    TallyLanes<Scalar> single_;
+};
+
 /// Elements [begin, end), among which no cutoff of a bound is.
-template <class V, DType D>
+template <class V, DType D, bool Tallied>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
-                      const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end) {
+                      const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end,
+                      Tallies* tallies) {
     const bool isExact = std::any_of(kept, kept + applied.terms, parts);
-    return inBlocks<V, D>(
+    BoundTally<V> lower[kMostChanges], upper[kMostChanges];
+    const auto hasUpper = [&](std::size_t t) { return sources[t].upper.bits != kNoMagnitude; };
+    if constexpr (Tallied)
+        for (std::size_t t = 0; t < applied.terms; ++t) {
+            lower[t].clear();
+            upper[t].clear();
+        }
+    const bool isFinite = inBlocks<V, D>(
         begin, end, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
             using Floats = typename U::Floats;
             const std::size_t offset = i * sizeOf(D);
@@ -183,6 +249,10 @@ bool consensusBetween(const std::byte* base, const PrunedSource* sources, const 
                     if (isExact) change = canonical<U>(change);
                     const auto magnitude = U::both(U::asInts(change), U::ints(kMagnitude));
                     largest.addMagnitude(magnitude);
+                    if constexpr (Tallied) {
+                        lower[t].template add<U>(magnitude, kept[t].least);
+                        if (hasUpper(t)) upper[t].template add<U>(magnitude, kept[t].beyond);
+                    }
                     const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
                     const auto scaled = U::asInts(times<U>(sources[t].scale, change));
                     changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
@@ -195,19 +265,26 @@ bool consensusBetween(const std::byte* base, const PrunedSource* sources, const 
             for (std::size_t n = 0; n < N; ++n) largest.add(sum[n]);
             storeVectors<U, D, D>(sum, out + offset);
         });
+    if constexpr (Tallied)
+        for (std::size_t t = 0; t < applied.terms; ++t) {
+            lower[t].addTo(tallies[t].lower, end - begin);
+            if (hasUpper(t)) upper[t].addTo(tallies[t].upper, end - begin);
+        }
+    return isFinite;
 }
 
 template <class V, DType D>
 bool consensus(const std::byte* base, const PrunedSource* sources, const float* weights, std::size_t terms,
-               const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count) {
+               const VoteRule& rule, std::uint64_t first, std::byte* out, std::size_t count, Tallies* tallies) {
     const AppliedRule applied(rule, weights, terms);
+    const auto between = tallies == nullptr ? consensusBetween<V, D, false> : consensusBetween<V, D, true>;
     Kept kept[kMostChanges] = {};
     bool isFinite = true;
     for (std::size_t begin = 0; begin < count;) {
         std::size_t end = count;
         for (std::size_t t = 0; t < terms; ++t)
             kept[t] = keptFrom(sources[t].lower, sources[t].upper, first, begin, end);
-        isFinite &= consensusBetween<V, D>(base, sources, kept, applied, out, begin, end);
+        isFinite &= between(base, sources, kept, applied, out, begin, end, tallies);
         begin = end;
     }
     return isFinite;

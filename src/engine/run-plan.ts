@@ -143,7 +143,8 @@ const merge = async (
     await checkSpace(dirname(output.path), output.path, total - resumed);
     const progress = (): Progress => ({
       phase: 'merge',
-      done: resumed + run.pool.counters.bytesWritten,
+      // Corrections are written over what there is.
+      done: Math.min(total, resumed + run.pool.counters.bytesWritten),
       total,
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));

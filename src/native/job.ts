@@ -259,6 +259,8 @@ export type Job =
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
+      /** Memory that threads share, to which is added what lies at the bounds of the program's one vote (`tally.ts`). */
+      readonly tally?: BigInt64Array;
     };
 
 export type Outcome =

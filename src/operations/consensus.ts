@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { itemAt } from '../base/lookup.js';
 import type { Election } from '../native/job.js';
+import type { BoundToFind } from './bound-to-find.js';
 import { difference, type Lowering, takeRows } from './lowering.js';
 import { boundsOf } from './magnitude-bounds.js';
 import type { Operation } from './operation.js';
@@ -125,6 +126,15 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
+/** True if the bounds of a consensus may be guessed: norms, which are restored, are of what is kept. */
+export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
+  const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
+  return (
+    terms.some(({ pruning }) => pruning !== null) &&
+    terms.every(({ pruning }) => pruning === null || (hasBounds(pruning) && pruning.rescale !== 'norm'))
+  );
+};
+
 /** Smaller norms are not restored, as in mergekit. */
 const leastNorm = 1e-7;
 
@@ -138,15 +148,14 @@ const prune = async (
   to: Lowering,
 ): Promise<Value[]> => {
   const { program, measurer } = to;
-  const cuts = all.map(({ change: value, pruning }) =>
+  const cuts = all.map(({ change: value, pruning }, index) =>
     pruning === null
       ? []
-      : (kindOf(pruning.sparsifier).cuts?.(pruning.sparsifier, program.elements) ?? []).map((cut) => ({
-          ...cut,
-          value,
-        })),
+      : (kindOf(pruning.sparsifier).cuts?.(pruning.sparsifier, program.elements) ?? []).map(
+          (cut, place): BoundToFind => ({ ...cut, value, tallied: 2 * index + place }),
+        ),
   );
-  const found = await boundsOf(to, cuts.flat());
+  const found = [...(await boundsOf(to, cuts.flat(), to.guessed))];
   const pruned = all.map(({ change, pruning }, index) => {
     const bounds = found.splice(0, itemAt(cuts, index).length);
     const at = (scale: number): Value =>

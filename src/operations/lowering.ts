@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import type { GuessedBounds } from './bound-to-find.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
@@ -19,6 +20,11 @@ export interface Lowering {
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
+  /**
+   * Lets the bounds of a consensus be guessed, which is the one vote of the program. Who sets it corrects what is
+   * computed with a wrong guess.
+   */
+  readonly guessed?: GuessedBounds | undefined;
   /** Takes how much of a change is left in a matrix that is quantised; where it is absent, that is not measured. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }

@@ -1,58 +1,57 @@
 import { itemAt } from '../base/lookup.js';
 import type { MagnitudeBound } from '../native/job.js';
+import type { BoundToFind, GuessedBounds } from './bound-to-find.js';
 import type { Lowering } from './lowering.js';
 import type { TiedElement } from './measurer.js';
-import type { Value } from './program.js';
-import { selectMagnitudes } from './select-magnitudes.js';
+import type { Program, Value } from './program.js';
+import { type Count, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
 /** A bound that no element is above. */
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
 /** A bound that every element is above. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
-/** A bound to find among the magnitudes of a value. */
-export interface BoundToFind {
-  readonly value: Value;
-  /** The number of elements above it. */
-  readonly kept: number;
-  /**
-   * Tie-break among elements of the bound's magnitude: true puts those with lower indexes above, false those
-   * with higher ones.
-   */
-  readonly early: boolean;
-  /**
-   * True to search the magnitude only: the bound is not a cutoff between tied elements, all of which are
-   * above it.
-   */
-  readonly threshold?: boolean;
-}
-
 /**
  * Finds bounds with exactly `kept` elements above each; ties are broken by index. All are searched in the
  * same passes.
+ *
+ * @param guessed lets them be guessed instead, where a sample makes good guesses of them
  */
 export const boundsOf = async (
   { program, measurer }: Lowering,
   wanted: readonly BoundToFind[],
-): Promise<MagnitudeBound[]> => {
+  guessed?: GuessedBounds,
+): Promise<readonly MagnitudeBound[]> => {
+  if (guessed?.bounds !== undefined) return guessed.bounds;
   const { elements } = program;
   const bounds = wanted.map(({ kept }): MagnitudeBound => (kept <= 0 ? nothing : everything));
   const searched = wanted.flatMap((one, index) =>
     one.kept > 0 && (one.kept < elements || one.threshold) ? [{ ...one, index }] : [],
   );
-  const statistics = await selectMagnitudes(
-    searched.map(({ kept }) => ({ rank: kept })),
-    elements,
-    (indexes, windows, bins, sample) =>
-      measurer.histogram(
-        program,
-        indexes.map((index) => itemAt(searched, index).value),
-        windows,
-        bins,
-        sample,
-      ),
-    measurer.sampleSize(program),
-  );
+  const ranks = searched.map(({ kept }) => ({ rank: kept }));
+  const count: Count = (indexes, windows, bins, sample) =>
+    measurer.histogram(
+      program,
+      indexes.map((index) => itemAt(searched, index).value),
+      windows,
+      bins,
+      sample,
+    );
+  const sample = measurer.sampleSize(program);
+  const sampled =
+    guessed !== undefined && sample > 0 && searched.length > 0
+      ? await sampleMagnitudes(ranks, elements, count, sample)
+      : undefined;
+  if (guessed !== undefined && sampled?.every(({ guess }) => guess !== undefined)) {
+    for (const [position, { index, early }] of searched.entries()) {
+      const { bits, share } = itemAt(sampled, position).guess ?? { bits: 0, share: 0 };
+      bounds[index] = boundAt(program, bits, share, early);
+    }
+    guessed.bounds = bounds;
+    guessed.wanted = searched;
+    return bounds;
+  }
+  const statistics = await selectMagnitudes(ranks, elements, count, sample, sampled);
   const tied: (TiedElement & { readonly index: number; readonly early: boolean })[] = [];
   for (const [position, { index, kept, early, value, threshold }] of searched.entries()) {
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
@@ -69,6 +68,20 @@ export const boundsOf = async (
     bounds[index] = { bits, cutoff: early ? found + 1 : found, early };
   }
   return bounds;
+};
+
+/** Returns the bound with a share of the elements of a magnitude above it, were they spread evenly; a cutoff is between rows. */
+const boundAt = (
+  { elements, columns }: Program,
+  bits: number,
+  share: number,
+  early: boolean,
+): MagnitudeBound => {
+  // Above it is what is not 0: whether zeros are kept makes no difference.
+  if (bits === 0) return { bits, cutoff: 0, early: true };
+  const rows = elements / columns;
+  const above = Math.min(rows, Math.round(share * rows)) * columns;
+  return { bits, cutoff: early ? above : elements - above, early };
 };
 
 /** Returns the largest magnitude of a value; 0 for one without elements, and where it is no finite number. */

@@ -45,6 +45,17 @@ interface Search {
   found: OrderStatistic | undefined;
 }
 
+/** What a sample says of a rank. */
+export interface Sampled {
+  /** Where the search begins: it most likely holds the statistic. */
+  readonly window: Window;
+  /**
+   * The statistic itself, most likely, as float32 bits, and the share of the elements of that magnitude which are
+   * among the `rank` largest. Undefined where few elements have it, or more than two magnitudes are nearly as likely.
+   */
+  readonly guess: { readonly bits: number; readonly share: number } | undefined;
+}
+
 /**
  * Finds order statistics of magnitudes exactly, in O(n) without sorting or copying: a radix selection by
  * histograms of float32 bits over ever narrower windows. The first window is guessed from a sample if there
@@ -54,20 +65,19 @@ interface Search {
  * @param wanted one rank per value
  * @param size n, the elements of each value
  * @param sample the number of elements in a sample; 0 for no sampling
+ * @param sampled what is known of the sample; by default it is taken
  */
 export const selectMagnitudes = async (
   wanted: readonly WantedRank[],
   size: number,
   count: Count,
   sample: number,
+  sampled?: readonly Sampled[],
 ): Promise<OrderStatistic[]> => {
   if (wanted.length === 0) return [];
-  // A small tensor needs few bins.
-  const bins = Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
-  const start =
-    sample > 0
-      ? await guessAll(wanted, size, bins, count, sample)
-      : wanted.map(() => windowOver(0, end, bins));
+  const bins = binsFor(size);
+  const known = sampled ?? (sample > 0 ? await sampleMagnitudes(wanted, size, count, sample) : undefined);
+  const start = known?.map(({ window }) => window) ?? wanted.map(() => windowOver(0, end, bins));
   const searches = start.map((window): Search => ({ low: 0, high: end, window, found: undefined }));
   for (;;) {
     const open = [...searches.keys()].filter((index) => itemAt(searches, index).found === undefined);
@@ -82,19 +92,25 @@ export const selectMagnitudes = async (
   }
 };
 
+/** Bins of a window: a small tensor needs few. */
+const binsFor = (size: number): number =>
+  Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
+
 /**
- * Returns a window for each rank that most likely holds its statistic: a confidence interval of six standard
- * deviations around the rank in the sample. Its candidates are the most frequent magnitudes of the interval:
- * where many elements are tied, as differences of 16-bit numbers are, the statistic is most likely one of
- * them.
+ * Looks at a sample. The window of a rank is a confidence interval of six standard deviations around the rank in
+ * the sample. Its candidates are the most frequent magnitudes of the interval: where many elements are tied, as
+ * differences of 16-bit numbers are, the statistic is most likely one of them. It is guessed of an interval half as
+ * wide.
+ *
+ * @param elements of the sample
  */
-const guessAll = async (
+export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],
   size: number,
-  bins: number,
   count: Count,
   elements: number,
-): Promise<Window[]> => {
+): Promise<Sampled[]> => {
+  const bins = binsFor(size);
   const whole = windowOver(0, end, sampleBins);
   const { above, counts } = await count(
     [...wanted.keys()],
@@ -106,18 +122,31 @@ const guessAll = async (
     const share = rank / size;
     const margin = 6 * Math.sqrt(elements * share * (1 - share)) + elements * 2e-4 + 4;
     const inBins = itemAt(counts, index);
-    const binOf = (away: number) =>
-      binAt(inBins, itemAt(above, index), Math.min(elements, Math.max(1, share * elements + away))).bin;
-    const [highest, lowest] = [binOf(-margin), binOf(margin)];
-    const range = Array.from({ length: highest - Math.max(0, lowest) + 1 }, (_, i) => highest - i);
-    const frequent = range
-      .filter((bin) => inBins[bin] !== 0)
-      .sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
+    const rankAt = (away: number) => Math.min(elements, Math.max(1, share * elements + away));
+    const binOf = (away: number) => binAt(inBins, itemAt(above, index), rankAt(away)).bin;
+    const binsWithin = (away: number) => {
+      const [highest, lowest] = [binOf(-away), binOf(away)];
+      const range = Array.from({ length: highest - Math.max(0, lowest) + 1 }, (_, i) => highest - i);
+      return { highest, lowest, filled: range.filter((bin) => inBins[bin] !== 0) };
+    };
+    const { highest, lowest, filled } = binsWithin(margin);
+    const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
     // Bins begin at 1, so the last magnitude of each is a multiple of 2^shift: a number of few bits, as tied
     // differences are.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
-    return { ...window, candidates: frequent.slice(0, mostCandidates).map(lastOf) };
+    const near = binsWithin(margin / 2);
+    const { bin, larger } = binAt(inBins, itemAt(above, index), rankAt(0));
+    const isNear = near.filled.length + (near.lowest < 0 ? 1 : 0) <= 2;
+    const isTied = bin < 0 || (inBins[bin] ?? 0) >= margin;
+    const guess =
+      bin < 0
+        ? { bits: 0, share: 0 }
+        : { bits: lastOf(bin), share: (rankAt(0) - larger) / Math.max(1, inBins[bin] ?? 0) };
+    return {
+      window: { ...window, candidates: frequent.slice(0, mostCandidates).map(lastOf) },
+      guess: isNear && isTied ? guess : undefined,
+    };
   });
 };
 

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { MagnitudeBound } from '../native/job.js';
 import { bitsOfFloat } from '../tensor/float-bits.js';
-import { type BoundToFind, nothing } from './magnitude-bounds.js';
+import type { BoundToFind } from './bound-to-find.js';
+import { nothing } from './magnitude-bounds.js';
 import type { Program, Value } from './program.js';
 import { randomKey } from './random-key.js';
 import { decimals } from './words.js';
@@ -59,7 +60,7 @@ interface SparsifierKind<S> {
   /** True if the program ranks the elements of whole rows. */
   readonly needsRows?: true;
   /** Returns the magnitude bounds that `append` needs; finding them takes passes over the tensor. */
-  cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value'>[];
+  cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
   /** Appends the sparsified value, multiplied by `scale`. `bounds` has the bounds of `cuts`, in order. */
   append(
     program: Program,

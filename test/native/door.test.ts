@@ -7,6 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { itemAt } from '../../src/base/lookup.js';
 import { control, type NodeOperation } from '../../src/native/job.js';
 import { type Measure, sizeOf } from '../../src/native/measure.js';
+import { newTally, talliedElements, tallyAt } from '../../src/native/tally.js';
+import { bitsOfFloat } from '../../src/tensor/float-bits.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 // The native door itself, which is asked for what its TypeScript side cannot say.
@@ -510,6 +512,50 @@ describe('the native door measures what every operation makes', () => {
   );
 });
 
+/** A vote on the difference of a source of bfloat16 from itself in another place, elements above a bound kept. */
+const votedJob = (
+  files: Files,
+  tally: unknown = newTally(1),
+  more: readonly ReturnType<typeof node>[] = [],
+) => {
+  const lower = { bits: bitsOfFloat(1), cutoff: 16, early: true };
+  const upper = { bits: 0xffff_ffff, cutoff: 0, early: true };
+  const nodes = [
+    node({ kind: 'linear', weights: [1, -1] }, [1, 0]),
+    node({ kind: 'keep', lower, upper, scale: 1 }, [2, 2]),
+    node(vote, [0, 3], 'BF16'),
+    ...more,
+  ];
+  return { ...computeJob(files, nodes, 'BF16'), tally };
+};
+
+it('adds to a tally what lies at the bounds of a vote', () => {
+  const directory = temporaryDirectory();
+  const files = openFiles();
+  const changes = Float32Array.from({ length: count }, (_, i) => [0, -1, 2, 0.5][i % 4] ?? 0);
+  const [a, b] = [join(directory, 'a'), join(directory, 'b')];
+  writeFileSync(a, new Uint8Array(2 * count));
+  writeFileSync(
+    b,
+    Uint16Array.from(changes, (x) => bitsOfFloat(x) >>> 16),
+  );
+  const opened = [openSync(a, 'r'), openSync(b, 'r')] as const;
+  onTestFinished(() => opened.forEach(closeSync));
+  const tally = newTally(1);
+  const job = votedJob({ ...files, a: opened[0], b: opened[1] }, tally);
+  for (const times of [1, 2]) {
+    expect(door.run(job, words())).toMatchObject({ outcome: 'done' });
+    expect(talliedElements(tally)).toBe(times * count);
+    // Of those of magnitude 1 the ones before element 16 are above the bound.
+    const [ones, twos] = [count / 4, count / 4];
+    expect(tallyAt(tally, 0)).toEqual({
+      above: times * (twos + (ones * 16) / count),
+      least: bitsOfFloat(1),
+      most: bitsOfFloat(1),
+    });
+  }
+});
+
 describe('random numbers of the native door', () => {
   const written = (distribution: 'normal' | 'uniform', scale: number) => {
     const files = openFiles();
@@ -664,6 +710,10 @@ describe('the native door refuses, before it touches a file,', () => {
     ['a node of too few inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0])])],
     ['a node of too many inputs', (f) => computeJob(f, [node({ kind: 'nearSwap', t: 1 }, [0, 1, 0])])],
     ['a node of too few weights', (f) => computeJob(f, [node({ kind: 'linear', weights: [1] }, [0, 1])])],
+    ['a tally of too few words', (f) => votedJob(f, new BigInt64Array(6))],
+    ['a tally of too many words', (f) => votedJob(f, newTally(2))],
+    ['a tally of another vote', (f) => votedJob(f, newTally(1), [node(vote, [0, 1])])],
+    ['a tally of no vote', (f) => ({ ...computeJob(f), tally: newTally(1) })],
     ['a vote of too many weights', (f) => computeJob(f, [node({ ...vote, weights: [1, 1] }, [0, 1])])],
     [
       'a vote of too many',

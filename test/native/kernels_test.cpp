@@ -1,6 +1,7 @@
 // Kernels against an independent text: rounding here is by scaling and nearbyint in float64, not by bit
 // tricks. Every check runs on every instruction set that this machine has, and on the float64 route.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -1008,6 +1009,31 @@ void votes() {
         }
 }
 
+/// Compares the tallies of a source with what its bounds part, element by element.
+void expectTally(const Kernels& kernels, std::span<const float> changes, std::uint64_t first,
+                 const PrunedSource& source, const Tallies& got) {
+    for (const bool isUpper : {false, true}) {
+        const Bound& bound = isUpper ? source.upper : source.lower;
+        const Tally& tally = isUpper ? got.upper : got.lower;
+        if (isUpper && bound.bits == kNoMagnitude) continue;
+        Tally want;
+        for (std::size_t i = 0; i < changes.size(); ++i) {
+            const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(changes[i]) & 0x7FFF'FFFFu;
+            const bool isTied = magnitude == bound.bits;
+            const bool isAbove =
+                isTied ? (first + i < bound.cutoff) == bound.early : magnitude > bound.bits;
+            want.above += isAbove ? 1 : 0;
+            if (isAbove)
+                want.least = std::min(want.least, magnitude);
+            else
+                want.most = std::max(want.most, magnitude);
+        }
+        expect(tally.above == want.above, kernels.isa, "elements above a bound", want.above, tally.above);
+        expect(tally.least == want.least, kernels.isa, "the least above a bound", want.least, tally.least);
+        expect(tally.most == want.most, kernels.isa, "the largest below a bound", want.most, tally.most);
+    }
+}
+
 /// A vote on pruned differences has the bits of its steps: differences, which are pruned, then a vote.
 void consensuses() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-38f, 3e38f, INFINITY, NAN};
@@ -1046,12 +1072,13 @@ void consensuses() {
                                {reinterpret_cast<std::byte*>(floats.data()), DType::F32}, count);
                         return floats;
                     };
-                    std::vector<std::vector<float>> changes;
+                    std::vector<std::vector<float>> changes, differences;
                     std::vector<const float*> pointers;
                     for (const PrunedSource& source : sources) {
                         const Source pair[] = {{source.data, dtype}, {base, dtype}};
                         const double signs[] = {1, -1};
                         auto& change = changes.emplace_back(floatsOf(pair, signs));
+                        differences.push_back(change);
                         kernels->keep(change.data(), change.data(), source.lower, source.upper, source.scale,
                                       first, change.data(), count);
                     }
@@ -1063,8 +1090,9 @@ void consensuses() {
                     const auto at = static_cast<std::size_t>(dtype);
                     kernels->vote[at](widened.data(), pointers.data(), weights, terms, rule, want.data(),
                                       count);
+                    std::vector<Tallies> tallies(terms);
                     const bool isFinite = kernels->consensus[at](base, sources.data(), weights, terms, rule,
-                                                                 first, got.data(), count);
+                                                                 first, got.data(), count, tallies.data());
                     bool wantFinite = true;
                     for (std::size_t i = 0; i < count; ++i)
                         wantFinite &= std::isfinite(decode(formatOf(dtype), bitsAt(want, 0, dtype, i)));
@@ -1072,6 +1100,8 @@ void consensuses() {
                         wantFinite &= kernels->isFinite[at](source.data, count);
                     expect(!isFinite || wantFinite, kernels->isa, "what a consensus says of NaN", wantFinite,
                            isFinite);
+                    for (std::size_t t = 0; t < terms && isFinite; ++t)
+                        expectTally(*kernels, differences[t], first, sources[t], tallies[t]);
                     for (std::size_t i = 0; i < count; ++i)
                         expect(bitsAt(got, 0, dtype, i) == bitsAt(want, 0, dtype, i), kernels->isa,
                                "a consensus", bitsAt(want, 0, dtype, i), bitsAt(got, 0, dtype, i));

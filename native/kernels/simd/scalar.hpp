@@ -44,7 +44,6 @@ struct Scalar {
     /// - load8: bytes, signs extended, into lanes of 16 bits.
     /// - pack8: four vectors of signed integers into one of bytes, saturated, in whatever order is quickest.
     /// - store8: these bytes, in the order of the vectors.
-    /// - smaller: of unsigned lanes.
     static constexpr bool hasHalf = false;
 
     static Floats floats(float x) { return x; }
@@ -77,6 +76,8 @@ struct Scalar {
     static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
+    /// Of unsigned lanes.
+    static Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
     static Ints larger(Ints a, Ints b) { return a > b ? a : b; }
     /// One more where the mask is.
     static Ints count(Ints total, Mask mask) { return total + (mask ? 1 : 0); }

@@ -18,8 +18,14 @@ export interface OpenFiles<S> {
  * Returns the native job of a piece, over open files.
  *
  * @param program the program of the piece's slab; undefined if the slab is moved
+ * @param tally takes what lies at the bounds of the program's vote
  */
-export const jobOf = <S>(piece: Piece<S>, files: OpenFiles<S>, program: Emitted | undefined): Job => {
+export const jobOf = <S>(
+  piece: Piece<S>,
+  files: OpenFiles<S>,
+  program: Emitted | undefined,
+  tally?: BigInt64Array,
+): Job => {
   const { slab, first, count } = piece;
   const locationOf = ({ shard, tensor }: SlabOutput<S>): Location => ({
     fd: valueAt(files.outputs, shard),
@@ -44,5 +50,6 @@ export const jobOf = <S>(piece: Piece<S>, files: OpenFiles<S>, program: Emitted 
       ...(isScales(one.tensor) ? ({ scales: true } as const) : {}),
       ...locationOf(one),
     })),
+    ...(tally === undefined ? {} : { tally }),
   };
 };

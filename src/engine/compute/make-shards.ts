@@ -5,6 +5,7 @@ import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import type { Factors } from './factorise.js';
+import type { GuessedSlab } from './guessed-slab.js';
 import { jobOf, type OpenFiles } from './jobs.js';
 import { makeFactors } from './make-factors.js';
 import { makeRegression } from './make-regression.js';
@@ -17,7 +18,17 @@ import {
   type NonFiniteValue,
 } from './non-finite.js';
 import { type ProgramSink, Programs } from './programs.js';
-import { computedOf, extentsOf, type Group, isFactorised, isMeasured, type Task, tasksOf } from './tasks.js';
+import {
+  computedOf,
+  extentsOf,
+  type Group,
+  isFactorised,
+  isMeasured,
+  piecesWithin,
+  type Slab,
+  type Task,
+  tasksOf,
+} from './tasks.js';
 
 /** A destination of shards: a merge's directory with its journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S> {
@@ -97,7 +108,13 @@ export const makeShards = async <S>(
     const slabs = next.value.slabs
       .map((slab) => ({ outputs: slab.outputs.filter(({ shard }) => outputs.has(shard)) }))
       .filter((slab) => slab.outputs.length > 0);
-    const remaining = [...tasksOf(slabs, sliceBytes)].filter((task) => !isDone(task, sink)).reverse();
+    const tasks = [...tasksOf(slabs, sliceBytes)];
+    const left = new Set(tasks.filter((task) => !isDone(task, sink)));
+    const remaining = [...left].reverse();
+    const begun = new Set(
+      tasks.flatMap((task) => (left.has(task) ? [] : task.pieces.map(({ slab }) => slab))),
+    );
+    for (const slab of slabs) if (!begun.has(slab)) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
     const group = { files, remaining, outstanding: 0, lanes: 0, failure: undefined };
     if (outputs.size === 0) return true;
@@ -165,16 +182,7 @@ export const makeShards = async <S>(
       if (task === undefined) break;
       group.outstanding += 1;
       try {
-        const isWhole = await carryOut(task, {
-          files: group.files,
-          programs,
-          pool,
-          inputs,
-          sink,
-          nonFinite,
-        });
-        // A later run has to find these values again.
-        if (isWhole) for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
+        await carryOut(task, { files: group.files, programs, pool, inputs, sink, nonFinite });
       } catch (error) {
         group.failure ??= { error };
         group.remaining.length = 0;
@@ -216,16 +224,61 @@ export interface Means<S> {
   readonly programs: Programs<S>;
   readonly pool: WorkerPool;
   readonly inputs: InputFiles;
-  readonly sink: Pick<ShardSink<S>, 'nameOf' | 'factorised'>;
+  readonly sink: Pick<ShardSink<S>, 'nameOf' | 'factorised' | 'wrote'>;
   readonly nonFinite: NonFiniteShards<S>;
 }
 
 /**
- * Writes what a task computes, at its places in the shards.
+ * Writes what a task computes, at its places in the shards; with its last piece, of a slab that was computed with guessed
+ * bounds, what these have to be corrected in.
+ */
+export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
+  const { programs, sink } = means;
+  const isWhole = await compute(task, means);
+  const unsettled = new Set<GuessedSlab<S>>();
+  const computed: [Slab<S>, GuessedSlab<S>][] = [];
+  for (const { slab, count } of task.pieces) {
+    const guessed = programs.guessedOf(slab);
+    if (guessed === undefined) continue;
+    unsettled.add(guessed);
+    guessed.left -= count;
+    // One task has its last piece: only that one settles it.
+    if (guessed.left === 0) computed.push([slab, guessed]);
+  }
+  // A later run has to find values again that are not finite.
+  const wrote = (task: Task<S>) => {
+    for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
+  };
+  if (isWhole && unsettled.size === 0) wrote(task);
+  if (isWhole) for (const guessed of unsettled) guessed.tasks.push({ task, unsettled });
+  for (const [slab, guessed] of computed) {
+    if (!(await settle(slab, guessed, means))) continue;
+    for (const { task, unsettled } of guessed.tasks) {
+      unsettled.delete(guessed);
+      if (unsettled.size === 0) wrote(task);
+    }
+  }
+};
+
+/**
+ * Corrects a slab that was computed with guessed bounds.
  *
  * @returns true if nothing that is not finite was computed, or computed with
  */
-export const carryOut = async <S>(
+const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>): Promise<boolean> => {
+  const ranges = await means.programs.settle(slab, guessed);
+  const areWhole = await Promise.all(
+    ranges.flatMap((range) => piecesWithin(slab, range)).map((piece) => compute({ pieces: [piece] }, means)),
+  );
+  return areWhole.every((isWhole) => isWhole);
+};
+
+/**
+ * Writes what a task computes.
+ *
+ * @returns true if nothing that is not finite was computed, or computed with
+ */
+const compute = async <S>(
   { pieces }: Task<S>,
   { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
 ): Promise<boolean> => {
@@ -242,11 +295,15 @@ export const carryOut = async <S>(
   if (whole?.tensor.expression.kind === 'spectral')
     return await makeSpectral(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
-  const result = await pool.run(pieces.map((piece, index) => jobOf(piece, files, emitted[index])));
+  const guessed = pieces.map(({ slab }) => programs.guessedOf(slab));
+  const result = await pool.run(
+    pieces.map((piece, index) => jobOf(piece, files, emitted[index], guessed[index]?.tally)),
+  );
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      if (program === undefined) continue;
+      // With guessed bounds it lacks in the tally, so that the slab is computed again.
+      if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map((source) => inputs.pathOf(source));
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {
         const found = firstOf(elementsOfValue(index, program, elements));
@@ -254,7 +311,7 @@ export const carryOut = async <S>(
           nonFinite.note(shard, tensor, found, describeNonFinite(found, computedOf(tensor), files));
       }
     }
-    return result.nonFinite.length === 0;
+    return result.nonFinite.every(({ job }) => guessed[job] !== undefined);
   }
   const { outputs } = itemAt(pieces, result.job).slab;
   const { shard, tensor } = itemAt(outputs, 0);

@@ -32,8 +32,16 @@ const refuse: OnNonFinite = (value, _, remedy) => {
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
+/** Elements in which a tied one is searched first, where it is thought to be near; each time twice as many. */
+const searchedFirst = 2 ** 16;
 /** Elements of a tensor that is worth a sample. */
 const leastSampled = 2 ** 20;
+
+/** Elements [first, end) of a tensor. */
+export interface ElementRange {
+  readonly first: number;
+  readonly end: number;
+}
 
 /** Measures in worker threads, block by block. */
 export class BlockMeasurer implements Measurer {
@@ -157,12 +165,48 @@ export class BlockMeasurer implements Measurer {
         });
         if (at === -1) throw new Error(`${this.#tensor} has no ${ordinal} elements of one magnitude`);
         const block = itemAt(blocks, at);
-        const [found = []] = await this.#over([block], program, [value], (ids) =>
-          ids.map((id) => ({ kind: 'findMagnitude', value: id, bits, ordinal: left })),
-        );
-        return itemAt(itemAt(found, 0), 0);
+        return await this.#findTie(program, value, bits, block, left);
       }),
     );
+  }
+
+  /**
+   * Finds the `ordinal`-th element of a magnitude in some rows: from their first on, or from their last back. Returns
+   * undefined if they have fewer; reads no further than needed.
+   */
+  async findAmong(
+    program: Program,
+    { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
+    { first, end }: ElementRange,
+    forwards: boolean,
+  ): Promise<number | undefined> {
+    let [left, rest] = [ordinal, { first, end }];
+    for (let rows = Math.ceil(searchedFirst / program.columns); rest.first < rest.end; rows *= 2) {
+      const count = Math.min(rows * program.columns, rest.end - rest.first);
+      const block = { index: 0, first: forwards ? rest.first : rest.end - count, count };
+      const [found = []] = await this.#over([block], program, [value], (ids) =>
+        ids.map((id) => ({ kind: 'countMagnitude', value: id, bits })),
+      );
+      const tied = itemAt(itemAt(found, 0), 0);
+      if (left <= tied)
+        return await this.#findTie(program, value, bits, block, forwards ? left : tied - left + 1);
+      left -= tied;
+      rest = forwards ? { ...rest, first: rest.first + count } : { ...rest, end: rest.end - count };
+    }
+    return undefined;
+  }
+
+  async #findTie(
+    program: Program,
+    value: Value,
+    bits: number,
+    block: Block,
+    ordinal: number,
+  ): Promise<number> {
+    const [found = []] = await this.#over([block], program, [value], (ids) =>
+      ids.map((id) => ({ kind: 'findMagnitude', value: id, bits, ordinal })),
+    );
+    return itemAt(itemAt(found, 0), 0);
   }
 
   /** Looks for elements of an adapter's factor that are not finite. @throws LayerloomError NON_FINITE */

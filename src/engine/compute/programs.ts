@@ -3,10 +3,12 @@ import type { KeptSums } from '../../operations/lowering.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
 import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
 import type { PlannedTensor } from '../../plan/plan.js';
+import { elementsOf } from '../../tensor/reference.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
-import { BlockMeasurer, type OnNonFinite } from './measure.js';
+import { correctBounds, type GuessedSlab, guessedSlab } from './guessed-slab.js';
+import { BlockMeasurer, type ElementRange, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
@@ -31,6 +33,8 @@ export class Programs<S> {
   readonly #sink: ProgramSink<S>;
   readonly #nonFinite: NonFiniteShards<S>;
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
+  readonly #mayGuess = new WeakSet<Slab<S>>();
+  readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
 
   /** @param nonFinite takes values that are no finite numbers, which statistics find, of shards that may have such */
   constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
@@ -54,7 +58,40 @@ export class Programs<S> {
     return program;
   }
 
-  async #lower({ outputs }: Slab<S>): Promise<Emitted> {
+  /**
+   * Lets the bounds of a slab be guessed. Then all its pieces have to be computed, and once more what wrong guesses have
+   * changed, before its bytes are those of the plan.
+   */
+  mayGuess(slab: Slab<S>): void {
+    this.#mayGuess.add(slab);
+  }
+
+  /** Returns what is known of a slab whose program has guessed bounds. */
+  guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
+    const guessed = this.#guessed.get(slab);
+    return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
+  }
+
+  /**
+   * Corrects the bounds of a slab, of which all pieces are computed.
+   *
+   * @returns the elements that are to be computed again
+   */
+  async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly ElementRange[]> {
+    const ranges = await correctBounds(guessed);
+    guessed.isSettled = true;
+    this.#kept.delete(slab);
+    if (ranges === undefined) {
+      this.#mayGuess.delete(slab);
+      this.#guessed.delete(slab);
+    }
+    return ranges ?? [{ first: 0, end: elementsOf(computedOf(itemAt(slab.outputs, 0).tensor).shape) }];
+  }
+
+  async #lower(slab: Slab<S>): Promise<Emitted> {
+    const { outputs } = slab;
+    const guessed = this.#guessed.get(slab) ?? (this.#mayGuess.has(slab) ? guessedSlab(slab) : undefined);
+    if (guessed !== undefined) this.#guessed.set(slab, guessed);
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
@@ -70,7 +107,8 @@ export class Programs<S> {
       for (const factor of distinctSources(factorsIn(tensor.expression))) await measurer.checkFactor(factor);
       const onKept =
         this.#sink.kept === undefined ? undefined : (sums: KeptSums) => this.#sink.kept?.(tensor, sums);
-      const lowered = () => lowerTensor(tensor, { tensor: tensor.name, program, measurer, onKept });
+      if (guessed !== undefined && !guessed.isSettled) guessed.lowered = { program, measurer };
+      const lowered = () => lowerTensor(tensor, { tensor: tensor.name, program, measurer, guessed, onKept });
       values.set(output, await once(quantised, this.#matrixOf(tensor), lowered));
     }
     return program.emit(

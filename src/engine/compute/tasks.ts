@@ -1,3 +1,4 @@
+import { itemAt } from '../../base/lookup.js';
 import { isMove, isPart, isWhole } from '../../operations/index.js';
 import { gridOfMatrix } from '../../operations/quantise.js';
 import { rowsTogether } from '../../plan/operands.js';
@@ -122,6 +123,18 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
     yield { slab, first: begin, count, bytes: count * unit };
   }
 }
+
+/** Cuts elements of a slab of one output into pieces. */
+export const piecesWithin = <S>(
+  slab: Slab<S>,
+  { first, end }: { readonly first: number; readonly end: number },
+): Piece<S>[] => {
+  const most = defaultSliceBytes / unitOf(slab, itemAt(slab.outputs, 0).tensor);
+  return Array.from({ length: Math.ceil((end - first) / most) }, (_, index) => {
+    const begin = first + index * most;
+    return { slab, first: begin, count: Math.min(most, end - begin) };
+  });
+};
 
 /**
  * Cuts slabs into tasks of about `sliceBytes` of output: a large slab into several, many small ones into one.
