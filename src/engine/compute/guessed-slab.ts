@@ -11,7 +11,7 @@ import type { Slab, Task } from './tasks.js';
 
 // One pass for thresholds and values: a slab is computed with bounds that a sample makes likely, while its votes tally what
 // lies at them. The tallies tell how many elements too many or too few are above a bound. Where magnitudes are tied these
-// are neighbours in a few rows, which are computed again.
+// are neighbours, which are computed again.
 
 /** A slab that is computed with guessed bounds. */
 export interface GuessedSlab<S> extends GuessedBounds {
@@ -63,7 +63,8 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<ElementRan
   const ranges: ElementRange[] = [];
   const found = await Promise.all(
     slab.wanted.map((wanted) => {
-      const tally = tallyAt(slab.tally, wanted.tallied ?? 0);
+      if (wanted.tallied === undefined || wanted.threshold) return undefined;
+      const tally = tallyAt(slab.tally, wanted.tallied);
       return correctBound(lowered, itemAt(bounds, wanted.index), wanted, tally);
     }),
   );

@@ -39,6 +39,8 @@ export interface ShardSink<S> extends ProgramSink<S> {
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
+  /** True if an earlier run has written some of its bytes. */
+  isBegun?(shard: S): boolean;
   /** Takes the numbers of a matrix whose factors are written. */
   factorised?(matrix: string, factors: Factors): void;
   /** Records that these bytes are written. */
@@ -109,12 +111,10 @@ export const makeShards = async <S>(
       .map((slab) => ({ outputs: slab.outputs.filter(({ shard }) => outputs.has(shard)) }))
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
-    const left = new Set(tasks.filter((task) => !isDone(task, sink)));
-    const remaining = [...left].reverse();
-    const begun = new Set(
-      tasks.flatMap((task) => (left.has(task) ? [] : task.pieces.map(({ slab }) => slab))),
-    );
-    for (const slab of slabs) if (!begun.has(slab)) programs.mayGuess(slab);
+    const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
+    // Guesses must not stand in the place of what a journal says is done, whatever slices that run had.
+    for (const slab of slabs)
+      if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
     const group = { files, remaining, outstanding: 0, lanes: 0, failure: undefined };
     if (outputs.size === 0) return true;

@@ -108,6 +108,11 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return covers(this.#done.get(shard.file) ?? [], extent);
   }
 
+  /** True if an earlier run wrote some of it. */
+  isBegun(shard: PlannedShard): boolean {
+    return this.#done.has(shard.file);
+  }
+
   /**
    * Takes note of written extents, and queues a sync of them after every 256 MiB.
    *
