@@ -73,6 +73,7 @@ Outcome TaskVectors::stretch(TiledRows& stretched) {
     Outcome outcome = join(&Task::right, columns_, right);
     if (outcome != Outcome::Done) return outcome;
     TiledRows across = right.transposed();
+    right = TiledRows(0, 0);
     stretched = TiledRows(count_, columns_);
     std::size_t first = 0;
     for (Task& task : kept_) {

@@ -92,8 +92,9 @@ export class StoreSink implements ShardSink<DistinctShard> {
       // If an input was written since the run began, the shard's bytes may not be those that its key
       // promises.
       await this.#inputs.verifySources(sources);
-      // Hashed now, while the file is in the page cache. `store verify` compares with this checksum.
-      const hashed = await this.#pool.checksum(file.fd);
+      // Hashed now, while the file is in the page cache: a shard that is finished and not published would be lost with
+      // this process. `store verify` compares with this checksum.
+      const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
       published = await claim.publish(

@@ -14,6 +14,8 @@ export interface HashingThreads {
 
 interface Hashed {
   readonly part: PartOfFile;
+  /** It may wait for another file. */
+  readonly mayWait: boolean;
   readonly resolve: (result: ChecksumResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -32,10 +34,15 @@ export class Hashing {
     this.#threads = threads;
   }
 
-  /** Returns a file's SHA-256. In a stopped pool the result has no hash, and is no error. */
-  add(fd: number): Promise<ChecksumResult> {
+  /**
+   * Returns a file's SHA-256. In a stopped pool the result has no hash, and is no error.
+   *
+   * @param mayWait false for a file whose hash something waits for: then it is begun at once, alone if need be
+   */
+  add(fd: number, mayWait: boolean): Promise<ChecksumResult> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ part: { fd, begin: 0, state: new Uint32Array(stateWords) }, resolve, reject });
+      const part = { fd, begin: 0, state: new Uint32Array(stateWords) };
+      this.#waiting.push({ part, mayWait, resolve, reject });
       this.start();
     });
   }
@@ -44,7 +51,7 @@ export class Hashing {
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();
-      if (this.#waiting.length === 1 && idle <= 0) return;
+      if (this.#waiting.length === 1 && idle <= 0 && this.#waiting[0]?.mayWait) return;
       void this.#hash(this.#waiting.splice(0, this.#waiting.length > idle ? 2 : 1));
     }
   }

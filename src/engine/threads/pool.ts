@@ -177,9 +177,11 @@ export class WorkerPool {
   /**
    * Hashes a file. In a stopped pool the result has no hash, and is no error: the written file is usable
    * without it.
+   *
+   * @param mayWait while cores are busy it may wait for another file, to be hashed together with it
    */
-  checksum(fd: number): Promise<ChecksumResult> {
-    return this.#tracked(this.#hashing.add(fd));
+  checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
+    return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
   /** Compares ranges of two open files. Throws the reason to stop where the pool is stopped. */

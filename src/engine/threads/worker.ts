@@ -131,6 +131,8 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
       const length = Math.min(left, hashBytes);
       return { fd, begin, length, last: length === left };
     });
+    // Some file systems say no size: such a file is read to its end.
+    if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
     const status = addon.hash(ranges, states, new BigInt64Array(shared));
