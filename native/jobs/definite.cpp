@@ -40,10 +40,7 @@ Outcome Definite::addGram(const Kernels& kernels, TiledRows& x, const Control& c
         for (std::size_t i = 0; i < tiles(); ++i) {
             const std::size_t columns = width(i);
             const double* const from = x.tile(i) + first * columns;
-            double* to = panelsOf(i);
-            for (std::size_t panel = 0; panel < columns; panel += kPanel)
-                for (std::size_t k = 0; k < depth; ++k, to += kPanel)
-                    std::copy_n(from + k * columns + panel, kPanel, to);
+            packPanels(from, depth, columns, 1, panelsOf(i));
             for (std::size_t k = 0; k < depth; ++k)
                 for (std::size_t row = 0; row < columns; ++row) transposed[row * depth + k] = from[k * columns + row];
             for (std::size_t j = 0; j <= i; ++j)

@@ -1,10 +1,10 @@
-/** A byte range of a file. */
+/** A range of a file's bytes, or of a tensor's elements. */
 export interface Extent {
   readonly begin: number;
   readonly end: number;
 }
 
-/** Returns the bytes of `extents` in ascending, disjoint extents; adjacent ones are joined. */
+/** Returns `extents` as ascending, disjoint extents; adjacent ones are joined. */
 export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   const joined: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {

@@ -18,6 +18,10 @@ import { setTimeout as pause } from 'node:timers/promises';
  * @typedef {{ readonly before: Tree; readonly after: Tree; readonly again: Tree }} Reference
  */
 
+/** Names of what only an interrupted command leaves. */
+export const leftover =
+  /\/(claims|partial)\/.|\.(partial|incomplete)$|\.layerloom-(partial|removed|former|batch)/;
+
 const exitCodes = [0, 1, 2, 3, 4, 130];
 
 /** Codes of errors that stand for nothing that the documentation has. */

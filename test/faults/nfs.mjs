@@ -9,7 +9,7 @@
 // be what it is on a local disk, the store has to be whole, and nothing may be left over.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { diceOf } from './choose.mjs';
 import { library } from './seam.mjs';
+import { treeOf } from './tree.mjs';
 import { study, write, writeInputs } from './workloads.mjs';
 
 const { values } = parseArgs({
@@ -54,16 +55,14 @@ const batch = (directory, name, ...more) => [
 /** @param {string} directory */
 const placeOf = (directory) => ({ inputs: join(directory, 'inputs'), work: join(directory, 'work') });
 
-/** The weights of an experiment's merges, by their SHA-256 in `layerloom.json`'s neighbours. @param {string} directory @param {string} name */
+/** The hashes of the shards of an experiment's merges. @param {string} directory @param {string} name */
 const weightsOf = (directory, name) =>
-  merges.map((merge) => {
-    const out = join(directory, 'work', name, pair, merge);
-    return readdirSync(out)
-      .filter((file) => file.endsWith('.safetensors'))
+  merges.map((merge) =>
+    [...treeOf(join(directory, 'work', name, pair, merge))]
+      .filter(([file]) => file.endsWith('.safetensors'))
       .sort()
-      .map((file) => readFileSync(join(out, file)).toString('base64'))
-      .join(' ');
-  });
+      .join(' '),
+  );
 
 /** @typedef {{ code: number | null; said: string }} End */
 

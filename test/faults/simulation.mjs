@@ -9,6 +9,7 @@ import {
   common,
   endProcesses,
   leftOpen,
+  leftover,
   lost,
   unfinished,
   wrongRecords,
@@ -35,9 +36,6 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @property {(words: readonly string[]) => Promise<number>} runCommandLine
  * @property {typeof import('../../src/store/shard-store.js').ShardStore} ShardStore
  */
-
-/** Names of what only an interrupted command leaves. */
-const leftover = /\/(claims|partial)\/.|\.(partial|incomplete)$|\.layerloom-(partial|removed|former|batch)/;
 
 /** What is known of a workload by runs without faults. @typedef {{ readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }} Known */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // A batch of thousands of merges that is killed every few seconds and begun again, until all are made:
 //
-//   node test/faults/soak.mjs [--merges 10000] [--seconds 4] [--directory DIRECTORY]
+//   node test/faults/soak.mjs [--merges 10000] [--seconds 4] [--directory DIRECTORY] [--seed 1]
 //
 // Prints, as it goes, open files and private memory of a process at its death, and what those before it left on the disk; and
 // checks at the end that every merge is there, that the store is whole, that some of the merges are what a merge of their own
@@ -22,6 +22,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { diceOf } from './choose.mjs';
+import { leftover } from './invariants.mjs';
 import { writeInputs } from './workloads.mjs';
 
 const { values } = parseArgs({
@@ -35,8 +36,8 @@ const { values } = parseArgs({
 
 const command = fileURLToPath(new URL('../../bin/layerloom.cjs', import.meta.url));
 const root = mkdtempSync(join(values.directory, 'layerloom-soak-'));
-const [inputs, work, out] = ['inputs', 'work', 'work/study'].map((name) => join(root, name));
-if (inputs === undefined || work === undefined || out === undefined) throw new Error('no directories');
+const [inputs, work] = [join(root, 'inputs'), join(root, 'work')];
+const out = join(work, 'study');
 const merges = Number(values.merges);
 const dice = diceOf(Number(values.seed));
 
@@ -75,11 +76,7 @@ const stateOf = (pid) => {
 /** How many entries the experiment has, and those that only an interrupted command leaves and that are older than a time. @param {number} time */
 const leftBefore = (time) => {
   const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
-  const left = names.filter((name) =>
-    /\/(claims|partial)\/.|\.(partial|incomplete)$|\.layerloom-(partial|removed|former|batch)|\.claim/.test(
-      name,
-    ),
-  );
+  const left = names.filter((name) => leftover.test(name) || name.includes('.claim'));
   const old = left.filter((name) => {
     const found = statSync(join(out, name), { throwIfNoEntry: false });
     return found !== undefined && found.mtimeMs < time;
@@ -151,7 +148,7 @@ if (verified.status !== 0) wrong.push(`the store: ${verified.stdout.slice(-300)}
 const collected = run(['store', 'gc', out, '--json']);
 if (collected.status !== 0) wrong.push(`the collection: ${collected.stderr}`);
 const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
-const lasting = names.filter((name) => /\/(claims|partial)\/.|\.layerloom-(partial|batch)/.test(name));
+const lasting = names.filter((name) => leftover.test(name));
 // Younger ones than two minutes may be of another host.
 const old = lasting.filter((name) => Date.now() - statSync(join(out, name)).mtimeMs > 130_000);
 if (old.length > 0) wrong.push(`${old.length} files are left over, ${old[0]} the first`);

@@ -6,7 +6,9 @@ import { mayGuessBounds } from '../../operations/consensus.js';
 import { operandsOf } from '../../operations/index.js';
 import type { Program } from '../../operations/program.js';
 import { isStored } from '../../plan/operands.js';
-import type { BlockMeasurer, ElementRange } from './measure.js';
+import { type Extent, joinExtents } from '../../tensor/extent.js';
+import { elementsOf } from '../../tensor/reference.js';
+import type { BlockMeasurer } from './measure.js';
 import type { Slab, Task } from './tasks.js';
 
 // One pass for thresholds and values: a slab is computed with bounds that a sample makes likely, while its votes tally what
@@ -42,7 +44,7 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
     bounds: undefined,
     wanted: [],
     tally: newTally(expression.terms.length),
-    left: shape.reduce((product, extent) => product * extent, 1),
+    left: elementsOf(shape),
     tasks: [],
     isSettled: false,
     lowered: undefined,
@@ -55,12 +57,12 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
  * @returns the elements on whose side of a bound the guess was wrong, among others; undefined where that cannot be
  *   told, or not without reading much: the bounds are undefined then
  */
-export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<ElementRange[] | undefined> => {
+export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
   slab.bounds = undefined;
   if (lowered === undefined || talliedElements(slab.tally) !== lowered.program.elements) return undefined;
   const corrected = [...bounds];
-  const ranges: ElementRange[] = [];
+  const ranges: Extent[] = [];
   const found = await Promise.all(
     slab.wanted.map((wanted) => {
       if (wanted.tallied === undefined || wanted.threshold) return undefined;
@@ -75,7 +77,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<ElementRan
     ranges.push(one.changed);
   }
   slab.bounds = corrected;
-  return joined(ranges);
+  return joinExtents(ranges);
 };
 
 /** Returns the bound with exactly `kept` elements above it, and the elements between it and the guess, among others. */
@@ -84,36 +86,24 @@ const correctBound = async (
   bound: MagnitudeBound,
   { value, kept, early }: BoundToFind,
   { above, least, most }: Tally,
-): Promise<{ readonly bound: MagnitudeBound; readonly changed: ElementRange } | undefined> => {
+): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
   // The elements next to the bound: the last of those above it, or the first of the others.
   const bits = isLow ? least : most;
-  if (above === kept || bits === 0) return { bound, changed: { first: 0, end: 0 } };
+  if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;
   const among =
     bits !== bound.bits
-      ? { first: 0, end: elements }
+      ? { begin: 0, end: elements }
       : isBefore
-        ? { first: 0, end: bound.cutoff }
-        : { first: bound.cutoff, end: elements };
+        ? { begin: 0, end: bound.cutoff }
+        : { begin: bound.cutoff, end: elements };
   const tied = { value, bits, ordinal: Math.abs(kept - above) };
   const found = await measurer.findAmong(program, tied, among, !isBefore);
   if (found === undefined) return undefined;
   return {
     bound: { bits, early, cutoff: isBefore ? found : found + 1 },
-    changed: isBefore ? { first: found, end: among.end } : { first: among.first, end: found + 1 },
+    changed: isBefore ? { begin: found, end: among.end } : { begin: among.begin, end: found + 1 },
   };
-};
-
-/** Returns the ranges in ascending order, those that meet as one. */
-const joined = (ranges: readonly ElementRange[]): ElementRange[] => {
-  const all: ElementRange[] = [];
-  for (const range of ranges.toSorted((a, b) => a.first - b.first)) {
-    if (range.first === range.end) continue;
-    const last = all.at(-1);
-    if (last === undefined || last.end < range.first) all.push(range);
-    else all[all.length - 1] = { first: last.first, end: Math.max(last.end, range.end) };
-  }
-  return all;
 };

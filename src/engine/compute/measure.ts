@@ -3,6 +3,7 @@ import type { NonFiniteElement } from '../../native/job.js';
 import type { Measure, Window } from '../../native/measure.js';
 import type { Counted, Measurer, Pursued, Pursuits, TiedElement } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
+import type { Extent } from '../../tensor/extent.js';
 import type { Shape } from '../../tensor/reference.js';
 import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
@@ -36,12 +37,6 @@ const sampled = 1 / 64;
 const searchedFirst = 2 ** 16;
 /** Elements of a tensor that is worth a sample. */
 const leastSampled = 2 ** 20;
-
-/** Elements [first, end) of a tensor. */
-export interface ElementRange {
-  readonly first: number;
-  readonly end: number;
-}
 
 /** Measures in worker threads, block by block. */
 export class BlockMeasurer implements Measurer {
@@ -177,13 +172,13 @@ export class BlockMeasurer implements Measurer {
   async findAmong(
     program: Program,
     { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
-    { first, end }: ElementRange,
+    among: Extent,
     forwards: boolean,
   ): Promise<number | undefined> {
-    let [left, rest] = [ordinal, { first, end }];
-    for (let rows = Math.ceil(searchedFirst / program.columns); rest.first < rest.end; rows *= 2) {
-      const count = Math.min(rows * program.columns, rest.end - rest.first);
-      const block = { index: 0, first: forwards ? rest.first : rest.end - count, count };
+    let [left, rest] = [ordinal, among];
+    for (let rows = Math.ceil(searchedFirst / program.columns); rest.begin < rest.end; rows *= 2) {
+      const count = Math.min(rows * program.columns, rest.end - rest.begin);
+      const block = { index: 0, first: forwards ? rest.begin : rest.end - count, count };
       const [found = []] = await this.#over([block], program, [value], (ids) =>
         ids.map((id) => ({ kind: 'countMagnitude', value: id, bits })),
       );
@@ -191,7 +186,7 @@ export class BlockMeasurer implements Measurer {
       if (left <= tied)
         return await this.#findTie(program, value, bits, block, forwards ? left : tied - left + 1);
       left -= tied;
-      rest = forwards ? { ...rest, first: rest.first + count } : { ...rest, end: rest.end - count };
+      rest = forwards ? { ...rest, begin: rest.begin + count } : { ...rest, end: rest.end - count };
     }
     return undefined;
   }

@@ -3,12 +3,13 @@ import type { KeptSums } from '../../operations/lowering.js';
 import { type Emitted, Program, type Value } from '../../operations/program.js';
 import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
 import type { PlannedTensor } from '../../plan/plan.js';
+import type { Extent } from '../../tensor/extent.js';
 import { elementsOf } from '../../tensor/reference.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { correctBounds, type GuessedSlab, guessedSlab } from './guessed-slab.js';
-import { BlockMeasurer, type ElementRange, type OnNonFinite } from './measure.js';
+import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
@@ -33,7 +34,6 @@ export class Programs<S> {
   readonly #sink: ProgramSink<S>;
   readonly #nonFinite: NonFiniteShards<S>;
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
-  readonly #mayGuess = new WeakSet<Slab<S>>();
   readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
 
   /** @param nonFinite takes values that are no finite numbers, which statistics find, of shards that may have such */
@@ -63,7 +63,8 @@ export class Programs<S> {
    * changed, before its bytes are those of the plan.
    */
   mayGuess(slab: Slab<S>): void {
-    this.#mayGuess.add(slab);
+    const guessed = guessedSlab(slab);
+    if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
   /** Returns what is known of a slab whose program has guessed bounds. */
@@ -77,21 +78,17 @@ export class Programs<S> {
    *
    * @returns the elements that are to be computed again
    */
-  async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly ElementRange[]> {
+  async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly Extent[]> {
     const ranges = await correctBounds(guessed);
     guessed.isSettled = true;
     this.#kept.delete(slab);
-    if (ranges === undefined) {
-      this.#mayGuess.delete(slab);
-      this.#guessed.delete(slab);
-    }
-    return ranges ?? [{ first: 0, end: elementsOf(computedOf(itemAt(slab.outputs, 0).tensor).shape) }];
+    if (ranges === undefined) this.#guessed.delete(slab);
+    return ranges ?? [{ begin: 0, end: elementsOf(computedOf(itemAt(slab.outputs, 0).tensor).shape) }];
   }
 
   async #lower(slab: Slab<S>): Promise<Emitted> {
     const { outputs } = slab;
-    const guessed = this.#guessed.get(slab) ?? (this.#mayGuess.has(slab) ? guessedSlab(slab) : undefined);
-    if (guessed !== undefined) this.#guessed.set(slab, guessed);
+    const guessed = this.#guessed.get(slab);
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();

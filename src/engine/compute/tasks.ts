@@ -125,14 +125,11 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
 }
 
 /** Cuts elements of a slab of one output into pieces. */
-export const piecesWithin = <S>(
-  slab: Slab<S>,
-  { first, end }: { readonly first: number; readonly end: number },
-): Piece<S>[] => {
+export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>[] => {
   const most = defaultSliceBytes / unitOf(slab, itemAt(slab.outputs, 0).tensor);
-  return Array.from({ length: Math.ceil((end - first) / most) }, (_, index) => {
-    const begin = first + index * most;
-    return { slab, first: begin, count: Math.min(most, end - begin) };
+  return Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => {
+    const first = begin + index * most;
+    return { slab, first, count: Math.min(most, end - first) };
   });
 };
 
