@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { codeOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readOpenFile, readSmallFile } from '../checkpoint/small-file.js';
@@ -117,35 +118,44 @@ const newText = async (): Promise<ClaimText> => {
   return { token, whole: `${JSON.stringify(claim)}\n` };
 };
 
-/** @returns false if the name is taken */
+/**
+ * Makes the file and writes its text at once, without giving the thread away between them: a process that is killed there
+ * leaves a claim without text, for which others wait until it is stale.
+ *
+ * @returns false if the name is taken
+ */
 const create = (path: string, text: string): Promise<boolean> =>
   writing(path, async () => {
-    const file = await open(path, 'wx').catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    });
+    const file = opened(path);
     if (file === undefined) return false;
     try {
-      await file.writeFile(text);
+      try {
+        writeFileSync(file, text);
+      } finally {
+        closeSync(file);
+      }
     } catch (error) {
-      // On a full disk the claim stays empty, since `gc` must be able to claim the shards that it removes.
-      // The heartbeat writes the text later.
+      // On a full disk (which NFS may report only when the file is closed) the claim stays empty, since `gc` must be able to
+      // claim the shards that it removes. The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;
       }
-    } finally {
-      await closeFull(file);
     }
     return true;
   });
 
-const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+/** @returns undefined if the name is taken */
+const opened = (path: string): number | undefined => {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return undefined;
+  }
+};
 
-/** Closes a file, ignoring a full disk, which NFS may report only now. */
-const closeFull = (file: FileHandle): Promise<void> =>
-  file.close().catch((error: unknown) => {
-    if (!isFull(error)) throw error;
-  });
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
 /** A claim that this process holds. Its heartbeat runs until it is released or lost. */
 export class ClaimFile {
