@@ -83,7 +83,6 @@ const alone = [
   'test/store/store.test.ts',
 ];
 
-/** The sweeps, which have no such setting, keep to the disk. */
 const env = { TMPDIR: temporary() };
 
 export default defineConfig({
@@ -110,7 +109,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'alone', env, include: alone, server: { deps: { inline: [/\/dist\//] } } },
       },
-      { extends: true, test: { name: 'sweeps', include: sweeps, testTimeout: 600_000 } },
+      { extends: true, test: { name: 'sweeps', env, include: sweeps, testTimeout: 600_000 } },
     ],
   },
 });
