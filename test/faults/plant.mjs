@@ -114,8 +114,8 @@ export const bugs = [
   {
     name: 'a claim of a live process is taken over',
     file: 'store/claim-file.js',
-    text: "if (state === 'live')\n            return undefined;\n        if (state === 'dead')",
-    instead: 'if (true)',
+    text: "life === 'dead' ||",
+    instead: "life !== 'unknown' ||",
     schedules: true,
   },
   {
