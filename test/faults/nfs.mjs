@@ -99,12 +99,12 @@ let found = 0;
 for (let round = first; round < first + count; round += 1) {
   const dice = diceOf(round);
   const wrong = [];
-  for (const name of ['inputs', 'work'])
-    rmSync(join(mounts[0] ?? '', name), { recursive: true, force: true });
-  for (const mount of mounts) mkdirSync(join(mount, 'work'), { recursive: true });
-  writeInputs(placeOf(mounts[0] ?? ''));
-  for (const [index, mount] of mounts.entries())
-    write(placeOf(mount), `${'ab'.charAt(index)}.yaml`, study(placeOf(mount)));
+  // Each round has names of its own: a client remembers for a while what was there before another one removed it.
+  const places = mounts.map((mount) => join(mount, `round-${round}`));
+  for (const place of places) mkdirSync(join(place, 'work'), { recursive: true });
+  writeInputs(placeOf(places[0] ?? ''));
+  for (const [index, place] of places.entries())
+    write(placeOf(place), `${'ab'.charAt(index)}.yaml`, study(placeOf(place)));
   let isOver = false;
   const server = (async () => {
     while (values.restart !== undefined) {
@@ -116,43 +116,44 @@ for (let round = first; round < first + count; round += 1) {
   })();
   const one = async (/** @type {number} */ host) => {
     const name = 'ab'.charAt(host);
-    const mount = mounts[host] ?? '';
+    const place = places[host] ?? '';
     if (dice.below(2) === 0) {
-      const { code } = await run(host, batch(mount, name), 1000 + dice.below(12_000));
+      const { code } = await run(host, batch(place, name), 1000 + dice.below(12_000));
       if (code === 0) return;
       counts.killed += 1;
     } else {
-      const { code, said } = await run(host, batch(mount, name));
+      const { code, said } = await run(host, batch(place, name));
       if (code === 0) return;
       wrong.push(`${name}: exit code ${code}: ${said.trim().split('\n').slice(-3).join(' | ')}`);
     }
-    const { code, said } = await run(host, batch(mount, name, '--resume'));
+    const { code, said } = await run(host, batch(place, name, '--resume'));
     if (code !== 0)
       wrong.push(`${name} resumed: exit code ${code}: ${said.trim().split('\n').slice(-3).join(' | ')}`);
   };
   await Promise.all([one(0), one(1)]);
   isOver = true;
   await server;
-  for (const [index, mount] of mounts.entries()) {
+  for (const [index, place] of places.entries()) {
     const name = 'ab'.charAt(index);
     if (wrong.length > 0) break;
     // What one client wrote, the other reads.
-    const other = mounts[1 - index] ?? '';
+    const other = places[1 - index] ?? '';
     const found = weightsOf(other, name);
     for (const [at, merge] of merges.entries())
       if (found[at] !== expected[at]) wrong.push(`${name}/${merge} differs through the other mount`);
-    const verified = await run(index, ['store', 'verify', join(mount, 'work', 'store')]);
+    const verified = await run(index, ['store', 'verify', join(place, 'work', 'store')]);
     if (verified.code !== 0) wrong.push(`the store: ${verified.said.trim()}`);
   }
   if (wrong.length === 0) {
-    const { code, said } = await run(0, ['store', 'gc', join(mounts[0] ?? '', 'work', 'store')]);
+    const { code, said } = await run(0, ['store', 'gc', join(places[0] ?? '', 'work', 'store')]);
     if (code !== 0) wrong.push(`the collection: ${said.trim()}`);
-    const silly = readdirSync(mounts[0] ?? '', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    const silly = readdirSync(places[0] ?? '', { recursive: true, encoding: 'utf8' }).filter((name) =>
       /\.nfs[0-9a-f]+$|\.layerloom-(partial|removed|former)/.test(name),
     );
     if (silly.length > 0) wrong.push(`${silly.join(', ')} left over`);
   }
   counts.rounds += 1;
+  rmSync(places[0] ?? '', { recursive: true, force: true });
   if (wrong.length === 0) continue;
   found += 1;
   console.log(`round ${round}: ${wrong.join('; ')}`);
