@@ -10,10 +10,9 @@ const vocabulary = 128256;
 
 /** @type {Sizes} */
 const full = { hidden: 4096, inner: 14336, keyValue: 1024, heads: [32, 8] };
-const { hidden, inner, keyValue } = full;
 
 /** Of Llama 3.1 405B. @type {Sizes} */
-const larger = { hidden: 16384, inner: 53248, keyValue: 1024, heads: [128, 8] };
+export const larger = { hidden: 16384, inner: 53248, keyValue: 1024, heads: [128, 8] };
 
 /** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @param {Sizes} [sizes] @returns {[string, number[]][]} */
 export const tensorsOf = (layers, rows, sizes = full) => [
@@ -255,7 +254,8 @@ export const makeVocabularies = (directory, layers) =>
     return path;
   });
 
-const adapted = [
+/** Names, rows and columns of the matrices that adapters change. @param {Sizes} sizes */
+const adaptedOf = ({ hidden, inner, keyValue }) => [
   ['mlp.down_proj', hidden, inner],
   ['mlp.gate_proj', inner, hidden],
   ['mlp.up_proj', inner, hidden],
@@ -274,11 +274,12 @@ const adapterNumbers = (count, seed) => {
 /**
  * Makes LoRA adapters, in float32, of all attention and MLP weights, those that are not there yet.
  *
- * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names
+ * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names @param {Sizes} [sizes]
  * @returns {string[]} their paths
  */
-export const makeAdapters = (directory, layers, rank, names) =>
-  names.map((name, index) => {
+export const makeAdapters = (directory, layers, rank, names, sizes = full) => {
+  const adapted = adaptedOf(sizes);
+  return names.map((name, index) => {
     const path = join(directory, `${name}-r${rank}`);
     if (existsSync(join(path, 'adapter_config.json'))) return path;
     mkdirSync(path, { recursive: true });
@@ -311,3 +312,4 @@ export const makeAdapters = (directory, layers, rank, names) =>
     writeFileSync(join(path, 'adapter_config.json'), `${JSON.stringify(config, null, 2)}\n`);
     return path;
   });
+};
