@@ -1,6 +1,6 @@
 // @ts-check
-// Checkpoints of the exact shapes of Llama 3.1 8B, with as many layers as asked for.
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+// Checkpoints of the exact shapes of Llama 3.1 8B and 405B, with as many layers as asked for.
+import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
 
@@ -10,7 +10,9 @@ const vocabulary = 128256;
 
 /** @type {Sizes} */
 const full = { hidden: 4096, inner: 14336, keyValue: 1024, heads: [32, 8] };
-const { hidden, inner, keyValue } = full;
+
+/** Of Llama 3.1 405B. @type {Sizes} */
+export const larger = { hidden: 16384, inner: 53248, keyValue: 1024, heads: [128, 8] };
 
 /** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @param {Sizes} [sizes] @returns {[string, number[]][]} */
 export const tensorsOf = (layers, rows, sizes = full) => [
@@ -91,13 +93,13 @@ const tunedBlock = (base, seed) => {
   return base.map((bits) => bits + ((random() >>> 8) % 17) - 8);
 };
 
-/** As the hub's libraries cut: in order, up to 5 GB a file. @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors */
-const shardsOf = (tensors) => {
+/** As the hub's libraries cut: in order, up to 5 GB a file. @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors @param {number} most bytes of a file */
+const shardsOf = (tensors, most) => {
   /** @type {(typeof tensors)[]} */
   const shards = [[]];
   let bytes = 0;
   for (const tensor of tensors) {
-    if (bytes + tensor.bytes > 5e9) {
+    if (bytes > 0 && bytes + tensor.bytes > most) {
       shards.push([]);
       bytes = 0;
     }
@@ -107,16 +109,25 @@ const shardsOf = (tensors) => {
   return shards;
 };
 
-/** @param {string} directory @param {number} layers @param {Uint16Array} block @param {number} [rows] */
-const write = (directory, layers, block, rows = vocabulary) => {
+/**
+ * @param {string} directory @param {number} layers @param {Uint16Array} block
+ * @param {{ rows?: number, sizes?: Sizes, filled?: number, most?: number }} [options] `filled`: bytes of each tensor that are written, all others are
+ *   holes of the file; `most`: bytes of a file
+ */
+const write = (
+  directory,
+  layers,
+  block,
+  { rows = vocabulary, sizes = full, filled = Number.POSITIVE_INFINITY, most = 5e9 } = {},
+) => {
   mkdirSync(directory, { recursive: true });
-  const tensors = tensorsOf(layers, rows).map(([name, shape]) => ({
+  const tensors = tensorsOf(layers, rows, sizes).map(([name, shape]) => ({
     name,
     dtype: /** @type {const} */ ('BF16'),
     shape,
     bytes: 2 * shape.reduce((a, b) => a * b),
   }));
-  const shards = shardsOf(tensors);
+  const shards = shardsOf(tensors, most);
   /** @type {Record<string, string>} */
   const weightMap = {};
   for (const [index, shard] of shards.entries()) {
@@ -126,12 +137,15 @@ const write = (directory, layers, block, rows = vocabulary) => {
         ? 'model.safetensors'
         : `model-${number(index + 1)}-of-${number(shards.length)}.safetensors`;
     const fd = openSync(join(directory, file), 'w');
-    writeSync(fd, encodeHeader(shard));
+    let at = writeSync(fd, encodeHeader(shard));
     for (const { name, bytes } of shard) {
       weightMap[name] = file;
-      for (let left = bytes; left > 0; left -= block.byteLength)
-        writeSync(fd, new Uint8Array(block.buffer, 0, Math.min(left, block.byteLength)));
+      const end = at + Math.min(bytes, filled);
+      for (let next = at; next < end; next += block.byteLength)
+        writeSync(fd, new Uint8Array(block.buffer, 0, Math.min(end - next, block.byteLength)), 0, null, next);
+      at += bytes;
     }
+    ftruncateSync(fd, at);
     closeSync(fd);
   }
   if (shards.length > 1)
@@ -140,7 +154,10 @@ const write = (directory, layers, block, rows = vocabulary) => {
       JSON.stringify({ metadata: {}, weight_map: weightMap }),
     );
   // Last: a directory with a configuration is a checkpoint that was written whole.
-  writeFileSync(join(directory, 'config.json'), `${JSON.stringify(configOf(layers, rows), null, 2)}\n`);
+  writeFileSync(
+    join(directory, 'config.json'),
+    `${JSON.stringify(configOf(layers, rows, sizes), null, 2)}\n`,
+  );
 };
 
 /**
@@ -165,6 +182,26 @@ export const makeCheckpoints = (directory, layers, names) => {
     write(join(directory, name), layers, block);
   }
   return names.map((name) => join(directory, name));
+};
+
+/**
+ * Makes checkpoints of the shapes of Llama 3.1 405B, those that are not there yet: `filled` bytes of each tensor are weights, all others holes of the files.
+ * Each has its tokenizer.
+ *
+ * @param {string} directory @param {number} layers @param {string[]} names the first is the base, all others are experts of it
+ * @param {{ filled: number, most?: number }} options
+ * @returns {string[]} their paths
+ */
+export const makeLargeCheckpoints = (directory, layers, names, { filled, most = 5e9 }) => {
+  const base = baseBlock();
+  return names.map((name, index) => {
+    const path = join(directory, name);
+    if (existsSync(join(path, 'config.json'))) return path;
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'tokenizer.json'), JSON.stringify(tokenizerOf(vocabulary, 256)));
+    write(path, layers, index === 0 ? base : tunedBlock(base, 2000 + index), { sizes: larger, filled, most });
+    return path;
+  });
 };
 
 /**
@@ -213,11 +250,12 @@ export const makeVocabularies = (directory, layers) =>
       join(path, 'tokenizer.json'),
       JSON.stringify(tokenizerOf(vocabulary + more, 256 + more), null, 2),
     );
-    write(path, layers, expertBlock(baseBlock(), 3000 + index), vocabulary + more);
+    write(path, layers, expertBlock(baseBlock(), 3000 + index), { rows: vocabulary + more });
     return path;
   });
 
-const adapted = [
+/** Names, rows and columns of the matrices that adapters change. @param {Sizes} sizes */
+const adaptedOf = ({ hidden, inner, keyValue }) => [
   ['mlp.down_proj', hidden, inner],
   ['mlp.gate_proj', inner, hidden],
   ['mlp.up_proj', inner, hidden],
@@ -236,11 +274,12 @@ const adapterNumbers = (count, seed) => {
 /**
  * Makes LoRA adapters, in float32, of all attention and MLP weights, those that are not there yet.
  *
- * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names
+ * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names @param {Sizes} [sizes]
  * @returns {string[]} their paths
  */
-export const makeAdapters = (directory, layers, rank, names) =>
-  names.map((name, index) => {
+export const makeAdapters = (directory, layers, rank, names, sizes = full) => {
+  const adapted = adaptedOf(sizes);
+  return names.map((name, index) => {
     const path = join(directory, `${name}-r${rank}`);
     if (existsSync(join(path, 'adapter_config.json'))) return path;
     mkdirSync(path, { recursive: true });
@@ -273,3 +312,4 @@ export const makeAdapters = (directory, layers, rank, names) =>
     writeFileSync(join(path, 'adapter_config.json'), `${JSON.stringify(config, null, 2)}\n`);
     return path;
   });
+};

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** @typedef {{ seconds: number, privateBytes: number, peakBytes: number, readBytes: number, writtenBytes: number, stdout: string }} Cost */
+/** @typedef {{ seconds: number, privateBytes: number, peakBytes: number, addressBytes: number, processorSeconds: number, readBytes: number, writtenBytes: number, stdout: string }} Cost */
 
 /** @param {string} path */
 const read = (path) => {
@@ -43,8 +43,8 @@ const number = (/** @type {string} */ text, /** @type {RegExp} */ pattern) =>
 
 /**
  * Runs a command to its end. Private memory is the most RssAnon that its tree had, sampled every 20 ms: mapped files are the
- * page cache's and not counted. The peak is the most resident memory of its first process, as the kernel kept it (VmHWM). Bytes are those that system calls moved (rchar, wchar), as of the last sample; what is read through
- * a mapping is not among them.
+ * page cache's and not counted. The peak is the most resident memory of its first process, as the kernel kept it (VmHWM), and its address space the most that it had mapped (VmPeak). Bytes are those that system calls moved (rchar, wchar), as of the last sample; what is read through
+ * a mapping is not among them. Processor time is that of its first process, as of the last sample.
  *
  * @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} [env]
  * @returns {Promise<Cost>}
@@ -60,7 +60,14 @@ export const measure = async (command, args, env) => {
     stderr += chunk;
   });
   const ended = new Promise((resolve, reject) => child.on('close', resolve).on('error', reject));
-  const cost = { privateBytes: 0, peakBytes: 0, readBytes: 0, writtenBytes: 0 };
+  const cost = {
+    privateBytes: 0,
+    peakBytes: 0,
+    addressBytes: 0,
+    processorSeconds: 0,
+    readBytes: 0,
+    writtenBytes: 0,
+  };
   const timer = setInterval(() => {
     const tree = treeOf(child.pid ?? 0);
     const total = (/** @type {(pid: number) => number} */ of) => tree.map(of).reduce((a, b) => a + b, 0);
@@ -72,6 +79,17 @@ export const measure = async (command, args, env) => {
       cost.peakBytes,
       number(read(`/proc/${child.pid}/status`), /^VmHWM:\s+(\d+)/m) * 1024,
     );
+    cost.addressBytes = Math.max(
+      cost.addressBytes,
+      number(read(`/proc/${child.pid}/status`), /^VmPeak:\s+(\d+)/m) * 1024,
+    );
+    // The 14th and 15th field, of which the second is a name in brackets; in hundredths of a second.
+    const [user = 0, system = 0] = read(`/proc/${child.pid}/stat`)
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .slice(11, 13)
+      .map(Number);
+    cost.processorSeconds = Math.max(cost.processorSeconds, (user + system) / 100);
     cost.readBytes = Math.max(
       cost.readBytes,
       total((pid) => number(read(`/proc/${pid}/io`), /^rchar: (\d+)/m)),

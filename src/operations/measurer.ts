@@ -8,7 +8,7 @@ export interface Counted {
   /** For each value: elements above the window. */
   readonly above: readonly number[];
   /** For each value: elements in each bin of the window. */
-  readonly counts: readonly Uint32Array[];
+  readonly counts: readonly (Uint32Array | Float64Array)[];
   /** For each value and each candidate of its window: elements of exactly that magnitude in each block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
   /** The number of elements counted: the whole tensor, or its sample. */

@@ -166,7 +166,11 @@ const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low)
  * Returns the bin of the rank-th largest element (−1 if it is below the window), and the number of elements
  * above that bin.
  */
-const binAt = (counts: Uint32Array, above: number, rank: number): { bin: number; larger: number } => {
+const binAt = (
+  counts: Counted['counts'][number],
+  above: number,
+  rank: number,
+): { bin: number; larger: number } => {
   let larger = above;
   let bin = counts.length - 1;
   for (; bin >= 0 && larger + (counts[bin] ?? 0) < rank; bin -= 1) larger += counts[bin] ?? 0;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BlockSums, blocksOf } from '../../src/engine/compute/blocks.js';
+import { BlockSums, blocksOf, inParts } from '../../src/engine/compute/blocks.js';
 import type { Measure } from '../../src/native/measure.js';
 
 const ofRows: Measure = { kind: 'rowMagnitudes', value: 0 };
@@ -34,6 +34,17 @@ describe('blocks of a tensor', () => {
   it('are of 4 Mi elements, which sums depend on', () => {
     expect(blocksOf({ elements: 3 * 2 ** 22, columns: 3 * 2 ** 10 }).map(({ count }) => count)).toEqual([
       4_193_280, 4_193_280, 4_193_280, 3072,
+    ]);
+  });
+
+  it('of a tensor of more elements than 32 bits count are divided where these end', () => {
+    const blocks = blocksOf({ elements: 2 ** 33 + 4096, columns: 4096 });
+    const parts = inParts(blocks, 2 ** 32 - 1);
+    expect(parts.flat()).toEqual(blocks);
+    expect(parts.map((part) => part.reduce((sum, { count }) => sum + count, 0))).toEqual([
+      2 ** 32 - 2 ** 22,
+      2 ** 32 - 2 ** 22,
+      2 ** 23 + 4096,
     ]);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { merge, type RecipeInput } from '../../src/index.js';
 import type { MagnitudeBound } from '../../src/native/job.js';
 import type { Window } from '../../src/native/measure.js';
+import { CountSums } from '../../src/operations/count-sums.js';
 import { boundsOf } from '../../src/operations/magnitude-bounds.js';
 import type { Counted, Measurer, TiedElement } from '../../src/operations/measurer.js';
 import { Program } from '../../src/operations/program.js';
@@ -116,6 +117,32 @@ describe('selectMagnitudes', () => {
       sampled.length,
     );
     expect(passes).toBeLessThanOrEqual(2);
+  });
+
+  it('finds a rank in a model that has more equal elements than 32 bits count', async () => {
+    // Two tensors of 3e9 elements of the smaller magnitude and 1e9 of the larger one each, counted bin by bin.
+    const [smaller = 0, larger = 0] = magnitudes(Float32Array.of(0.5, 1));
+    const equal = new Map([
+      [smaller, 3e9],
+      [larger, 1e9],
+    ]);
+    const ofTensor = ({ low, last, shift }: Window, bins: number) => {
+      const counts = new Uint32Array(bins);
+      let above = 0;
+      for (const [bits, count] of equal)
+        if (bits > last) above += count;
+        else if (bits >= low) counts[Math.floor((bits - low) / 2 ** shift)] = count;
+      return { above: [above], counts: [counts], elements: 4e9 };
+    };
+    const count = async (_: unknown, [window]: readonly Window[], bins: number): Promise<Counted> => {
+      const sums = new CountSums(1, bins);
+      for (const _ of [1, 2]) sums.add(ofTensor(window as Window, bins));
+      const { above, counts, elements } = sums;
+      return { above, counts, exact: [], elements };
+    };
+    expect(await selectMagnitudes([{ rank: 7e9 }], 8e9, count, 0)).toEqual([
+      { bits: smaller, above: 2e9, equal: 6e9 },
+    ]);
   });
 });
 

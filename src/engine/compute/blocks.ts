@@ -37,6 +37,21 @@ export const blocksOf = (
   }));
 };
 
+/** Divides blocks into parts of so many elements at most, in order. */
+export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
+  const parts: Block[][] = [];
+  let elements = Number.POSITIVE_INFINITY;
+  for (const block of blocks) {
+    if (elements + block.count > most) {
+      parts.push([]);
+      elements = 0;
+    }
+    parts.at(-1)?.push(block);
+    elements += block.count;
+  }
+  return parts;
+};
+
 /** Measures that find numbers of each row. Those of other measures add up. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 

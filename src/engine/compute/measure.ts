@@ -1,6 +1,7 @@
 import { itemAt } from '../../base/lookup.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import type { Measure, Window } from '../../native/measure.js';
+import { CountSums } from '../../operations/count-sums.js';
 import type { Counted, Measurer, Pursued, Pursuits, TiedElement } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
 import type { Extent } from '../../tensor/extent.js';
@@ -12,6 +13,7 @@ import {
   type Block,
   BlockSums,
   blocksOf,
+  inParts,
   type Measured,
   measureBlock,
   type TensorMeasures,
@@ -35,6 +37,8 @@ const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
 /** Elements in which a tied one is searched first, where it is thought to be near; each time twice as many. */
 const searchedFirst = 2 ** 16;
+/** Elements that a histogram counts, in 32 bits. */
+const mostCounted = 2 ** 32 - 1;
 /** Elements of a tensor that is worth a sample. */
 const leastSampled = 2 ** 20;
 
@@ -107,7 +111,28 @@ export class BlockMeasurer implements Measurer {
     bins: number,
     sample: boolean,
   ): Promise<Counted> {
-    const blocks = sample ? sampleOf(program) : blocksOf(program);
+    const parts = inParts(sample ? sampleOf(program) : blocksOf(program), mostCounted);
+    const [only = [], ...more] = parts;
+    if (more.length === 0) return await this.#histogram(only, program, values, windows, bins);
+    const sums = new CountSums(values.length, bins);
+    const exact = windows.map(({ candidates }) => candidates.map((): number[] => []));
+    for (const part of parts) {
+      const counted = await this.#histogram(part, program, values, windows, bins);
+      sums.add(counted);
+      for (const [value, ofValue] of exact.entries())
+        for (const [c, blocks] of ofValue.entries()) blocks.push(...itemAt(itemAt(counted.exact, value), c));
+    }
+    const { above, counts, elements } = sums;
+    return { above, counts, exact, elements };
+  }
+
+  async #histogram(
+    blocks: readonly Block[],
+    program: Program,
+    values: readonly Value[],
+    windows: readonly Window[],
+    bins: number,
+  ): Promise<Counted> {
     const counts = new Uint32Array(new SharedArrayBuffer(4 * bins * values.length));
     const countsOf = (index: number) => counts.subarray(index * bins, (index + 1) * bins);
     const found = await this.#over(blocks, program, values, (ids) =>

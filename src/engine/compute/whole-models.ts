@@ -1,5 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 import type { MajoritySign } from '../../methods/framework/method.js';
+import { CountSums } from '../../operations/count-sums.js';
 import { difference } from '../../operations/lowering.js';
 import type { Measurer } from '../../operations/measurer.js';
 import { Program, type Value } from '../../operations/program.js';
@@ -10,6 +11,7 @@ import type { Operand, PlannedInput } from '../../plan/plan.js';
 import { floatOfBits } from '../../tensor/float-bits.js';
 import { bytesOfSources } from '../../tensor/stored-tensor.js';
 import { type Progress, Run, type RunControls } from '../run.js';
+import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, sampleElements } from './measure.js';
 
 /** One tensor of a base and of experts fine-tuned from it. */
@@ -47,7 +49,7 @@ const overTaskVectors = async <T>(
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
   { allowNonFinite = false, ...options }: WholeModelOptions,
-  work: (written: readonly Written[]) => Promise<T>,
+  work: (written: readonly Written[], pool: WorkerPool) => Promise<T>,
 ): Promise<T> => {
   await using run = new Run(options);
   const { pool } = run;
@@ -71,7 +73,7 @@ const overTaskVectors = async <T>(
         for (const expert of experts) changes.push(difference(to, await lowerOperand(expert, to), origin));
         written.push({ name, program, measurer, changes });
       }
-      const result = await work(written);
+      const result = await work(written, pool);
       await opened.verify();
       return result;
     });
@@ -112,19 +114,12 @@ export const findTrimming = (
       wanted,
       size,
       async (indexes, windows, bins, sample) => {
-        const above = indexes.map(() => 0);
-        const counts = indexes.map(() => new Uint32Array(bins));
-        let elements = 0;
+        const sums = new CountSums(indexes.length, bins);
         for (const { program, measurer, changes } of written) {
           const values = indexes.map((index) => itemAt(changes, index));
-          const found = await measurer.histogram(program, values, windows, bins, sample);
-          elements += found.elements;
-          for (const [position, more] of found.counts.entries()) {
-            above[position] = itemAt(above, position) + itemAt(found.above, position);
-            const sum = itemAt(counts, position);
-            for (const [bin, count] of more.entries()) if (count !== 0) sum[bin] = (sum[bin] ?? 0) + count;
-          }
+          sums.add(await measurer.histogram(program, values, windows, bins, sample));
         }
+        const { above, counts, elements } = sums;
         return { above, counts, exact: [], elements };
       },
       size < largeModel ? 0 : written.reduce((total, { program }) => total + sampleElements(program), 0),
@@ -160,6 +155,15 @@ export const sumMagnitudes = (
   tensors: readonly ComparedTensor[],
   options: WholeModelOptions,
 ): Promise<Float64Array[]> =>
-  overTaskVectors(inputs, tensors, options, (written) =>
-    Promise.all(written.map(({ program, measurer, changes }) => measurer.magnitudes(program, changes))),
-  );
+  overTaskVectors(inputs, tensors, options, async (written, pool) => {
+    const sums: Float64Array[] = [];
+    // A few tensors at once: the tasks of all blocks of a large model would take hundreds of megabytes.
+    const waiting = written.entries();
+    await pool.inLanes(async () => {
+      for (const [index, { program, measurer, changes }] of waiting) {
+        if (pool.stopped) return;
+        sums[index] = await measurer.magnitudes(program, changes);
+      }
+    });
+    return sums;
+  });
