@@ -108,7 +108,7 @@ for (let round = first; round < first + count; round += 1) {
   let isOver = false;
   const server = (async () => {
     while (values.restart !== undefined) {
-      await pause(3000 + dice.below(8000));
+      await pause(300 + dice.below(4000));
       if (isOver) return;
       spawnSync('bash', ['-c', values.restart], { stdio: 'ignore' });
       counts.restarts += 1;
@@ -118,7 +118,7 @@ for (let round = first; round < first + count; round += 1) {
     const name = 'ab'.charAt(host);
     const place = places[host] ?? '';
     if (dice.below(2) === 0) {
-      const { code } = await run(host, batch(place, name), 1000 + dice.below(12_000));
+      const { code } = await run(host, batch(place, name), 300 + dice.below(4000));
       if (code === 0) return;
       counts.killed += 1;
     } else {

@@ -36,10 +36,11 @@ const offsets = {
   stays: 24,
   wakes: 28,
   last: 32,
-  jumps: 48,
-  processes: 112,
+  takenOver: 48,
+  jumps: 56,
+  processes: 120,
 };
-const [processBytes, fileBytes] = [64, 112 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
+const [processBytes, fileBytes] = [64, 120 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
 
 /** Turns within which all commands of a schedule end. */
 const most = 50_000;
@@ -326,7 +327,7 @@ export class Schedules {
     wrong.push(...wrongWholes(wholes, reference, found), ...wrongRecords(work, found));
     // Claims save work: without deaths, leaps of time and removals each shard is computed once.
     if (!chosen.includes('gc') && jumps.length === 0 && plan.every(({ diesAt }) => diesAt === 0))
-      wrong.push(...computedTwice(ends.flat(), reference.before, found));
+      wrong.push(...computedTwice(ends.flat(), reference.before, found), ...takenOver(header));
     if (wrong.length === 0 && existsSync(join(work, 'store', 'layerloom-store.json'))) {
       const verified = await this.#alone(['store', 'verify', join(work, 'store')]);
       if (verified.code !== 0) wrong.push(`the store: ${verified.stdout}${verified.stderr}`);
@@ -433,6 +434,12 @@ const computedTwice = (ends, before, found) => {
     .reduce((sum, line) => sum + (JSON.parse(line).shards?.new ?? 0), 0);
   const made = shardsOf(found) - shardsOf(before);
   return computed > made ? [`${computed} shards were computed, of which ${made} are there`] : [];
+};
+
+/** Checks that no claim was taken for that of a process that has ended. @param {Buffer} header */
+const takenOver = (header) => {
+  const count = header.readBigUInt64LE(offsets.takenOver);
+  return count > 0n ? [`claims of living processes were taken over ${count} times`] : [];
 };
 
 /** Files that say who made them when, or that depend on who came first. @param {string} path */

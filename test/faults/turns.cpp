@@ -74,6 +74,8 @@ struct Shared {
     std::int32_t last;
     std::uint32_t passedCount;
     std::int64_t sleptUnnoted;
+    /// Claims that a process took for dead, of which it makes the names by which they are taken over.
+    std::uint64_t takenOver;
     Jump jumps[turns::jumps];
     Process processes[turns::processes];
     Passed passed[turns::passed];
@@ -84,7 +86,7 @@ struct Shared {
         Number number;
     } dead[64];
 };
-static_assert(offsetof(Shared, jumps) == 48 && offsetof(Shared, processes) == 112);
+static_assert(offsetof(Shared, jumps) == 56 && offsetof(Shared, processes) == 120);
 static_assert(sizeof(Process) == 64 && sizeof(Unit) == 16);
 
 std::atomic<Shared*> shared = nullptr;
@@ -311,6 +313,11 @@ void before(const char* kind, const std::string& path) {
                                  (isMainThread ? "" : "'") + '\t' + (turn == die ? "dies before " : "") +
                                  kind + '\t' + path + '\n';
         syscall(SYS_write, noteFd, line.data(), line.size());
+    }
+    if (turn == go && std::string_view(kind) == "create" && path.ends_with(".next")) {
+        lock();
+        shared.load()->takenOver += 1;
+        unlock();
     }
     if (turn == die) {
         lock();
