@@ -122,6 +122,46 @@ const groups = [
       'average-populate-pwrite sync cold threads=4 files=4',
     ],
   },
+  {
+    title: 'queues, inputs cold, written nowhere: io_uring and O_DIRECT',
+    on: 'disk',
+    ways: [
+      'average-map-nowhere cold',
+      'average-sequential-nowhere cold',
+      'average-populate-nowhere cold',
+      'average-willneed-nowhere cold',
+      'average-pread-nowhere cold tile=1024',
+      'average-uring-nowhere cold tile=1024 depth=8',
+      'average-uring-nowhere cold tile=1024 depth=32',
+      'average-pread-nowhere cold tile=1024 direct threads=16 files=2',
+      'average-uring-nowhere cold tile=1024 direct depth=8',
+      'average-uring-nowhere cold tile=1024 direct depth=32',
+    ],
+  },
+  {
+    title: 'queues, inputs cold, to disk and synced: io_uring and O_DIRECT',
+    on: 'disk',
+    ways: [
+      'average-map-pwrite sync cold behind=16 tile=1024',
+      'average-sequential-pwrite sync cold behind=16 tile=1024',
+      'average-map-pwrite sync cold direct-out tile=1024',
+      'average-uring-pwrite sync cold behind=16 tile=1024 depth=8',
+      'average-pread-pwrite sync cold behind=16 tile=1024 direct threads=16 files=2',
+      'average-uring-pwrite sync cold behind=16 tile=1024 direct depth=8',
+      'average-uring-pwrite sync cold behind=16 tile=1024 direct depth=32',
+      'average-uring-pwrite sync cold tile=1024 direct direct-out depth=8',
+    ],
+  },
+  {
+    title: 'queues, inputs warm, to memory: io_uring and O_DIRECT',
+    on: 'memory',
+    ways: [
+      'average-map-pwrite tile=1024',
+      'average-sequential-pwrite tile=1024',
+      'average-uring-pwrite tile=1024 depth=8',
+      'average-uring-pwrite tile=1024 direct depth=8',
+    ],
+  },
 ];
 
 /** Weights, as many as asked for. @param {string} path @param {number} bytes @param {number} seed */
