@@ -192,14 +192,14 @@ export const makeCheckpoints = (directory, layers, names) => {
  * @param {{ filled: number, most?: number }} options
  * @returns {string[]} their paths
  */
-export const makeLargeCheckpoints = (directory, layers, names, { filled, most = 5e9 }) => {
+export const makeLargeCheckpoints = (directory, layers, names, options) => {
   const base = baseBlock();
   return names.map((name, index) => {
     const path = join(directory, name);
     if (existsSync(join(path, 'config.json'))) return path;
     mkdirSync(path, { recursive: true });
     writeFileSync(join(path, 'tokenizer.json'), JSON.stringify(tokenizerOf(vocabulary, 256)));
-    write(path, layers, index === 0 ? base : tunedBlock(base, 2000 + index), { sizes: larger, filled, most });
+    write(path, layers, index === 0 ? base : tunedBlock(base, 2000 + index), { sizes: larger, ...options });
     return path;
   });
 };

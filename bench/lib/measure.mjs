@@ -75,14 +75,9 @@ export const measure = async (command, args, env) => {
       cost.privateBytes,
       total((pid) => number(read(`/proc/${pid}/status`), /^RssAnon:\s+(\d+)/m) * 1024),
     );
-    cost.peakBytes = Math.max(
-      cost.peakBytes,
-      number(read(`/proc/${child.pid}/status`), /^VmHWM:\s+(\d+)/m) * 1024,
-    );
-    cost.addressBytes = Math.max(
-      cost.addressBytes,
-      number(read(`/proc/${child.pid}/status`), /^VmPeak:\s+(\d+)/m) * 1024,
-    );
+    const status = read(`/proc/${child.pid}/status`);
+    cost.peakBytes = Math.max(cost.peakBytes, number(status, /^VmHWM:\s+(\d+)/m) * 1024);
+    cost.addressBytes = Math.max(cost.addressBytes, number(status, /^VmPeak:\s+(\d+)/m) * 1024);
     // The 14th and 15th field, of which the second is a name in brackets; in hundredths of a second.
     const [user = 0, system = 0] = read(`/proc/${child.pid}/stat`)
       .replace(/^.*\) /s, '')

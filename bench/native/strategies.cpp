@@ -1,7 +1,7 @@
 // How to read inputs and write outputs: one program for each way, measured on full-size files before one was
 // chosen (bench/RESULTS.md). It shares the kernels with the addon and nothing else.
 //
-//   strategies IN OUT STRATEGY [threads=N] [files=N] [slice=MiB] [tile=KiB] [sync] [cold] [direct] [direct-out]
+//   strategies IN OUT STRATEGY [threads=N] [files=N] [slice=MiB] [tile=KiB] [depth=N] [sync] [cold] [direct] [direct-out]
 //
 // IN    a directory with the files `a` and `b`, of equal size
 // OUT   a directory for the output files
@@ -244,10 +244,10 @@ int main(int argc, char** argv) {
                     }
                 } else {
                     const bool reads = has("-pread");
-                    const int advice = has("-populate")   ? MADV_POPULATE_READ
-                                       : has("-willneed") ? MADV_WILLNEED
+                    const int advice = has("-populate")     ? MADV_POPULATE_READ
+                                       : has("-willneed")   ? MADV_WILLNEED
                                        : has("-sequential") ? MADV_SEQUENTIAL
-                                                          : 0;
+                                                            : 0;
                     std::deque<Mapping> windows;
                     if (!reads)
                         for (std::size_t s = 0; s < (average ? 2u : 1u); ++s)

@@ -137,8 +137,7 @@ describe('selectMagnitudes', () => {
     const count = async (_: unknown, [window]: readonly Window[], bins: number): Promise<Counted> => {
       const sums = new CountSums(1, bins);
       for (const _ of [1, 2]) sums.add(ofTensor(window as Window, bins));
-      const { above, counts, elements } = sums;
-      return { above, counts, exact: [], elements };
+      return { ...sums, exact: [] };
     };
     expect(await selectMagnitudes([{ rank: 7e9 }], 8e9, count, 0)).toEqual([
       { bits: smaller, above: 2e9, equal: 6e9 },

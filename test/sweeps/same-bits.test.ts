@@ -14,8 +14,8 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
-// Starting a thread costs more than a merge here: seven of them do what three do not in the first sweep alone.
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
+// Starting a thread takes longer than a merge of such models: seven are tried here alone, and three elsewhere.
 const program = (models: readonly string[], out: string) => `
   import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};

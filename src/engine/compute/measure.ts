@@ -122,8 +122,7 @@ export class BlockMeasurer implements Measurer {
       for (const [value, ofValue] of exact.entries())
         for (const [c, blocks] of ofValue.entries()) blocks.push(...itemAt(itemAt(counted.exact, value), c));
     }
-    const { above, counts, elements } = sums;
-    return { above, counts, exact, elements };
+    return { ...sums, exact };
   }
 
   async #histogram(

@@ -119,8 +119,7 @@ export const findTrimming = (
           const values = indexes.map((index) => itemAt(changes, index));
           sums.add(await measurer.histogram(program, values, windows, bins, sample));
         }
-        const { above, counts, elements } = sums;
-        return { above, counts, exact: [], elements };
+        return { ...sums, exact: [] };
       },
       size < largeModel ? 0 : written.reduce((total, { program }) => total + sampleElements(program), 0),
     );
