@@ -1,7 +1,7 @@
 // @ts-check
 // Commands over checkpoints of the shapes of Llama 3.1 405B: what memory they take, and that they come through.
 //
-//   npm run bench:large [-- --dir DIR] [--only NAME]...
+//   npm run bench:large [-- --dir DIR] [--only NAME]...   (verify, diff and store need the one before them that makes the output)
 //
 // The checkpoints are sparse files: headers, index and sizes are real, and a little of each tensor is weights. What reads headers alone runs on all 126
 // layers (812 GB in 191 files, or in one); what reads or writes weights on one layer between embeddings and head, 14.8 GB with matrices as large as those of all
