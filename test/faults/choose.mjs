@@ -1,6 +1,7 @@
 // @ts-check
 // Faults of a seed: of the calls that a workload makes without any.
 import { constants } from 'node:os';
+import { final, passing } from './seam.mjs';
 
 /** @import { Call, Fault } from './seam.mjs' */
 
@@ -41,6 +42,7 @@ const failures = {
   stat: ['EIO', 'EACCES', 'ESTALE'],
   list: ['EIO', 'EACCES', 'EMFILE'],
   chmod: ['EPERM', 'EIO'],
+  lookup: ['EAGAIN'],
   connect: ['ECONNREFUSED', 'ETIMEDOUT', 'ENETUNREACH'],
   send: ['EPIPE', 'ECONNRESET'],
   receive: ['ECONNRESET', 'ETIMEDOUT'],
@@ -79,27 +81,56 @@ const someCall = ({ one }, of) => {
   return one(of.filter((call) => call.kind === kind));
 };
 
+/** What others see of a process: before or behind it a process dies. */
+const seen = [...changing, 'send'];
+
+/** Numbers of wrong answers: the status, or milliseconds. @type {Readonly<Record<string, readonly number[]>>} */
+const numbers = { busy: [429, 500, 502, 503, 504], refused: [401, 403, 404], delay: [1, 5, 10] };
+
+/** How an answer to a request may go wrong. @param {Call} call */
+const wrongAnswers = ({ path }) =>
+  [...passing, ...final].filter(
+    (action) => path.includes(' bytes=') || !['shift', 'grown', 'whole'].includes(action),
+  );
+
+/** @param {Dice} dice @param {Call} call @param {string} action @returns {Fault} */
+const answered = ({ one }, call, action) => ({
+  ...{ ...call, action: /** @type {import('./seam.mjs').WrongAnswer} */ (action) },
+  number: one(numbers[action] ?? [0]),
+});
+
 /** @param {Dice} dice @param {Call} call @returns {Fault} */
 const failing = (dice, call) =>
   moving.includes(call.kind) && dice.below(3) === 0 ? { ...call, action: 'short' } : failed(dice, call);
 
 /** @param {Dice} dice @param {Call} call @returns {Fault} */
-const failed = ({ one }, call) => ({
-  ...{ ...call, action: 'fail' },
-  number: errno[one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO,
-});
+const failed = (dice, call) =>
+  call.kind === 'answer'
+    ? answered(dice, call, dice.one(wrongAnswers(call)))
+    : {
+        ...{ ...call, action: 'fail' },
+        number: errno[dice.one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO,
+      };
 
 /** @typedef {'freeze' | 'kill'} Death how the process dies: in one process with others, the disk no longer changes */
 
 /** What happens to one call: how, and by which faults. @typedef {{ readonly how: string; readonly faults: (dice: Dice) => readonly Fault[] }} Mishap */
 
 /** @param {Call} call @param {Death} death @returns {Mishap[]} */
-const mishapsOf = (call, death) => [
+const mishapsOf = (call, death) =>
+  call.kind === 'answer'
+    ? wrongAnswers(call).map((how) => ({
+        ...{ how, faults: (dice) => [perhapsAlways(dice, answered(dice, call, how))] },
+      }))
+    : mishapsOfSystem(call, death);
+
+/** @param {Call} call @param {Death} death @returns {Mishap[]} */
+const mishapsOfSystem = (call, death) => [
   { how: 'fail', faults: (dice) => [perhapsAlways(dice, failed(dice, call))] },
   ...(moving.includes(call.kind)
     ? [{ how: 'short', faults: () => [{ ...call, action: /** @type {const} */ ('short') }] }]
     : []),
-  ...(changing.includes(call.kind) ? [{ how: death, faults: () => [{ ...call, action: death }] }] : []),
+  ...(seen.includes(call.kind) ? [{ how: death, faults: () => [{ ...call, action: death }] }] : []),
   ...(call.kind === 'write'
     ? [
         {
@@ -155,12 +186,18 @@ const onwards = ({ below }, of, kinds, number) => {
   });
 };
 
+/** True of what a system may do for ever. @param {Fault} fault */
+const isLasting = ({ kind, path, action, number }) => {
+  if (kind === 'answer') return action !== 'delay';
+  // A download waits for another process that fetches the same.
+  if (kind === 'lock' && /^work\/hf\//.test(path)) return false;
+  return action === 'fail' && number !== errno.EINTR;
+};
+
 /** Of a call all behind it too, or it alone. @param {Dice} dice @param {Fault} fault @returns {Fault} */
 const perhapsAlways = ({ below }, fault) =>
   // Interrupted for ever is no system, nor is one that reads nothing.
-  below(4) === 0 && fault.action === 'fail' && fault.number !== errno.EINTR
-    ? { ...fault, onwards: true }
-    : fault;
+  below(4) === 0 && isLasting(fault) ? { ...fault, onwards: true } : fault;
 
 /**
  * Chooses the faults of a seed: every other time the next of all that may happen to one call, so that each comes to pass
@@ -178,7 +215,7 @@ export const faultsOf = (seed, turn, calls, death) => {
     const walk = walkOf(calls, death);
     return walk[(turn / 2) % walk.length]?.faults(dice) ?? [];
   }
-  const changes = calls.filter(({ kind }) => changing.includes(kind));
+  const changes = calls.filter(({ kind }) => seen.includes(kind));
   // Of what changes nothing every call but fails.
   const way = dice.below(changes.length === 0 ? 2 : 10);
   if (way < 2) return [0, 1].map(() => perhapsAlways(dice, failing(dice, someCall(dice, calls))));

@@ -4,6 +4,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFi
 
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { passing } from './seam.mjs';
 
 /** @import { Tree } from './tree.mjs' */
 /** @import { Fired } from './seam.mjs' */
@@ -28,7 +29,25 @@ const exitCodes = [0, 1, 2, 3, 4, 130];
 const undocumented = /^(INTERNAL|ERR_.*)?$/;
 
 /** True of what any system may do: a call moves fewer bytes, or is slow. @param {Fired} fault */
-const isMild = ({ action }) => action === 'short' || action === 'delay';
+const isMild = ({ kind, action }) => (action === 'short' && kind !== 'answer') || action === 'delay';
+
+/** True of a failure of the network that passes. @param {Fired} fault */
+const isPassing = ({ kind, action }) =>
+  kind === 'answer'
+    ? passing.some((one) => one === action)
+    : /^(lookup|connect|send|receive)$/.test(kind) && action === 'fail';
+
+/** Failures of a network that has never answered, after which it is given up. */
+const fewFailures = 4;
+
+/** True if nothing happened that a command may end of. @param {readonly Fired[]} faults */
+const isBearable = (faults) => {
+  const others = faults.filter((fault) => !isMild(fault));
+  return others.every(isPassing) && others.length < fewFailures;
+};
+
+/** Codes of what a hub and the way to it do. */
+const hubCodes = /^(HUB_\w+|PUSH_REFUSED)$/;
 
 /**
  * Checks what a failed command said: a documented code, and a message that names what it is about.
@@ -47,7 +66,7 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
   if (code === 0 && unsynced !== undefined && stderr === '')
     return [`a failed sync of ${unsynced.path} was swallowed`];
   if (code === 0) return [];
-  if (faults.every(isMild)) return [`exit code ${code} without a failure: ${stderr.trim()}`];
+  if (isBearable(faults)) return [`exit code ${code} without a failure: ${stderr.trim()}`];
   const last = stderr.trim().split('\n').at(-1) ?? '';
   const wrong = [];
   const found = errorIn(stdout);
@@ -61,9 +80,13 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
     !/^(THREADS|PROCESS)_UNAVAILABLE$/.test(found ?? '') &&
     !stderr.includes(root) &&
     !stdout.includes(root) &&
-    !/\b(net|hub|http)/i.test(stderr)
+    !/\b(net|hub|http)|\borg\//i.test(stderr)
   )
     wrong.push(`message that names no file: ${last}`);
+  // What happened on the way is said as that, with what to do.
+  const isOfNetwork = faults.every((fault) => fault.kind === 'answer' || isMild(fault) || isPassing(fault));
+  if (isOfNetwork && !hubCodes.test(found ?? '')) wrong.push(`${found} for faults of the network: ${last}`);
+  if (hubCodes.test(found ?? '') && !/; \w/.test(last)) wrong.push(`message without a remedy: ${last}`);
   return wrong;
 };
 
@@ -122,25 +145,34 @@ export const wrongWholes = (wholes, { before, after }, found) =>
   });
 
 /**
- * Files of a directory that this process has open and does not close by itself: of calls side by side, of which one
- * failed, others may just end.
+ * Files of a directory and sockets that this process has open and does not close by itself: of calls side by side, of
+ * which one failed, others may just end.
  *
- * @param {string} directory
+ * @param {string} directory @param {ReadonlySet<string>} before sockets that were open before
  */
-export const leftOpen = async (directory) => {
+export const leftOpen = async (directory, before) => {
   for (const ms of [0, 5, 20, 100, 500]) {
-    if (openIn(directory).length === 0) break;
+    if (openIn(directory, before).length === 0) break;
     await pause(ms);
   }
-  return openIn(directory);
+  return openIn(directory, before);
 };
 
-/** @param {string} directory */
-const openIn = (directory) =>
+/** The sockets of this process. */
+export const openSockets = () => new Set(openPaths().filter((path) => path.startsWith('socket:')));
+
+/** @param {string} directory @param {ReadonlySet<string>} before */
+const openIn = (directory, before) =>
+  openPaths()
+    // A model that came from the hub is held until the process ends.
+    .filter((path) => path.startsWith(directory) && !path.includes('/.ranges/holders/'))
+    .concat([...openSockets()].filter((path) => !before.has(path)))
+    .map((path) => `${path} is left open`);
+
+const openPaths = () =>
   readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
-      const path = readlinkSync(join('/proc/self/fd', fd));
-      return path.startsWith(directory) ? [`${path} is left open`] : [];
+      return [readlinkSync(join('/proc/self/fd', fd))];
     } catch {
       // The listing's own.
       return [];

@@ -26,10 +26,17 @@ const safetensors = (shapes, seed) => {
 };
 
 const layers = 3;
-const [hidden, vocabulary] = [16, 24];
 
-/** @returns {Record<string, readonly number[]>} */
-const shapes = () => {
+/** @typedef {{ readonly hidden: number; readonly vocabulary: number }} Size */
+
+/** @type {Size} */
+const small = { hidden: 16, vocabulary: 24 };
+
+/** The size of models of which ranges are fetched: more than comes with a header. @type {Size} */
+export const large = { hidden: 64, vocabulary: 256 };
+
+/** @param {Size} size @returns {Record<string, readonly number[]>} */
+const shapes = ({ hidden, vocabulary }) => {
   /** @type {Record<string, readonly number[]>} */
   const of = { 'model.embed_tokens.weight': [vocabulary, hidden] };
   for (let layer = 0; layer < layers; layer += 1) {
@@ -40,7 +47,8 @@ const shapes = () => {
   return { ...of, 'model.norm.weight': [hidden] };
 };
 
-const config = {
+/** @param {Size} size */
+const config = ({ hidden, vocabulary }) => ({
   ...{
     architectures: ['LlamaForCausalLM'],
     model_type: 'llama',
@@ -48,7 +56,7 @@ const config = {
     vocab_size: vocabulary,
   },
   ...{ num_hidden_layers: layers, num_attention_heads: 4, tie_word_embeddings: true },
-};
+});
 
 /** Times of all inputs, which shards are known by. */
 const written = new Date('2024-01-01T00:00:00Z');
@@ -61,13 +69,17 @@ const writeFiles = (directory, files) => {
   for (const name of readdirSync(directory)) utimesSync(join(directory, name), written, written);
 };
 
-/** @param {string} directory @param {number} seed */
-export const writeModel = (directory, seed) =>
-  writeFiles(directory, { 'model.safetensors': safetensors(shapes(), seed), 'config.json': config });
+/** @param {string} directory @param {number} seed @param {Size} [size] */
+export const writeModel = (directory, seed, size = small) =>
+  writeFiles(directory, {
+    'model.safetensors': safetensors(shapes(size), seed),
+    'config.json': config(size),
+  });
 
 /** A LoRA adapter of the models. @param {string} directory @param {number} seed */
 export const writeAdapter = (directory, seed) => {
   const rank = 2;
+  const { hidden } = small;
   /** @type {Record<string, readonly number[]>} */
   const factors = {};
   for (let layer = 0; layer < layers; layer += 1) {

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/file.h>
@@ -205,14 +206,21 @@ Below asked(int fd) {
     return below(found);
 }
 
+/// Ports of servers in this process, whose sockets are left alone.
+std::vector<std::uint16_t> servers;
+
+/// True for a socket of the network, but for those of this process's own servers.
 bool isNetwork(int fd) {
     if (!isActive) return false;
     struct stat found;
     sockaddr_storage address;
     socklen_t length = sizeof address;
     if (fstat(fd, &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
-    return getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
-           (address.ss_family == AF_INET || address.ss_family == AF_INET6);
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
+    if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return false;
+    // Both families have their port at the same place.
+    const std::uint16_t port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+    return std::find(servers.begin(), servers.end(), port) == servers.end();
 }
 
 void endProcess() {
@@ -235,7 +243,7 @@ struct Fate {
 };
 
 /// Counts a call, and waits, ends the process or says how it fails where a fault is of it.
-/// @param changes true for a call that changes the disk: a frozen disk refuses it
+/// @param changes true for a call that changes the disk, or what others see: a frozen process makes none
 Fate decide(const char* kind, const std::string& path, bool changes) {
     turns::before(kind, path);
     Fate fate;
@@ -392,6 +400,8 @@ void carryOut(std::string_view line) {
         if (found != std::end(actions))
             faults.push_back({word(1), word(2), first, occurrence.ends_with('+') ? UINT64_MAX : first,
                               found->second, numberOf(word(5))});
+    } else if (what == "server") {
+        servers.push_back(static_cast<std::uint16_t>(numberOf(word(1))));
     } else if (what == "clock") {
         clockShift = numberOf(word(1));
     } else if (what == "age") {
@@ -634,8 +644,9 @@ ssize_t moving(bool writes, int fd, Whole whole, Part part) {
     const Below at = below(fd);
     const bool isNet = !at.isBelow && isNetwork(fd);
     if (!at.isBelow && !isNet) return whole();
+    // A process that died sends nothing more.
     const Fate fate = decide(isNet ? (writes ? "send" : "receive") : (writes ? "write" : "read"),
-                             isNet ? "net" : at.path, writes && !isNet);
+                             isNet ? "net" : at.path, writes);
     if (fate.error != 0) return refuse(fate.error);
     return made(fate, fate.isShort ? part() : whole());
 }
@@ -854,7 +865,7 @@ namespace {
 void renumber(const std::string& path, struct statx* found) {
     const bool isClaim =
         path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;
-    const bool isPartial = path.ends_with(".partial") ||
+    const bool isPartial = path.ends_with(".partial") || path.ends_with(".incomplete") ||
                            path.find("/layerloom-store.json.") != std::string::npos ||
                            path.find("/partial/") != std::string::npos;
     if (isClaim || isPartial) {
@@ -912,6 +923,13 @@ EXPORTED int connect(int fd, const sockaddr* address, socklen_t length) {
         return real(fd, address, length);
     const Fate fate = decide("connect", "net", false);
     return fate.error != 0 ? refuse(fate.error) : real(fd, address, length);
+}
+
+EXPORTED int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
+    REAL(getaddrinfo);
+    if (!isActive) return real(node, service, hints, found);
+    const Fate fate = decide("lookup", "net", false);
+    return fate.error != 0 ? EAI_AGAIN : real(node, service, hints, found);
 }
 
 EXPORTED pid_t fork() noexcept {

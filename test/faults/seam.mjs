@@ -14,15 +14,41 @@ export const library = fileURLToPath(new URL('../../native/build/faults.so', imp
  *
  * What goes wrong at a call, and with `onwards` at all behind it: it fails with an errno, moves half of the bytes, waits
  * for milliseconds, is the last before or behind which the process is killed, or the last before which the disk no
- * longer changes, which is a kill as the disk sees it.
+ * longer changes, which is a kill as the disk sees it. An answer of the hub goes wrong in ways of its own
+ * (hub.mjs).
  *
  * @typedef {'fail' | 'short' | 'delay' | 'kill' | 'kill-after' | 'freeze'} Action
- * @typedef {Call & { readonly onwards?: true; readonly action: Action; readonly number?: number }} Fault
+ * @typedef {Call & { readonly onwards?: true; readonly action: Action | WrongAnswer; readonly number?: number }} Fault
  *
  * A fault that came to pass, with the whole path.
  *
  * @typedef {{ readonly kind: string; readonly path: string; readonly action: string; readonly number: number }} Fired
  */
+
+/**
+ * How an answer goes wrong: a status, no answer, half of one that ends by being closed, reset, silent or well formed, an
+ * answer that nobody hears, two of them, another range, all of the file, another content or length, a page of HTML.
+ *
+ * @typedef {'busy' | 'refused' | 'reset' | 'cut' | 'torn' | 'stall' | 'short' | 'lost' | 'twice' | 'shift' | 'whole' | 'changed' | 'grown' | 'page' | 'delay'} WrongAnswer
+ */
+
+/** What passes: the request is repeated, and the command goes on. @type {readonly WrongAnswer[]} */
+export const passing = [
+  'busy',
+  'reset',
+  'cut',
+  'torn',
+  'stall',
+  'short',
+  'lost',
+  'twice',
+  'shift',
+  'whole',
+  'delay',
+];
+
+/** What a command may end of. @type {readonly WrongAnswer[]} */
+export const final = ['refused', 'changed', 'grown', 'page'];
 
 /** The order of `Does` in preload.cpp. */
 const actions = ['fail', 'short', 'delay', 'kill', 'kill-after', 'freeze'];

@@ -48,6 +48,9 @@ for (const name of ['home', 'tmp', 'notes']) mkdirSync(join(root, name), { recur
 // The work of threads is done in this one: starting threads takes longer than all else that a small merge does.
 register('./without-threads.mjs', import.meta.url);
 const { runCommandLine } = await import(pathToFileURL(join(values.dist, 'cli/run-command-line.js')).href);
+const { usualPatience } = await import(pathToFileURL(join(values.dist, 'sources/hub/hub.js')).href);
+// As often as ever, and without the waits.
+Object.assign(usualPatience, { firstDelayMs: 1, longestDelayMs: 5 });
 const { ShardStore } = await import(pathToFileURL(join(values.dist, 'store/shard-store.js')).href);
 
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);

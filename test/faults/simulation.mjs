@@ -5,12 +5,14 @@ import { constants } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { diceOf, faultsOf } from './choose.mjs';
 import { Disk, entriesOf } from './disk.mjs';
+import { Hub, stallSeconds, token, wrongCache, wrongPush } from './hub.mjs';
 import {
   common,
   endProcesses,
   leftOpen,
   leftover,
   lost,
+  openSockets,
   unfinished,
   wrongRecords,
   wrongReports,
@@ -54,6 +56,19 @@ const againOf = (
   isThere,
 ) => (isThere ? onceMore(place) : again(place));
 
+/** Where a workload's caches of the hub are. @param {Place} place */
+const homeOf = ({ work }) => join(work, 'hf');
+
+/** A tree without what the caches have, of which more may be there than is needed. @param {Tree} tree @returns {Tree} */
+const withoutCaches = (tree) =>
+  new Map([...tree].filter(([name]) => !/^hf(\/|$)/.test(name) || leftover.test(`/${name}`)));
+
+/** @param {Call} one @param {Call} other */
+const byName = (one, other) =>
+  one.kind.localeCompare(other.kind) ||
+  one.path.localeCompare(other.path) ||
+  one.occurrence - other.occurrence;
+
 /** A tree without what tells linked shards from copied ones. @param {Tree} tree @returns {Tree} */
 const withoutLinks = (tree) =>
   new Map(
@@ -86,6 +101,7 @@ export class Simulation {
   #place;
   #notes;
   #names;
+  #hub;
   /** @type {Map<string, Known>} */
   #known = new Map();
   /** @type {Map<string, { known: Known; start: ReturnType<typeof startOf>; entries: import('./disk.mjs').Entry[] }>} */
@@ -95,11 +111,12 @@ export class Simulation {
   /** @type {Record<string, number>} */
   kinds = {};
 
-  /** @param {Program} program @param {readonly string[]} names @param {Place} place */
-  constructor(program, names, place) {
+  /** @param {Program} program @param {readonly string[]} names @param {Place} place @param {Hub} hub */
+  constructor(program, names, place, hub) {
     this.#program = program;
     this.#names = names;
     this.#place = place;
+    this.#hub = hub;
     this.#notes = join(program.root, 'notes');
   }
 
@@ -113,7 +130,13 @@ export class Simulation {
     const names = Object.keys(workloads).filter((name) =>
       only === undefined ? !workloads[name]?.isSlow : name === only,
     );
-    return new Simulation(program, names, place);
+    const hub = await Hub.start(program.root);
+    for (const port of hub.ports) say('server', port);
+    Object.assign(process.env, {
+      ...{ HF_ENDPOINT: hub.endpoint, HF_TOKEN: token, HF_HOME: homeOf(place) },
+      HF_HUB_DOWNLOAD_TIMEOUT: String(stallSeconds),
+    });
+    return new Simulation(program, names, place, hub);
   }
 
   /** Runs a command with what it prints caught. @param {readonly string[]} words @returns {Promise<Outcome>} */
@@ -168,15 +191,21 @@ export class Simulation {
     emptied(work);
     await workload.prepare?.(this.#place, (words) => this.#right(words));
     copyTree(work, template);
-    const before = treeOf(template);
+    const before = withoutCaches(treeOf(template));
     const results = [];
     for (let run = 0; run < 2; run += 1) {
       emptied(work);
       copyTree(template, work);
+      this.#hub.begin(workload.hub, this.#place);
       say('begin');
       say('trace');
       await this.#right(workload.command(this.#place));
-      results.push({ calls: calls(this.#notes), tree: treeOf(work) });
+      results.push({
+        calls: [...calls(this.#notes), ...this.#hub.calls],
+        tree: withoutCaches(treeOf(work)),
+      });
+      const wrong = await this.#wrongHub(workload, true);
+      if (wrong.length > 0) throw new Error(`${name} without a fault: ${wrong.join(', ')}`);
     }
     const [first, second] = results;
     if (first === undefined || second === undefined) throw new Error('too few runs');
@@ -185,15 +214,21 @@ export class Simulation {
     if (unclean !== undefined) throw new Error(`${name} leaves ${unclean} without a fault`);
     // Its text says who works there, which may fail to be emptied at the end.
     for (const path of after.keys()) if (path.endsWith('/.layerloom-lock')) after.set(path, '?');
+    // Its record names the cache that a model was in, which is another one once the model is whole.
+    if (workload.hub !== undefined)
+      for (const path of after.keys()) if (path.endsWith('/layerloom.json')) after.set(path, '?');
     // A verification of a store records the checksums of shards that have none.
     for (const path of after.keys()) if (/\/shards\/.*\.json$/.test(path)) after.set(path, '?');
     // What a store has of dead processes is left to its garbage collection.
     for (const store of workload.stores ?? []) await this.#right(['store', 'gc', join(work, store)]);
+    const last = withoutCaches(treeOf(work));
     const again = common(
-      treeOf(work),
-      new Map([...treeOf(work)].map(([path, content]) => [path, after.get(path) ?? content])),
+      last,
+      new Map([...last].map(([path, content]) => [path, after.get(path) ?? content])),
     );
-    return { template, calls: second.calls, reference: { before, after, again } };
+    // Requests at once come in any order.
+    const inOrder = workload.hub === undefined ? second.calls : second.calls.toSorted(byName);
+    return { template, calls: inOrder, reference: { before, after, again } };
   }
 
   /** Runs the workload of a seed under its faults, and checks all that holds. @param {number} seed */
@@ -207,10 +242,13 @@ export class Simulation {
     const { root } = this.#program;
     emptied(work);
     copyTree(known.template, work);
+    this.#hub.begin(workload.hub, this.#place, faults);
     say('begin');
-    for (const fault of faults) say(lineOf(fault));
+    for (const fault of faults) if (fault.kind !== 'answer') say(lineOf(fault));
+    const sockets = openSockets();
     const outcome = await this.#command(workload.command(this.#place));
-    const happened = fired(this.#notes);
+    const happened = [...fired(this.#notes), ...this.#hub.fired];
+    this.#hub.resume();
     say('begin');
     this.counts[name] = (this.counts[name] ?? 0) + 1;
     for (const { kind, action } of happened)
@@ -224,7 +262,7 @@ export class Simulation {
     const isCopied = happened.some(
       ({ kind, number }) => kind === 'link' && number === constants.errno.EMLINK,
     );
-    const seen = (/** @type {Tree} */ tree) => (isCopied ? withoutLinks(tree) : tree);
+    const seen = (/** @type {Tree} */ tree) => withoutCaches(isCopied ? withoutLinks(tree) : tree);
     const { before, after, again: afterwards } = known.reference;
     const reference = { before: seen(before), after: seen(after), again: seen(afterwards) };
     const found = seen(there);
@@ -235,8 +273,9 @@ export class Simulation {
       ...wrongWholes(wholes, reference, found),
       ...wrongRecords(work, found),
       ...(isDead ? [] : wrongReports(outcome, work, reference, found)),
-      ...(await leftOpen(this.#program.root)),
+      ...(await leftOpen(this.#program.root, sockets)),
       ...(await this.#wrongStores(workload)),
+      ...(await this.#wrongHub(workload, outcome.code === 0 && !isDead)),
     ];
     // A failure that hinders no removal leaves no staging, unless it is kept to be resumed.
     const mayRemove = happened.every(({ kind }) =>
@@ -262,9 +301,13 @@ export class Simulation {
       if (again.code !== 0) wrong.push(`afterwards it failed: ${again.stderr.trim() || again.stdout.trim()}`);
       else
         wrong.push(
-          ...wrongResult(reference.again, seen(treeOf(work)), again.stderr).map((one) => `afterwards ${one}`),
+          ...[
+            ...wrongResult(reference.again, seen(treeOf(work)), again.stderr),
+            ...(await this.#wrongHub(workload, true)),
+          ].map((one) => `afterwards ${one}`),
         );
     }
+    if (wrong.length === 0) wrong.push(...(await this.#wrongOffline(workload, reference)));
     const message = `${outcome.code}: ${outcome.stderr.trim().split('\n').slice(-3).join(' | ')}`;
     return { workload: name, faults, wrong, message };
   }
@@ -278,6 +321,7 @@ export class Simulation {
     emptied(work);
     copyTree(known.template, work);
     const start = startOf(work);
+    this.#hub.begin(/** @type {Workload} */ (workloads[name]).hub, this.#place);
     say('begin');
     say('log', file);
     await this.#right(/** @type {Workload} */ (workloads[name]).command(this.#place));
@@ -320,7 +364,7 @@ export class Simulation {
     endProcesses(work);
     this.counts[name] = (this.counts[name] ?? 0) + 1;
 
-    const found = treeOf(work);
+    const found = withoutCaches(treeOf(work));
     const wholes = workload.wholes ?? [];
     const outcome = { code: isDone ? 0 : undefined, stdout, stderr: '' };
     const wrong = [
@@ -330,8 +374,10 @@ export class Simulation {
       ...(isDone ? lost([...wholes, ...(workload.lasting ?? [])], reference, found) : []),
       ...(isDone ? (workload.lasting ?? []).flatMap((path) => unfinished(join(work, path))) : []),
       ...(await this.#wrongStores(workload)),
+      ...wrongCache(homeOf(this.#place), workload.hub?.models?.(this.#place)),
     ];
     if (wrong.length === 0) {
+      this.#hub.begin(workload.hub, this.#place);
       say('begin');
       say('age', 600);
       const isThere = wholes.every((path) => found.has(path));
@@ -341,14 +387,42 @@ export class Simulation {
       if (again.code !== 0) wrong.push(`afterwards it failed: ${again.stderr.trim() || again.stdout.trim()}`);
       else
         wrong.push(
-          ...wrongResult(reference.again, treeOf(work), again.stderr).map((one) => `afterwards ${one}`),
+          ...[
+            ...wrongResult(reference.again, withoutCaches(treeOf(work)), again.stderr),
+            ...(await this.#wrongHub(workload, true)),
+          ].map((one) => `afterwards ${one}`),
         );
     }
+    if (wrong.length === 0) wrong.push(...(await this.#wrongOffline(workload, reference)));
     const before = entries
       .slice(Math.max(0, end - 2), end)
       .map(({ what, words }) => [what, ...words.filter((word) => !/%/.test(word))].join(' '));
     const message = `the power was cut ${isDone ? 'behind the end' : `behind call ${end} of ${entries.length}: ${before.join(', ')}`}`;
     return { workload: name, faults: [], wrong, message };
+  }
+
+  /** Checks what the hub and its caches here have. @param {Workload} workload @param {boolean} isDone */
+  async #wrongHub({ hub }, isDone) {
+    const push = hub?.push?.(this.#place);
+    return [
+      ...wrongCache(homeOf(this.#place), hub?.models?.(this.#place)),
+      ...(push === undefined ? [] : wrongPush(this.#hub, push, isDone)),
+    ];
+  }
+
+  /** Checks that what the cache has makes the same, and that nobody is asked. @param {Workload} workload @param {Reference} reference */
+  async #wrongOffline({ hub, wholes = [] }, reference) {
+    if (hub?.offline === undefined) return [];
+    this.#hub.resume();
+    process.env['HF_HUB_OFFLINE'] = '1';
+    const outcome = await this.#command(hub.offline(this.#place));
+    delete process.env['HF_HUB_OFFLINE'];
+    const found = treeOf(this.#place.work);
+    return [
+      ...(outcome.code === 0 ? [] : [outcome.stderr.trim()]),
+      ...this.#hub.calls.map(({ path }) => `it asks for ${path}`),
+      ...wholes.flatMap((path) => lost([path], reference, found)),
+    ].map((wrong) => `without a network: ${wrong}`);
   }
 
   /** Checks that a store's shards are what their records say. @param {Workload} workload */

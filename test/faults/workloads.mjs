@@ -3,7 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeAdapter, writeModel } from './models.mjs';
+import { filesToPush } from './hub.mjs';
+import { large, writeAdapter, writeModel } from './models.mjs';
 
 /**
  * Where a workload runs: `inputs` are never written, `work` is its own.
@@ -24,6 +25,15 @@ import { writeAdapter, writeModel } from './models.mjs';
  * @property {readonly string[]} [lasting] what else is there behind the end, whatever happens then
  * @property {true} [isSlow] it starts processes that take a second, and is run by its name alone
  * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
+ * @property {OfHub} [hub] what a hub has to do with it
+ *
+ * A workload's hub: the models that it has, a command that makes the output once more of what the cache has, and the
+ * repository that is pushed to, with its files before and after.
+ *
+ * @typedef {object} OfHub
+ * @property {(place: Place) => Readonly<Record<string, string>>} [models] directories by the models' names
+ * @property {(place: Place) => string[]} [offline]
+ * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>; readonly after: ReadonlyMap<string, Buffer> }} [push]
  */
 
 /** @param {Place} place */
@@ -31,6 +41,8 @@ export const writeInputs = ({ inputs }) => {
   for (const [index, name] of ['base', 'math-1', 'math-2', 'swh-1'].entries())
     writeModel(join(inputs, name), index + 1);
   for (const [index, name] of ['lora-1', 'lora-2'].entries()) writeAdapter(join(inputs, name), index + 11);
+  for (const [index, name] of ['large-math', 'large-swh'].entries())
+    writeModel(join(inputs, name), index + 21, large);
 };
 
 /** @param {Place} place @param {...string} more */
@@ -102,6 +114,47 @@ const ofOut = (workload) => ({
   ...{ wholes: ['out'], onceMore: (place) => [...workload.command(place), '--force'] },
   ...workload,
 });
+
+/** A model of one file and one of a file for each layer, which the hub has. @param {Place} place */
+const onHub = ({ inputs }) => ({
+  'org/math': join(inputs, 'large-math'),
+  'org/swh': join(inputs, 'layered', 'large-swh'),
+});
+
+/** @param {Place} place @param {RunCommand} run */
+const putOnHub = async ({ inputs }, run) => {
+  const out = join(inputs, 'layered', 'large-swh');
+  if (existsSync(out)) return;
+  await run(['relayout', join(inputs, 'large-swh'), '-o', out]);
+  // It names paths, which differ from run to run, as then would the commit.
+  rmSync(join(out, 'layerloom.json'));
+};
+
+/** @param {Place} place @param {...string} more */
+const download = ({ work }, ...more) => [
+  ...['relayout', 'org/math', '-o', join(work, 'out'), '--download', ...more],
+];
+
+/** @param {Place} place @param {...string} more */
+const swapOfHub = ({ work }, ...more) => [
+  ...['swap', '--task', 'org/math', '--lang', 'org/swh', '--bottom', '1', '--top', '1'],
+  ...['-o', join(work, 'out'), '--download', ...more],
+];
+
+/** Merges that are pushed, the one behind the other. @param {Place} place @param {RunCommand} run */
+const merges = async ({ inputs }, run) => {
+  for (const [name, weights] of [
+    ['pushed', '1,1'],
+    ['pushed-before', '1,3'],
+  ]) {
+    const out = join(inputs, name ?? '');
+    if (!existsSync(out))
+      await run([...swap({ inputs, work: inputs }).slice(0, -1), out, '--weights', weights ?? '']);
+  }
+};
+
+/** @param {Place} place */
+const push = ({ inputs }) => ['push', join(inputs, 'pushed'), 'org/merged'];
 
 /** Stands in for lm_eval, in processes that the library does not enter. */
 const harness = `${process.execPath} ${fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url))}`;
@@ -201,6 +254,38 @@ const all = {
     command: search,
     again: (place) => [...search(place), '--resume'],
     stores: ['study/.store'],
+  },
+  download: ofOut({
+    prepare: putOnHub,
+    command: download,
+    hub: { models: onHub, offline: (place) => download(place, '--force') },
+  }),
+  'swap of the hub': ofOut({
+    prepare: putOnHub,
+    command: swapOfHub,
+    hub: { models: onHub, offline: (place) => swapOfHub(place, '--force') },
+  }),
+  push: {
+    prepare: merges,
+    command: push,
+    again: push,
+    hub: {
+      push: ({ inputs }) => ({
+        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed')) },
+      }),
+    },
+  },
+  'push again': {
+    prepare: merges,
+    command: push,
+    again: push,
+    hub: {
+      push: ({ inputs }) => ({
+        id: 'org/merged',
+        before: filesToPush(join(inputs, 'pushed-before')),
+        after: filesToPush(join(inputs, 'pushed')),
+      }),
+    },
   },
   gc: {
     prepare: async (place, run) => {

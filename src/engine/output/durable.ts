@@ -5,10 +5,8 @@ import {
   copyFile,
   type FileHandle,
   link,
-  lstat,
   mkdir,
   open,
-  readdir,
   readlink,
   realpath,
   rename,
@@ -17,6 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { removeAbandoned } from '../../base/abandoned.js';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 
 /** Calls `use` with an open file, and closes it also where `use` throws. */
@@ -101,22 +100,8 @@ export const replaceFile = async (
   }
 };
 
-/** Age of a partial file after which its writer was killed: a file takes seconds. */
-const abandonedMs = 120_000;
-
+/** Of names of partial files, behind a dot, the file's name and another dot. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
-
-/** Removes the partial files of `writeWhole` that this user's killed writers of a file left, as far as it can. */
-const removeAbandoned = async (path: string): Promise<void> => {
-  const begin = `.${basename(path)}.`;
-  for (const name of await readdir(dirname(path)).catch((): string[] => [])) {
-    if (!name.startsWith(begin) || !partialEnd.test(name.slice(begin.length))) continue;
-    const partial = join(dirname(path), name);
-    const found = await lstat(partial).catch(() => undefined);
-    if (!found?.isFile() || found.uid !== process.getuid?.()) continue;
-    if (Date.now() - found.mtimeMs > abandonedMs) await rm(partial, { force: true }).catch(() => undefined);
-  }
-};
 
 /** Gives a file another name, which must be free: EEXIST otherwise. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
@@ -162,7 +147,7 @@ export const writeWhole = async (file: string, content: Content, isNew = false):
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
   // A killed writer's may be a second name of the file itself.
-  await removeAbandoned(path);
+  await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
     return await writeDurably(path, content);

@@ -88,6 +88,8 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
+    // An earlier run, which could not share it, has copied of it what the journal says.
+    if (link === undefined && staging.done.has(file)) continue;
     // Resolved, since a hub snapshot's file is a symbolic link, and link(2) does not follow it.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });

@@ -1,8 +1,8 @@
-import { lstat, mkdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
-import { temporaryName } from '../../base/temporary-name.js';
+import { putInPlace } from '../../base/put-in-place.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
@@ -128,11 +128,10 @@ const parseObject = (text: string): Record<string, unknown> => {
 /** Writes the record of a model, once its headers and side files are here. @throws LayerloomError WRITE_FAILED */
 export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
   const path = modelRecordPath(folder);
-  const temporary = temporaryName(path);
+  const text = `${JSON.stringify(model, null, 2)}\n`;
   try {
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(temporary, `${JSON.stringify(model, null, 2)}\n`, { flush: true });
-    await rename(temporary, path);
+    await putInPlace(path, (temporary) => writeFile(temporary, text, { flush: true }));
   } catch (cause) {
     throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, rm, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdersPath, modelRecordPath } from './folder.js';
 import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
 import { foreignRangeFolder } from './own-folder.js';
 import { rangeCacheRoot } from './root.js';
 
+/** A file of `holders/` that this process keeps locked. */
+interface Holder {
+  readonly path: string;
+  readonly locked: LockedFile;
+}
+
 /** Folders that this process holds. */
-const held = new Map<string, Promise<LockedFile>>();
+const held = new Map<string, Promise<Holder>>();
 
 /** The lock under which holders come and folders are removed; it is never removed itself. */
 export const cacheLock = (root: string): string => join(root, '.lock');
@@ -21,10 +27,17 @@ export const cacheLock = (root: string): string => join(root, '.lock');
  */
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();
+  // A cache that a user removed by hand, and that came anew, knows nothing of its holders.
+  const former = held.get(folder);
+  if (former !== undefined && !(await isThere(await former)) && held.get(folder) === former) {
+    held.delete(folder);
+    await (await former).locked.file.close();
+  }
   if (!held.has(folder)) {
     const taken = withLock(cacheLock(root), undefined, async () => {
       await hasHolders(folder);
-      return lockFile(join(holdersPath(folder), randomUUID()));
+      const path = join(holdersPath(folder), randomUUID());
+      return { path, locked: await lockFile(path) };
     });
     held.set(folder, taken);
     taken.catch(() => held.delete(folder));
@@ -34,6 +47,12 @@ export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): 
   await utimes(modelRecordPath(folder), now, now).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
+};
+
+const isThere = async ({ path, locked: { file } }: Holder): Promise<boolean> => {
+  const none = () => undefined;
+  const [named, own] = await Promise.all([stat(path).catch(none), file.stat().catch(none)]);
+  return named !== undefined && named.ino === own?.ino && named.dev === own.dev;
 };
 
 /** True if this or another process holds a folder. Must be called under the lock of the cache. */

@@ -23,7 +23,13 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
   for (;;) {
     const file = await openForLock(path);
     const state = tryLock(file.fd);
-    const [held, named] = await Promise.all([file.stat(), stat(path).catch(() => undefined)]);
+    const [held, named] = await Promise.all([
+      file.stat().catch(async (cause: unknown) => {
+        await file.close();
+        throw lockFailed(path, cause);
+      }),
+      stat(path).catch(() => undefined),
+    ]);
     // Removed between opening and locking: the path names another file, or none.
     const isNamed = named?.ino === held.ino && named.dev === held.dev;
     if (state !== 'held elsewhere' && isNamed) return { file, state };
@@ -41,9 +47,12 @@ const openForLock = async (path: string): Promise<FileHandle> => {
     await mkdir(dirname(path), { recursive: true });
     return await open(path, forLock);
   } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    throw lockFailed(path, cause);
   }
 };
+
+const lockFailed = (file: string, cause: unknown): LayerloomError =>
+  new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
 
 /** Takes the lock of a file, waiting for a process that holds it. @throws LayerloomError WRITE_FAILED, INTERRUPTED */
 export const lockFile = async (path: string, signal?: AbortSignal): Promise<LockedFile> => {

@@ -42,6 +42,8 @@ export class RangeFile implements AsyncDisposable {
   #written: Extent[] = [];
   #unrecorded = 0;
   #recording: Promise<void> = Promise.resolve();
+  /** True once a write has failed and somebody was told. */
+  #hasFailed = false;
 
   private constructor(
     [folder, file]: [string, ListedFile],
@@ -95,11 +97,13 @@ export class RangeFile implements AsyncDisposable {
     return this.#known.served;
   }
 
-  /** Notes the ETag that the server of the bytes gave. */
+  /** Notes the ETag that the server of the bytes gave. @throws LayerloomError WRITE_FAILED */
   async noteServed(served: string | undefined): Promise<void> {
     if (served === undefined || served === this.#known.served) return;
     this.#known = { ...this.#known, served };
-    await this.#record.appendFile(servedLine(served));
+    await this.#record.appendFile(servedLine(served)).catch((cause: unknown) => {
+      throw this.#writeFailed(cause);
+    });
   }
 
   /** Writes bytes at their place. @throws LayerloomError WRITE_FAILED */
@@ -120,9 +124,11 @@ export class RangeFile implements AsyncDisposable {
     }
   }
 
-  /** Reads bytes that are here. */
-  read(begin: number, end: number): Promise<Buffer> {
-    return readRange(this.#data, begin, end);
+  /** Reads bytes that are here. @throws LayerloomError READ_FAILED */
+  async read(begin: number, end: number): Promise<Buffer> {
+    return await readRange(this.#data, begin, end).catch((cause: unknown) => {
+      throw new LayerloomError('READ_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
+    });
   }
 
   /** Makes what was written durable, and records it. @throws LayerloomError WRITE_FAILED */
@@ -147,6 +153,7 @@ export class RangeFile implements AsyncDisposable {
   }
 
   #writeFailed(cause: unknown): LayerloomError {
+    this.#hasFailed = true;
     if (cause instanceof LayerloomError) return cause;
     return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
   }
@@ -166,10 +173,14 @@ export class RangeFile implements AsyncDisposable {
     await removeRangeFile(rangeRecordPath(this.#folder, this.#file.name));
   }
 
-  /** Records what was written, and gives the lock back. */
+  /** Records what was written, and gives the lock back. @throws LayerloomError WRITE_FAILED, unless a write failed before */
   async [Symbol.asyncDispose](): Promise<void> {
+    const hadFailed = this.#hasFailed;
     try {
       await this.record();
+    } catch (error) {
+      // The first error is the one to report.
+      if (!hadFailed) throw error;
     } finally {
       await this.#data.close();
       await this.#record.close();
@@ -219,9 +230,14 @@ const openData = async (
   await removeRangeFile(path);
   await mkdir(dirname(path), { recursive: true });
   const data = await open(path, 'wx+');
-  await data.truncate(file.bytes);
-  await data.utimes(timeOf(file), timeOf(file));
-  await data.sync();
-  await record.appendFile(contentLine(file, file.bytes));
+  try {
+    await data.truncate(file.bytes);
+    await data.utimes(timeOf(file), timeOf(file));
+    await data.sync();
+    await record.appendFile(contentLine(file, file.bytes));
+  } catch (error) {
+    await data.close();
+    throw error;
+  }
   return { data, known: { ...file, present: [] } };
 };

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
-import { copyFile, link, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
-import { temporaryName } from '../../../base/temporary-name.js';
+import { putInPlace } from '../../../base/put-in-place.js';
 import { withLock } from '../../ranges/lock.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { modelFolder } from './hub-cache.js';
@@ -37,10 +37,11 @@ const failed = (file: string) => (cause: unknown) => {
 /** Makes a relative link at `path`, in place of what is there. */
 export const placeLink = async (path: string, target: string): Promise<void> => {
   await mkdir(dirname(path), { recursive: true });
-  const temporary = temporaryName(path);
-  await symlink(relative(dirname(path), target), temporary);
-  await rename(temporary, path);
+  await putInPlace(path, (temporary) => symlink(relative(dirname(path), target), temporary));
 };
+
+/** Before its name: a name of the cache without its bytes would be taken for a file that is here. */
+const durably = { flush: true };
 
 /** The locks that the hub's library takes too: a file is fetched by one process at a time. */
 const lockPath = ({ cache, id }: HubCacheCommit, { etag }: ListedFile): string =>
@@ -53,11 +54,7 @@ export const writeRef = async (at: HubCacheCommit, revision: string): Promise<vo
   const known = await readFile(path, 'utf8').catch(() => undefined);
   if (known === at.commit) return;
   await mkdir(dirname(path), { recursive: true })
-    .then(async () => {
-      const temporary = temporaryName(path);
-      await writeFile(temporary, at.commit);
-      await rename(temporary, path);
-    })
+    .then(() => putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably)))
     .catch(failed(path));
 };
 
@@ -83,12 +80,15 @@ export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck 
 };
 
 /** Writes a blob, unless it is there, and the link to it. */
-const placeFile = async (pointer: string, blob: string, content: Buffer | undefined): Promise<void> => {
+const placeFile = async (
+  pointer: string,
+  blob: string,
+  content: Buffer | undefined,
+  isOnlyWriter: { isOnlyWriter: boolean },
+): Promise<void> => {
   if (content !== undefined) {
     await mkdir(dirname(blob), { recursive: true });
-    const temporary = temporaryName(blob);
-    await writeFile(temporary, content);
-    await rename(temporary, blob);
+    await putInPlace(blob, (temporary) => writeFile(temporary, content, durably), isOnlyWriter);
   }
   await placeLink(pointer, blob);
 };
@@ -107,10 +107,10 @@ export const putSmallFile = async (
 ): Promise<void> => {
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
-  await withLock(lockPath(at, file), signal, async () => {
+  await withLock(lockPath(at, file), signal, async ({ state }) => {
     // What cannot be fetched is not said to be unwritable.
     const content = (await exists(blob)) ? undefined : await fetch();
-    await placeFile(pointer, blob, content).catch(failed(pointer));
+    await placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }).catch(failed(pointer));
   });
 };
 
@@ -127,16 +127,11 @@ export const putWholeFile = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
-  await withLock(lockPath(at, file), signal, async () => {
+  await withLock(lockPath(at, file), signal, async ({ state }) => {
     if (!(await exists(blob))) {
-      const temporary = temporaryName(blob);
-      try {
-        await mkdir(dirname(blob), { recursive: true });
-        await link(from, temporary).catch(() => copyFile(from, temporary));
-        await rename(temporary, blob);
-      } finally {
-        await rm(temporary, { force: true });
-      }
+      await mkdir(dirname(blob), { recursive: true });
+      const make = (temporary: string) => link(from, temporary).catch(() => copyFile(from, temporary));
+      await putInPlace(blob, make, { isOnlyWriter: state === 'taken' });
     }
     await placeLink(pointer, blob);
   }).catch(failed(pointer));

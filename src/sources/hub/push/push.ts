@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseHubId } from '../../../address/remote.js';
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
 import { invalidParameter } from '../../../base/invalid-parameter.js';
 import { optionName } from '../../../base/option-name.js';
@@ -73,9 +73,13 @@ const checkRepository = (repository: string): string => {
   return id;
 };
 
+/** @throws LayerloomError READ_FAILED */
 const cardOf = async (directory: string): Promise<string | undefined> => {
-  const path = join(resolve(directory), cardName);
-  return (await exists(path)) ? (await readFile(path)).toString() : undefined;
+  const file = join(resolve(directory), cardName);
+  if (!(await exists(file))) return undefined;
+  return await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
 };
 
 const endpointOf = async ({ env }: PushOptions): Promise<string> => (await hubEnvironment(env)).endpoint;

@@ -1,0 +1,346 @@
+// @ts-check
+// A hub whose answers go wrong: the server of test/hub, in this process, of which each request is a call that a fault may
+// be of. What is below answers, as refused connections and cut reads, is of the library (preload.cpp).
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+/** @import { IncomingMessage, ServerResponse } from 'node:http' */
+/** @import { Call, Fault, Fired } from './seam.mjs' */
+/** @import { HubServer } from '../fixtures/hub-server.js' */
+/** @import { HubUploads } from '../fixtures/hub-uploads.js' */
+/** @import { OfHub, Place } from './workloads.mjs' */
+
+/** Of a user who may write. */
+export const token = 'hf_writer';
+
+/** Seconds without a byte after which a connection is given up, as `HF_HUB_DOWNLOAD_TIMEOUT`. */
+export const stallSeconds = 0.2;
+
+/**
+ * The server's modules, which are TypeScript.
+ *
+ * @param {string} folder where they are compiled to
+ * @returns {Promise<typeof import('../fixtures/hub-server.js') & typeof import('../fixtures/hub-uploads.js')>}
+ */
+const serverModules = async (folder) => {
+  const outfile = join(folder, 'hub-server.mjs');
+  await build({
+    stdin: {
+      contents: "export * from './hub-server.js'; export * from './hub-uploads.js';",
+      resolveDir: fileURLToPath(new URL('../fixtures', import.meta.url)),
+      loader: 'ts',
+    },
+    ...{ outfile, bundle: true, platform: 'node', format: 'esm', external: ['vitest'] },
+  });
+  return await import(pathToFileURL(outfile).href);
+};
+
+/** An answer that was made and not yet sent. @typedef {{ status: number; headers: Record<string, unknown>; body: Buffer }} Made */
+
+/**
+ * Catches an answer, and has `send` send it or not.
+ *
+ * @param {ServerResponse} response @param {(made: Made) => void} send
+ */
+const caught = (response, send) => {
+  const { writeHead, end } = response;
+  /** @type {Made} */
+  const made = { status: 200, headers: {}, body: Buffer.alloc(0) };
+  const add = (/** @type {unknown} */ chunk) => {
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array)
+      made.body = Buffer.concat([made.body, Buffer.from(/** @type {string} */ (chunk))]);
+  };
+  Object.assign(response, {
+    writeHead: (/** @type {number} */ status, headers = {}) => {
+      Object.assign(made, { status, headers: { ...headers } });
+      return response;
+    },
+    write: (/** @type {unknown} */ chunk, /** @type {(() => void) | undefined} */ done) => {
+      add(chunk);
+      if (done !== undefined) setImmediate(done);
+      return true;
+    },
+    end: (/** @type {unknown} */ chunk) => {
+      add(chunk);
+      Object.assign(response, { writeHead, write: Object.getPrototypeOf(response).write, end });
+      send(made);
+      return response;
+    },
+  });
+};
+
+/** @param {Buffer} bytes */
+const half = (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2));
+
+/** A range of an answer's headers, with other numbers. @param {Made} made @param {(begin: number, end: number, total: number) => [number, number, number]} other */
+const withRange = ({ headers }, other) => {
+  const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(String(headers['content-range'] ?? ''));
+  if (found === null) return;
+  const [begin, last, total] = other(Number(found[1]), Number(found[2]), Number(found[3]));
+  headers['content-range'] = `bytes ${begin}-${last}/${total}`;
+};
+
+/** What changes an answer that is sent whole, by the action of a fault. @type {Readonly<Record<string, (made: Made) => void>>} */
+const changes = {
+  // Well formed, and half of what was asked for.
+  short: (made) => {
+    made.body = half(made.body);
+    made.headers['content-length'] = made.body.length;
+    withRange(made, (begin, _, total) => [begin, begin + made.body.length - 1, total]);
+  },
+  shift: (made) => withRange(made, (begin, last, total) => [begin + 1, last + 1, total]),
+  grown: (made) => withRange(made, (begin, last, total) => [begin, last, total + 1]),
+  // Another content under the same address, with a name of its own.
+  changed: (made) => {
+    for (const name of ['etag', 'x-linked-etag'])
+      if (made.headers[name] !== undefined) made.headers[name] = `"${'0'.repeat(64)}"`;
+    if (made.headers['etag'] !== undefined) made.body = Buffer.from(made.body.map((byte) => byte ^ 1));
+  },
+};
+
+/** What ends an answer's connection, by the action of a fault. @type {Readonly<Record<string, (response: ServerResponse, made: Made) => void>>} */
+const ends = {
+  // What was asked for is done, and nobody hears of it.
+  lost: ({ req }) => req.socket.resetAndDestroy(),
+  cut: (response, { status, headers, body }) =>
+    response
+      .writeHead(status, /** @type {{}} */ (headers))
+      .write(half(body), () => response.socket?.destroy()),
+  torn: (response, { status, headers, body }) =>
+    response
+      .writeHead(status, /** @type {{}} */ (headers))
+      .write(half(body), () => response.socket?.resetAndDestroy()),
+  stall: (response, { status, headers, body }) =>
+    response.writeHead(status, /** @type {{}} */ (headers)).write(half(body)),
+  twice: (response, { status, headers, body }) => {
+    const { socket } = response.req;
+    response.writeHead(status, /** @type {{}} */ (headers)).end(body);
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}');
+  },
+};
+
+export class Hub {
+  #modules;
+  /** @type {HubServer} */
+  server;
+  /** @type {HubUploads} */
+  uploads;
+  /** @type {Call[]} */
+  calls = [];
+  /** @type {Fired[]} */
+  fired = [];
+  /** @type {Set<string>} */
+  #models = new Set();
+  /** Files of which a range was sent. @type {Set<string>} */
+  #served = new Set();
+  /** @type {readonly Fault[]} */
+  #faults = [];
+  /** @type {Map<string, number>} */
+  #counts = new Map();
+
+  /** @param {Awaited<ReturnType<typeof serverModules>>} modules */
+  constructor(modules) {
+    this.#modules = modules;
+    this.server = new modules.HubServer({
+      ...{ tokens: [token], granted: [token] },
+      before: (host, request, response) => this.#before(host, request, response),
+    });
+    this.uploads = this.#emptyUploads();
+  }
+
+  /** @param {string} folder for compiled modules */
+  static async start(folder) {
+    const hub = new Hub(await serverModules(folder));
+    await hub.server.start();
+    return hub;
+  }
+
+  get endpoint() {
+    return this.server.endpoint;
+  }
+
+  get ports() {
+    return [this.server.endpoint, this.server.cdn].map((address) => Number(new URL(address).port));
+  }
+
+  #emptyUploads() {
+    this.server.routes.length = 0;
+    return new this.#modules.HubUploads(this.server, { writers: [token] });
+  }
+
+  /**
+   * Begins anew: forgets what was pushed, and takes faults of the requests from now on.
+   *
+   * @param {OfHub | undefined} of @param {Place} place @param {readonly Fault[]} [faults]
+   */
+  begin(of, place, faults = []) {
+    for (const id of this.uploads.made.keys()) this.server.removeModel(id);
+    this.uploads = this.#emptyUploads();
+    for (const [id, directory] of Object.entries(of?.models?.(place) ?? {}))
+      if (!this.#models.has(id)) {
+        this.server.addDirectory(id, directory);
+        this.#models.add(id);
+      }
+    const { id, before = new Map() } = of?.push?.(place) ?? {};
+    if (id !== undefined && before.size > 0) this.uploads.add(id, before);
+    this.resume(faults);
+  }
+
+  /** Takes other faults. @param {readonly Fault[]} [faults] */
+  resume(faults = []) {
+    this.#faults = faults.filter(({ kind }) => kind === 'answer');
+    Object.assign(this, { calls: [], fired: [] });
+    this.#counts.clear();
+    this.#served.clear();
+  }
+
+  /** @param {'hub' | 'cdn'} host @param {IncomingMessage} request @param {ServerResponse} response */
+  async #before(host, request, response) {
+    const { method = '', url = '', headers } = request;
+    const path = [host, method, url.replace(/\?Signature.*$/, ''), headers.range ?? ''].join(' ').trim();
+    const occurrence = (this.#counts.get(path) ?? 0) + 1;
+    this.#counts.set(path, occurrence);
+    this.calls.push({ kind: 'answer', path, occurrence });
+    const fault = this.#faults.find(
+      (one) =>
+        (one.path === path || one.path === '*') &&
+        (one.path === '*' || one.occurrence === occurrence || (one.onwards && occurrence > one.occurrence)),
+    );
+    const [, file = ''] = /^(cdn GET \S+)/.exec(path) ?? [];
+    const isFirst = file !== '' && !this.#served.has(file);
+    this.#served.add(file);
+    // Ranges cannot be verified: of another content are those that are another's than the ranges before them.
+    if (fault === undefined || (isFirst && fault.action === 'changed')) return false;
+    const { action, number = 0 } = fault;
+    this.fired.push({ kind: 'answer', path, action, number });
+    return await this.#fail(action, number, request, response);
+  }
+
+  /** @param {string} action @param {number} number @param {IncomingMessage} request @param {ServerResponse} response */
+  async #fail(action, number, request, response) {
+    const change = changes[action];
+    const end = ends[action];
+    if (action === 'reset') request.socket.resetAndDestroy();
+    else if (action === 'busy' || action === 'refused' || action === 'page') {
+      request.resume();
+      const isPage = action === 'page';
+      response
+        .writeHead(isPage ? 200 : number, {
+          'content-type': isPage ? 'text/html' : 'application/json',
+          ...(number === 429 ? { 'retry-after': '60' } : {}),
+        })
+        .end(isPage ? '<!DOCTYPE html><html><body>Log in</body></html>' : '{"error":"not now"}');
+    } else {
+      if (action === 'delay') await pause(number);
+      if (action === 'whole') delete request.headers.range;
+      if (end !== undefined) caught(response, (made) => end(response, made));
+      else if (change !== undefined)
+        caught(response, (made) => {
+          change(made);
+          response.writeHead(made.status, /** @type {{}} */ (made.headers)).end(made.body);
+        });
+      return false;
+    }
+    return true;
+  }
+}
+
+/**
+ * Checks that what the caches of a user's home have is of the models, whose files `sources` names: whole files by their
+ * names, ranges by their records.
+ *
+ * @param {string} home `HF_HOME`
+ * @param {Readonly<Record<string, string>>} [sources] directories by the models' names
+ */
+export const wrongCache = (home, sources = {}) =>
+  Object.entries(sources).flatMap(([id, source]) => {
+    const folder = `models--${id.replace('/', '--')}`;
+    const hub = join(home, 'hub', folder);
+    const ofBlobs = namesIn(join(hub, 'blobs')).flatMap((name) => {
+      const bytes = readFileSync(join(hub, 'blobs', name));
+      const isGit = name.length === 40;
+      const hash = createHash(isGit ? 'sha1' : 'sha256').update(isGit ? `blob ${bytes.length}\0` : '');
+      const isRight = name.endsWith('.incomplete') || hash.update(bytes).digest('hex') === name;
+      return isRight ? [] : [`the cache's blob ${name} of ${id} has other bytes (${bytes.length})`];
+    });
+    const ofRefs = namesIn(join(hub, 'refs')).flatMap((name) => {
+      const text = readFileSync(join(hub, 'refs', name), 'utf8');
+      return /^[0-9a-f]{40}$/.test(text) || name.endsWith('.incomplete')
+        ? []
+        : [`the cache's ${name} of ${id} is "${text}"`];
+    });
+    const ranges = join(home, 'layerloom', folder);
+    const ofRanges = namesIn(ranges).flatMap((commit) =>
+      namesIn(join(ranges, commit, '.ranges')).flatMap((name) => {
+        if (!name.endsWith('.jsonl')) return [];
+        const file = name.slice(0, -'.jsonl'.length);
+        return wrongRanges(join(ranges, commit), file, readFileSync(join(source, file))).map(
+          (wrong) => `${id}/${file} in the cache ${wrong}`,
+        );
+      }),
+    );
+    return [...ofBlobs, ...ofRefs, ...ofRanges];
+  });
+
+/** @param {string} directory */
+const namesIn = (directory) => {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+};
+
+/** @param {string} folder @param {string} file @param {Buffer} source */
+const wrongRanges = (folder, file, source) => {
+  const [first = '', ...lines] = readFileSync(join(folder, '.ranges', `${file}.jsonl`), 'utf8').split('\n');
+  if (!/^\{.*\}$/.test(first)) return [];
+  /** @type {Buffer} */
+  let bytes;
+  try {
+    bytes = readFileSync(join(folder, file));
+  } catch {
+    return [];
+  }
+  if (bytes.length !== source.length) return [];
+  return lines.flatMap((line) => {
+    const found = /^\[(\d+),(\d+)\]$/.exec(line);
+    if (found === null) return [];
+    const [begin, end] = [Number(found[1]), Number(found[2])];
+    return bytes.subarray(begin, end).equals(source.subarray(begin, end))
+      ? []
+      : [`has other bytes in ${line}, which its record has`];
+  });
+};
+
+/** The files of a directory that belong on the hub, by name. @param {string} directory */
+export const filesToPush = (directory) =>
+  new Map(
+    readdirSync(directory)
+      .filter((name) => name !== 'layerloom.json')
+      .map((name) => [name, readFileSync(join(directory, name))]),
+  );
+
+/** Says whether two sets of files have the same bytes. @param {ReadonlyMap<string, Buffer>} one @param {ReadonlyMap<string, Buffer>} other */
+const isSame = (one, other) =>
+  one.size === other.size && [...one].every(([name, bytes]) => other.get(name)?.equals(bytes));
+
+/**
+ * Checks what a repository has: nothing, what was there before, or all that is pushed.
+ *
+ * @param {Hub} hub
+ * @param {ReturnType<NonNullable<OfHub['push']>>} push
+ * @param {boolean} isDone the command says that it was pushed
+ */
+export const wrongPush = (hub, { id, before, after }, isDone) => {
+  const found = new Map(hub.uploads.contents.get(id));
+  found.delete('.gitattributes');
+  if (isSame(after, found)) return [];
+  const names = [...found.keys()].join(', ') || 'nothing';
+  if (isDone) return [`${id} was reported pushed, and has ${names}`];
+  return isSame(before, found) ? [] : [`${id} is half pushed: it has ${names}`];
+};
