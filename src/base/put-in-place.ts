@@ -12,7 +12,10 @@ export const putInPlace = async (
   make: (temporary: string) => Promise<unknown>,
   { isOnlyWriter = false }: { isOnlyWriter?: boolean } = {},
 ): Promise<void> => {
-  await removeAbandoned(path, { end: /^[0-9a-f]{1,8}\.incomplete$/, ...(isOnlyWriter ? { ageMs: 0 } : {}) });
+  await removeAbandoned(path, {
+    end: /^[0-9a-f]{1,8}\.incomplete$/,
+    ...(isOnlyWriter ? { ageMs: Number.NEGATIVE_INFINITY } : {}),
+  });
   const temporary = `${path}.${Math.random().toString(16).slice(2, 10)}.incomplete`;
   try {
     await make(temporary);

@@ -197,6 +197,24 @@ describe('a merge of checkpoints laid out by layer', () => {
     expect(statSync(join(language, swapped[0] ?? '')).mode & 0o777).toBe(0o440);
   });
 
+  // A file system that shares no blocks is found out by trying, in the place of a shard.
+  it('continues the shards that an interrupted run copied', async () => {
+    const { root, task, language } = await writeLaidOut();
+    const out = join(root, 'out');
+    const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
+    const controller = new AbortController();
+    const onProgress = ({ done, total }: Progress) => {
+      if (done > total / 2) controller.abort();
+    };
+    const options = { out, threads: 1, resume: true };
+    await expect(
+      runPlan(plan, { ...options, link: 'copy', signal: controller.signal, onProgress }),
+    ).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect((await runPlan(plan, options)).bytesResumed).toBeGreaterThan(0);
+    for (const name of swapped)
+      expect(readFileSync(join(out, name)).equals(readFileSync(join(language, name)))).toBe(true);
+  });
+
   // A run that linked and was killed leaves names of the user's own files in its staging.
   it('never writes through a link that another run left', async () => {
     const { root, task, language } = await writeLaidOut();

@@ -148,7 +148,7 @@ export const wrongWholes = (wholes, { before, after }, found) =>
  * Files of a directory and sockets that this process has open and does not close by itself: of calls side by side, of
  * which one failed, others may just end.
  *
- * @param {string} directory @param {ReadonlySet<string>} before sockets that were open before
+ * @param {string} directory @param {ReadonlySet<string>} before what was open before, as `openPaths` tells
  */
 export const leftOpen = async (directory, before) => {
   for (const ms of [0, 5, 20, 100, 500]) {
@@ -158,26 +158,26 @@ export const leftOpen = async (directory, before) => {
   return openIn(directory, before);
 };
 
-/** The sockets of this process. */
-export const openSockets = () => new Set(openPaths().filter((path) => path.startsWith('socket:')));
-
 /** @param {string} directory @param {ReadonlySet<string>} before */
 const openIn = (directory, before) =>
-  openPaths()
+  [...openPaths()]
+    .filter((path) => !before.has(path) && (path.startsWith(directory) || path.startsWith('socket:')))
     // A model that came from the hub is held until the process ends.
-    .filter((path) => path.startsWith(directory) && !path.includes('/.ranges/holders/'))
-    .concat([...openSockets()].filter((path) => !before.has(path)))
+    .filter((path) => !path.includes('/.ranges/holders/'))
     .map((path) => `${path} is left open`);
 
-const openPaths = () =>
-  readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      return [readlinkSync(join('/proc/self/fd', fd))];
-    } catch {
-      // The listing's own.
-      return [];
-    }
-  });
+/** Paths of the files that this process has open, and names of its sockets. */
+export const openPaths = () =>
+  new Set(
+    readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        return [readlinkSync(join('/proc/self/fd', fd))];
+      } catch {
+        // The listing's own.
+        return [];
+      }
+    }),
+  );
 
 /** Checks that every record parses: JSON, and lines of JSON but the last. @param {string} work @param {Tree} found */
 export const wrongRecords = (work, found) =>

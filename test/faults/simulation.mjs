@@ -12,7 +12,7 @@ import {
   leftOpen,
   leftover,
   lost,
-  openSockets,
+  openPaths,
   unfinished,
   wrongRecords,
   wrongReports,
@@ -245,7 +245,7 @@ export class Simulation {
     this.#hub.begin(workload.hub, this.#place, faults);
     say('begin');
     for (const fault of faults) if (fault.kind !== 'answer') say(lineOf(fault));
-    const sockets = openSockets();
+    const open = openPaths();
     const outcome = await this.#command(workload.command(this.#place));
     const happened = [...fired(this.#notes), ...this.#hub.fired];
     this.#hub.resume();
@@ -273,7 +273,7 @@ export class Simulation {
       ...wrongWholes(wholes, reference, found),
       ...wrongRecords(work, found),
       ...(isDead ? [] : wrongReports(outcome, work, reference, found)),
-      ...(await leftOpen(this.#program.root, sockets)),
+      ...(await leftOpen(this.#program.root, open)),
       ...(await this.#wrongStores(workload)),
       ...(await this.#wrongHub(workload, outcome.code === 0 && !isDead)),
     ];

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -37,6 +37,18 @@ describe('a model of which only headers are here', () => {
       'org/b@0123456789abcdef0123456789abcdef01234567',
     ]);
     expect(plan.download?.models[0]?.of).toBe(statSync(join(task, 'model.safetensors')).size);
+  });
+
+  it('is not taken for a whole one where its records cannot be looked for', async () => {
+    const family = writeFamily();
+    const model = rangesOf(family, 'a');
+    rmSync(join(model, '.ranges'), { recursive: true });
+    symlinkSync('.ranges', join(model, '.ranges'));
+    const merge = layerSwap({ task: model, language: family.b }, { out: join(family.root, 'out') });
+    await expect(merge).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      message: expect.stringContaining('.ranges') as string,
+    });
   });
 
   it('is read by nothing', async () => {

@@ -6,7 +6,7 @@ import { putInPlace } from '../../base/put-in-place.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
-import { isComplete, type RangeRecord, readRangeRecord } from './record.js';
+import { isComplete, type RangeRecord, readRangeRecord, unlessMissing } from './record.js';
 
 // The cache of ranges: models of which only some bytes are here.
 //
@@ -68,10 +68,14 @@ const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
 /**
  * The place of a file in the cache of ranges, under whatever root: undefined for other paths, and for links to
  * blobs, which are whole.
+ *
+ * @throws LayerloomError READ_FAILED where that cannot be told: what is not here would pass for zeros
  */
 export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
-  const place = read(withinPath, await realpath(path).catch(() => path));
-  return place !== undefined && (await exists(join(place.folder, recordsName))) ? place : undefined;
+  const place = read(withinPath, (await unlessMissing(path, realpath(path))) ?? path);
+  if (place === undefined) return undefined;
+  const records = join(place.folder, recordsName);
+  return (await unlessMissing(records, stat(records))) === undefined ? undefined : place;
 };
 
 /** Returns the record of a file in the cache of ranges; undefined for other files, and where it was lost. */

@@ -1,3 +1,4 @@
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { isObject, jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents, subtractExtents } from '../../tensor/extent.js';
@@ -76,11 +77,15 @@ export const rangeLines = (ranges: readonly Extent[]): string =>
 
 export const servedLine = (served: string): string => `${JSON.stringify({ served })}\n`;
 
-/** Reads a record; undefined where there is none. */
-export const readRangeRecord = async (path: string): Promise<RangeRecord | undefined> => {
-  const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
-    throw error;
+/** Waits for what is read of a file; undefined where there is none. @throws LayerloomError READ_FAILED */
+export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return undefined;
+    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
+
+/** Reads a record; undefined where there is none. @throws LayerloomError READ_FAILED */
+export const readRangeRecord = async (path: string): Promise<RangeRecord | undefined> => {
+  const text = await unlessMissing(path, readSmallFile(path));
   return text === undefined ? undefined : parseRangeRecord(text.toString());
 };

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { LayerloomError } from '../../../base/errors.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../base/errors.js';
 import type { RangeFile } from '../../ranges/range-file.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
@@ -16,11 +16,16 @@ export const promote = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const check = contentCheck(file);
-  for await (const chunk of createReadStream(ranges.path, {
-    highWaterMark: 1024 * 1024,
-    ...(signal === undefined ? {} : { signal }),
-  }))
-    check.update(chunk as Buffer);
+  try {
+    // Not given the signal: a stream that is made with one that was aborted never closes its file (Node 20).
+    for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024 })) {
+      checkInterrupt(signal);
+      check.update(chunk as Buffer);
+    }
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    throw new LayerloomError('READ_FAILED', { file: ranges.path, reason: reasonOf(cause) }, { cause });
+  }
   const expected = check.mismatch();
   if (expected !== undefined) {
     await ranges.discard();
