@@ -7,18 +7,24 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { leftover } from './invariants.mjs';
 
 /** @import { IncomingMessage, ServerResponse } from 'node:http' */
 /** @import { Call, Fault, Fired } from './seam.mjs' */
 /** @import { HubServer } from '../fixtures/hub-server.js' */
 /** @import { HubUploads } from '../fixtures/hub-uploads.js' */
+/** @import { Tree } from './tree.mjs' */
 /** @import { OfHub, Place } from './workloads.mjs' */
 
 /** Of a user who may write. */
-export const token = 'hf_writer';
+const token = 'hf_writer';
 
-/** Seconds without a byte after which a connection is given up, as `HF_HUB_DOWNLOAD_TIMEOUT`. */
-export const stallSeconds = 0.2;
+/** Where a workload's caches of the hub are. @param {Place} place */
+const homeOf = ({ work }) => join(work, 'hf');
+
+/** A tree without what the caches have, of which more may be there than is needed. @param {Tree} tree @returns {Tree} */
+export const withoutCaches = (tree) =>
+  new Map([...tree].filter(([name]) => !/^hf(\/|$)/.test(name) || leftover.test(`/${name}`)));
 
 /**
  * The server's modules, which are TypeScript.
@@ -159,8 +165,13 @@ export class Hub {
     return hub;
   }
 
-  get endpoint() {
-    return this.server.endpoint;
+  /** What a user sets. @param {Place} place */
+  variables(place) {
+    return {
+      ...{ HF_ENDPOINT: this.server.endpoint, HF_TOKEN: token, HF_HOME: homeOf(place) },
+      // Seconds without a byte after which a connection is given up.
+      HF_HUB_DOWNLOAD_TIMEOUT: '0.2',
+    };
   }
 
   get ports() {
@@ -198,6 +209,15 @@ export class Hub {
     this.#served.clear();
   }
 
+  /** Checks what the hub and the caches here have. @param {OfHub | undefined} of @param {Place} place @param {boolean} isDone the command says so */
+  wrong(of, place, isDone) {
+    const push = of?.push?.(place);
+    return [
+      ...wrongCache(homeOf(place), of?.models?.(place)),
+      ...(push === undefined ? [] : wrongPush(this, push, isDone)),
+    ];
+  }
+
   /** @param {'hub' | 'cdn'} host @param {IncomingMessage} request @param {ServerResponse} response */
   async #before(host, request, response) {
     const { method = '', url = '', headers } = request;
@@ -231,7 +251,7 @@ export class Hub {
       response
         .writeHead(isPage ? 200 : number, {
           'content-type': isPage ? 'text/html' : 'application/json',
-          ...(number === 429 ? { 'retry-after': '60' } : {}),
+          ...(number === 429 ? { 'retry-after': '1' } : {}),
         })
         .end(isPage ? '<!DOCTYPE html><html><body>Log in</body></html>' : '{"error":"not now"}');
     } else {
@@ -256,7 +276,7 @@ export class Hub {
  * @param {string} home `HF_HOME`
  * @param {Readonly<Record<string, string>>} [sources] directories by the models' names
  */
-export const wrongCache = (home, sources = {}) =>
+const wrongCache = (home, sources = {}) =>
   Object.entries(sources).flatMap(([id, source]) => {
     const folder = `models--${id.replace('/', '--')}`;
     const hub = join(home, 'hub', folder);
@@ -336,7 +356,7 @@ const isSame = (one, other) =>
  * @param {ReturnType<NonNullable<OfHub['push']>>} push
  * @param {boolean} isDone the command says that it was pushed
  */
-export const wrongPush = (hub, { id, before, after }, isDone) => {
+const wrongPush = (hub, { id, before, after }, isDone) => {
   const found = new Map(hub.uploads.contents.get(id));
   found.delete('.gitattributes');
   if (isSame(after, found)) return [];

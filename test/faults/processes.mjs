@@ -11,9 +11,11 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { faultsOf } from './choose.mjs';
+import { Hub, withoutCaches } from './hub.mjs';
 import {
   common,
   endProcesses,
+  lost,
   wrongRecords,
   wrongReports,
   wrongResult,
@@ -21,11 +23,11 @@ import {
   wrongWords,
 } from './invariants.mjs';
 import { startPatience } from './patience.mjs';
-import { library, lineOf } from './seam.mjs';
+import { byName, library, lineOf } from './seam.mjs';
 import { copyTree, treeOf } from './tree.mjs';
 import { emptied, processWorkloads, writeInputs } from './workloads.mjs';
 
-/** @import { Call, Fired } from './seam.mjs' */
+/** @import { Call, Fault, Fired } from './seam.mjs' */
 /** @import { Outcome, Reference } from './invariants.mjs' */
 /** @import { Workload } from './workloads.mjs' */
 
@@ -53,9 +55,10 @@ const command = join(values.program, 'bin/layerloom.cjs');
  *
  * @param {readonly string[]} words
  * @param {readonly string[]} [lines] what the library is told; without them it is not loaded
+ * @param {Readonly<Record<string, string>>} [more] variables
  * @returns {Promise<Outcome & { readonly signal: string | null; readonly isLate: boolean }>}
  */
-const run = (words, lines) =>
+const run = (words, lines, more = {}) =>
   new Promise((resolve) => {
     const isCaching = existsSync(join(work, 'cache'));
     const file = join(root, 'lines');
@@ -67,7 +70,7 @@ const run = (words, lines) =>
         ...{ PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), TMPDIR: join(root, 'tmp') },
         // Compiled code, which is kept between commands but where it is what is looked at.
         XDG_CACHE_HOME: isCaching ? join(work, 'cache') : join(root, 'cache'),
-        ...{ XDG_STATE_HOME: join(root, 'state'), ...seam },
+        ...{ XDG_STATE_HOME: join(root, 'state'), ...seam, ...hub.variables(place), ...more },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -96,7 +99,14 @@ const right = async (words) => {
 };
 
 /** Compiled code differs from run to run, and a command that could not write it says nothing. @param {ReturnType<typeof treeOf>} tree */
-const withoutCache = (tree) => new Map([...tree].filter(([name]) => !name.startsWith('cache/')));
+const withoutCache = (tree) =>
+  withoutCaches(new Map([...tree].filter(([name]) => !name.startsWith('cache/'))));
+
+/** Of the network once: what never passes is tried again for minutes. @param {Fault} fault @returns {Fault} */
+const passing = ({ onwards, ...fault }) =>
+  onwards === undefined || /^(answer|connect|lookup|receive|send)$/.test(fault.kind)
+    ? fault
+    : { ...fault, onwards };
 
 /** @type {Map<string, { readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }>} */
 const known = new Map();
@@ -116,6 +126,7 @@ const learn = async (name) => {
     copyTree(template, work);
     const file = join(root, 'trace');
     rmSync(file, { force: true });
+    hub.begin(workload.hub, place);
     const outcome = await run(workload.command(place), ['trace', `trace-file\t${file}`]);
     if (outcome.code !== 0) throw new Error(`${name} failed without a fault: ${outcome.stderr}`);
     calls = readFileSync(file, 'utf8')
@@ -125,12 +136,15 @@ const learn = async (name) => {
         const [kind = '', path = '', occurrence] = line.split('\t');
         return { kind, path, occurrence: Number(occurrence) };
       });
+    if (workload.hub !== undefined) calls = [...calls, ...hub.calls].sort(byName);
     trees.push(withoutCache(treeOf(work)));
   }
   const [one, other] = trees;
   if (one === undefined || other === undefined) throw new Error('too few runs');
   const after = common(one, other);
-  for (const path of after.keys()) if (path.endsWith('/.layerloom-lock')) after.set(path, '?');
+  for (const path of after.keys())
+    if (path.endsWith('/.layerloom-lock') || (workload.hub && path.endsWith('/layerloom.json')))
+      after.set(path, '?');
   for (const store of workload.stores ?? []) await right(['store', 'gc', join(work, store)]);
   const last = withoutCache(treeOf(work));
   const again = new Map([...last].map(([path, content]) => [path, after.get(path) === '?' ? '?' : content]));
@@ -153,13 +167,15 @@ const simulate = async (seed) => {
   const workload = /** @type {Workload} */ (processWorkloads[name]);
   const of = known.get(name) ?? (await learn(name));
   known.set(name, of);
-  const faults = faultsOf(seed, Math.floor(seed / names.length), of.calls, 'kill');
+  const faults = faultsOf(seed, Math.floor(seed / names.length), of.calls, 'kill').map(passing);
   const { reference } = of;
   emptied(work);
   copyTree(of.template, work);
   const noted = join(root, 'fired');
   rmSync(noted, { force: true });
-  const outcome = await run(workload.command(place), [...faults.map(lineOf), `fired-file\t${noted}`]);
+  hub.begin(workload.hub, place, faults);
+  const lines = faults.filter(({ kind }) => kind !== 'answer').map(lineOf);
+  const outcome = await run(workload.command(place), [...lines, `fired-file\t${noted}`]);
   /** @type {Fired[]} */
   const happened = existsSync(noted)
     ? readFileSync(noted, 'utf8')
@@ -170,6 +186,8 @@ const simulate = async (seed) => {
           return { kind, path, action: 'fail', number: Number(number) };
         })
     : [];
+  happened.push(...hub.fired);
+  hub.resume();
   for (const { kind } of happened) kinds[kind] = (kinds[kind] ?? 0) + 1;
   const isDead = outcome.signal === 'SIGKILL' && !outcome.isLate;
   if (isDead) kinds['kill'] = (kinds['kill'] ?? 0) + 1;
@@ -183,6 +201,7 @@ const simulate = async (seed) => {
     ...(isCopied ? [] : wrongWholes(wholes, reference, found)),
     ...wrongRecords(work, found),
     ...(isCopied ? [] : wrongReports(outcome, work, reference, found)),
+    ...hub.wrong(workload.hub, place, outcome.code === 0),
   ];
   for (const store of workload.stores ?? []) {
     if (!existsSync(join(work, store, 'layerloom-store.json'))) continue;
@@ -206,7 +225,15 @@ const simulate = async (seed) => {
         ...wrongResult(reference.again, withoutCache(treeOf(work)), recovered.stderr).map(
           (one) => `afterwards ${one}`,
         ),
+        ...hub.wrong(workload.hub, place, true),
       );
+  }
+  if (wrong.length === 0 && workload.hub?.offline !== undefined) {
+    hub.resume();
+    const offline = await run(workload.hub.offline(place), undefined, { HF_HUB_OFFLINE: '1' });
+    if (offline.code !== 0) wrong.push(`without a network: ${offline.stderr.trim()}`);
+    wrong.push(...hub.calls.map(({ path }) => `without a network: it asks for ${path}`));
+    for (const path of wholes) wrong.push(...lost([path], reference, withoutCache(treeOf(work))));
   }
   const message = `${outcome.code ?? outcome.signal}: ${outcome.stderr.trim().split('\n').slice(-2).join(' | ')}`;
   return { name, faults, wrong, message };
@@ -214,6 +241,7 @@ const simulate = async (seed) => {
 
 for (const name of ['tmp', 'state', 'home', 'cache']) mkdirSync(join(root, name), { recursive: true });
 writeInputs(place);
+const hub = await Hub.start(root);
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);
 const began = performance.now();
 let found = 0;
@@ -236,6 +264,7 @@ try {
     if (values['until-found']) break;
   }
 } finally {
+  await hub.server.close();
   rmSync(root, { recursive: true, force: true });
 }
 console.log(

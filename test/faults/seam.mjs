@@ -53,6 +53,12 @@ export const final = ['refused', 'changed', 'grown', 'page'];
 /** The order of `Does` in preload.cpp. */
 const actions = ['fail', 'short', 'delay', 'kill', 'kill-after', 'freeze'];
 
+/** An order of calls that come in any: requests at once do. @param {Call} one @param {Call} other */
+export const byName = (one, other) =>
+  one.kind.localeCompare(other.kind) ||
+  one.path.localeCompare(other.path) ||
+  one.occurrence - other.occurrence;
+
 /** A line of control. @param {Fault} fault */
 export const lineOf = ({ kind, path, occurrence, onwards, action, number = 0 }) =>
   ['fault', kind, path, `${occurrence}${onwards ? '+' : ''}`, action, number].join('\t');

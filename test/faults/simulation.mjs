@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { diceOf, faultsOf } from './choose.mjs';
 import { Disk, entriesOf } from './disk.mjs';
-import { Hub, stallSeconds, token, wrongCache, wrongPush } from './hub.mjs';
+import { Hub, withoutCaches } from './hub.mjs';
 import {
   common,
   endProcesses,
@@ -21,7 +21,7 @@ import {
   wrongWords,
 } from './invariants.mjs';
 import { startPatience } from './patience.mjs';
-import { calls, fired, lineOf, say } from './seam.mjs';
+import { byName, calls, fired, lineOf, say } from './seam.mjs';
 import { copyTree, settledTreeOf, treeOf } from './tree.mjs';
 import { emptied, workloads, writeInputs } from './workloads.mjs';
 
@@ -55,19 +55,6 @@ const againOf = (
   place,
   isThere,
 ) => (isThere ? onceMore(place) : again(place));
-
-/** Where a workload's caches of the hub are. @param {Place} place */
-const homeOf = ({ work }) => join(work, 'hf');
-
-/** A tree without what the caches have, of which more may be there than is needed. @param {Tree} tree @returns {Tree} */
-const withoutCaches = (tree) =>
-  new Map([...tree].filter(([name]) => !/^hf(\/|$)/.test(name) || leftover.test(`/${name}`)));
-
-/** @param {Call} one @param {Call} other */
-const byName = (one, other) =>
-  one.kind.localeCompare(other.kind) ||
-  one.path.localeCompare(other.path) ||
-  one.occurrence - other.occurrence;
 
 /** A tree without what tells linked shards from copied ones. @param {Tree} tree @returns {Tree} */
 const withoutLinks = (tree) =>
@@ -132,10 +119,7 @@ export class Simulation {
     );
     const hub = await Hub.start(program.root);
     for (const port of hub.ports) say('server', port);
-    Object.assign(process.env, {
-      ...{ HF_ENDPOINT: hub.endpoint, HF_TOKEN: token, HF_HOME: homeOf(place) },
-      HF_HUB_DOWNLOAD_TIMEOUT: String(stallSeconds),
-    });
+    Object.assign(process.env, hub.variables(place));
     return new Simulation(program, names, place, hub);
   }
 
@@ -204,7 +188,7 @@ export class Simulation {
         calls: [...calls(this.#notes), ...this.#hub.calls],
         tree: withoutCaches(treeOf(work)),
       });
-      const wrong = await this.#wrongHub(workload, true);
+      const wrong = this.#hub.wrong(workload.hub, this.#place, true);
       if (wrong.length > 0) throw new Error(`${name} without a fault: ${wrong.join(', ')}`);
     }
     const [first, second] = results;
@@ -275,7 +259,7 @@ export class Simulation {
       ...(isDead ? [] : wrongReports(outcome, work, reference, found)),
       ...(await leftOpen(this.#program.root, open)),
       ...(await this.#wrongStores(workload)),
-      ...(await this.#wrongHub(workload, outcome.code === 0 && !isDead)),
+      ...this.#hub.wrong(workload.hub, this.#place, outcome.code === 0 && !isDead),
     ];
     // A failure that hinders no removal leaves no staging, unless it is kept to be resumed.
     const mayRemove = happened.every(({ kind }) =>
@@ -303,7 +287,7 @@ export class Simulation {
         wrong.push(
           ...[
             ...wrongResult(reference.again, seen(treeOf(work)), again.stderr),
-            ...(await this.#wrongHub(workload, true)),
+            ...this.#hub.wrong(workload.hub, this.#place, true),
           ].map((one) => `afterwards ${one}`),
         );
     }
@@ -359,12 +343,20 @@ export class Simulation {
       .slice(0, end)
       .flatMap(({ what, words: [text = ''] }) => (what === 'mark' ? [decodeURIComponent(text)] : []))
       .join('');
+    this.#hub.begin(workload.hub, this.#place);
     rmSync(work, { recursive: true });
     disk.cut(dice, dirname(work), basename(work));
     endProcesses(work);
     this.counts[name] = (this.counts[name] ?? 0) + 1;
 
-    const found = withoutCaches(treeOf(work));
+    // Links of the caches that were never put in place take no room, and are in the way of nothing.
+    const seen = (/** @type {Tree} */ tree) =>
+      new Map(
+        [...withoutCaches(tree)].filter(
+          ([name, content]) => !/^hf\/.*\.incomplete$/.test(name) || !content.startsWith('-> '),
+        ),
+      );
+    const found = seen(treeOf(work));
     const wholes = workload.wholes ?? [];
     const outcome = { code: isDone ? 0 : undefined, stdout, stderr: '' };
     const wrong = [
@@ -374,10 +366,9 @@ export class Simulation {
       ...(isDone ? lost([...wholes, ...(workload.lasting ?? [])], reference, found) : []),
       ...(isDone ? (workload.lasting ?? []).flatMap((path) => unfinished(join(work, path))) : []),
       ...(await this.#wrongStores(workload)),
-      ...wrongCache(homeOf(this.#place), workload.hub?.models?.(this.#place)),
+      ...this.#hub.wrong(workload.hub, this.#place, false),
     ];
     if (wrong.length === 0) {
-      this.#hub.begin(workload.hub, this.#place);
       say('begin');
       say('age', 600);
       const isThere = wholes.every((path) => found.has(path));
@@ -388,8 +379,8 @@ export class Simulation {
       else
         wrong.push(
           ...[
-            ...wrongResult(reference.again, withoutCaches(treeOf(work)), again.stderr),
-            ...(await this.#wrongHub(workload, true)),
+            ...wrongResult(reference.again, seen(treeOf(work)), again.stderr),
+            ...this.#hub.wrong(workload.hub, this.#place, true),
           ].map((one) => `afterwards ${one}`),
         );
     }
@@ -399,15 +390,6 @@ export class Simulation {
       .map(({ what, words }) => [what, ...words.filter((word) => !/%/.test(word))].join(' '));
     const message = `the power was cut ${isDone ? 'behind the end' : `behind call ${end} of ${entries.length}: ${before.join(', ')}`}`;
     return { workload: name, faults: [], wrong, message };
-  }
-
-  /** Checks what the hub and its caches here have. @param {Workload} workload @param {boolean} isDone */
-  async #wrongHub({ hub }, isDone) {
-    const push = hub?.push?.(this.#place);
-    return [
-      ...wrongCache(homeOf(this.#place), hub?.models?.(this.#place)),
-      ...(push === undefined ? [] : wrongPush(this.#hub, push, isDone)),
-    ];
   }
 
   /** Checks that what the cache has makes the same, and that nobody is asked. @param {Workload} workload @param {Reference} reference */

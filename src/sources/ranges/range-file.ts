@@ -2,6 +2,7 @@ import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { readRange } from '../../checkpoint/read-block.js';
+import { readOpenFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents } from '../../tensor/extent.js';
 import { modelRecordPath, rangeRecordPath } from './folder.js';
 import { lockFile } from './lock.js';
@@ -217,7 +218,7 @@ const openData = async (
   record: FileHandle,
 ): Promise<{ data: FileHandle; known: RangeRecord }> => {
   const path = pathIn(folder, file);
-  const known = parseRangeRecord((await record.readFile()).toString());
+  const known = parseRangeRecord((await readOpenFile(path, record)).toString());
   // Of a link itself: what it leads to is a file of the hub's cache, and never written.
   const found = await lstat(path).catch(() => undefined);
   if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {

@@ -1,12 +1,12 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseHubId } from '../../../address/remote.js';
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
 import { invalidParameter } from '../../../base/invalid-parameter.js';
 import { optionName } from '../../../base/option-name.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { isObject, readJsonObject } from '../../../checkpoint/json.js';
+import { readSideFile } from '../../../checkpoint/small-file.js';
 import { hubEnvironment } from '../environment.js';
 import { type HubSession, openHub } from '../requests/session.js';
 import { checkCard } from './card.js';
@@ -77,9 +77,7 @@ const checkRepository = (repository: string): string => {
 const cardOf = async (directory: string): Promise<string | undefined> => {
   const file = join(resolve(directory), cardName);
   if (!(await exists(file))) return undefined;
-  return await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
+  return (await readSideFile(file)).toString();
 };
 
 const endpointOf = async ({ env }: PushOptions): Promise<string> => (await hubEnvironment(env)).endpoint;
