@@ -22,9 +22,19 @@ const token = 'hf_writer';
 /** Where a workload's caches of the hub are. @param {Place} place */
 const homeOf = ({ work }) => join(work, 'hf');
 
-/** A tree without what the caches have, of which more may be there than is needed. @param {Tree} tree @returns {Tree} */
+/**
+ * A tree without what the caches have, of which more may be there than is needed; what is left over stays, but for links
+ * that were not put in place: where a model is whole meanwhile, nobody looks at its folder of ranges again.
+ *
+ * @param {Tree} tree @returns {Tree}
+ */
 export const withoutCaches = (tree) =>
-  new Map([...tree].filter(([name]) => !/^hf(\/|$)/.test(name) || leftover.test(`/${name}`)));
+  new Map(
+    [...tree].filter(
+      ([name, content]) =>
+        !/^hf(\/|$)/.test(name) || (leftover.test(`/${name}`) && !content.startsWith('-> ')),
+    ),
+  );
 
 /**
  * The server's modules, which are TypeScript.

@@ -349,14 +349,7 @@ export class Simulation {
     endProcesses(work);
     this.counts[name] = (this.counts[name] ?? 0) + 1;
 
-    // Links of the caches that were never put in place take no room, and are in the way of nothing.
-    const seen = (/** @type {Tree} */ tree) =>
-      new Map(
-        [...withoutCaches(tree)].filter(
-          ([name, content]) => !/^hf\/.*\.incomplete$/.test(name) || !content.startsWith('-> '),
-        ),
-      );
-    const found = seen(treeOf(work));
+    const found = withoutCaches(treeOf(work));
     const wholes = workload.wholes ?? [];
     const outcome = { code: isDone ? 0 : undefined, stdout, stderr: '' };
     const wrong = [
@@ -379,7 +372,7 @@ export class Simulation {
       else
         wrong.push(
           ...[
-            ...wrongResult(reference.again, seen(treeOf(work)), again.stderr),
+            ...wrongResult(reference.again, withoutCaches(treeOf(work)), again.stderr),
             ...this.#hub.wrong(workload.hub, this.#place, true),
           ].map((one) => `afterwards ${one}`),
         );
