@@ -77,6 +77,7 @@ void check(const DropRanked& drop, const Node& node, const Program& program) {
     checkInputs(node, 1, 1);
     checkFinite(drop.lowest, "lowest");
     checkFinite(drop.highest, "highest");
+    checkFinite(drop.highest - drop.lowest, "highest");
     require(program.columns <= kMostRanks, "columns");
     require(program.first % program.columns == 0 && program.count % program.columns == 0, "program");
 }

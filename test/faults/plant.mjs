@@ -123,7 +123,7 @@ export const bugs = [
     file: 'sources/hub/requests/remote-file.js',
     text: 'if (own !== this.#served)',
     instead: 'if (false)',
-    workload: 'download',
+    workload: 'swap of the hub',
   },
   {
     name: 'bytes of a range are recorded that were not written',

@@ -6,10 +6,11 @@
 namespace layerloom {
 namespace {
 
-/// The exponential of x ≤ 0 to about 1e-15, of additions and multiplications alone: a library's differs from
+/// The exponential of x ≤ 0 to about 1e-15, NaN of NaN, of additions and multiplications alone: a library's differs from
 /// one to the next.
 double exponential(double x) {
     if (x < -700) return 0;
+    if (std::isnan(x)) return x;
     constexpr double log2e = 1.4426950408889634, ln2High = 0.6931471803691238,
                      ln2Low = 1.9082149292705877e-10;
     const double k = std::floor(x * log2e + 0.5);
