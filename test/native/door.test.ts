@@ -743,6 +743,10 @@ describe('the native door refuses, before it touches a file,', () => {
       (f) => computeJob(f, [node({ ...dropRanked, highest: Number.POSITIVE_INFINITY }, [0])]),
     ],
     [
+      'probabilities whose difference has no end',
+      (f) => computeJob(f, [node({ ...dropRanked, lowest: -1.5e308, highest: 1.5e308 }, [0])]),
+    ],
+    [
       'more ranks than a row can have',
       (f) =>
         having(
@@ -1086,6 +1090,19 @@ describe('the native door refuses, before it touches a file,', () => {
     ['to a place beyond all files', 'right.begin', 2 ** 53 - 8],
   ])('a factorisation %s', (_, path, value) => {
     const wrong = having(factorisation(openFiles()), path, value);
+    expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
+  });
+
+  // Of fewer elements than the matrix: they would be read beyond its end.
+  it('a factorisation of a source that is whole in each slice', () => {
+    const files = openFiles();
+    const { sources, ...program } = programOf(files, []);
+    const whole = { ...location(files.a), dtype: 'F32', slicing: 'whole', elements: 1 };
+    const wrong = {
+      ...factorisation(files),
+      program: { ...program, sources: [...sources, whole] },
+      value: 2,
+    };
     expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
   });
 
