@@ -14,7 +14,8 @@ void check(const Factorisation& what, std::span<const double> out) {
     const Program& program = what.program;
     check(program);
     require(program.first == 0 && program.count > 0 && program.count % program.columns == 0, "program");
-    require(what.value < program.sources.size() + program.nodes.size() && !program.isWhole(what.value), "value");
+    require(what.value < program.sources.size() + program.nodes.size() && !program.isWhole(what.value),
+            "value");
     const std::uint64_t rows = program.count / program.columns;
     require(what.rank >= 1 && what.rank <= std::min({rows, program.columns, kMostRank}), "rank");
     require(what.share > 0 && what.share <= 1, "share");
