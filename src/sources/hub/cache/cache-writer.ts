@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { copyFile, link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
@@ -42,6 +42,16 @@ export const placeLink = async (path: string, target: string): Promise<void> => 
 
 /** Before its name: a name of the cache without its bytes would be taken for a file that is here. */
 const durably = { flush: true };
+
+const copyDurably = async (from: string, to: string): Promise<void> => {
+  await copyFile(from, to);
+  const copy = await open(to, 'r+');
+  try {
+    await copy.sync();
+  } finally {
+    await copy.close();
+  }
+};
 
 /** The locks that the hub's library takes too: a file is fetched by one process at a time. */
 const lockPath = ({ cache, id }: HubCacheCommit, { etag }: ListedFile): string =>
@@ -130,7 +140,7 @@ export const putWholeFile = async (
   await withLock(lockPath(at, file), signal, async ({ state }) => {
     if (!(await exists(blob))) {
       await mkdir(dirname(blob), { recursive: true });
-      const make = (temporary: string) => link(from, temporary).catch(() => copyFile(from, temporary));
+      const make = (temporary: string) => link(from, temporary).catch(() => copyDurably(from, temporary));
       await putInPlace(blob, make, { isOnlyWriter: state === 'taken' });
     }
     await placeLink(pointer, blob);
