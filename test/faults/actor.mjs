@@ -3,9 +3,9 @@
 // with other processes, and prints what they printed as JSON.
 import { readSync, writeSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { register } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import './in-this-thread.mjs';
 import { say } from './seam.mjs';
 
 /**
@@ -15,8 +15,6 @@ import { say } from './seam.mjs';
  */
 
 const [dist = '', sandbox = '', turns = ''] = process.argv.slice(2);
-// The work of threads is done in the main one, as in simulate.mjs.
-register('./without-threads.mjs', import.meta.url);
 const { runCommandLine } = await import(pathToFileURL(join(dist, 'cli/run-command-line.js')).href);
 
 /** @param {object} message */

@@ -6,11 +6,11 @@
 // Prints a line for each seed that broke an invariant, with the command that repeats it, and a summary.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { register } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import './in-this-thread.mjs';
 import { library } from './seam.mjs';
 import { Simulation } from './simulation.mjs';
 
@@ -45,8 +45,6 @@ if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
 
 const root = process.env['LAYERLOOM_FAULTS_ROOT'];
 for (const name of ['home', 'tmp', 'notes']) mkdirSync(join(root, name), { recursive: true });
-// The work of threads is done in this one: starting threads takes longer than all else that a small merge does.
-register('./without-threads.mjs', import.meta.url);
 const { runCommandLine } = await import(pathToFileURL(join(values.dist, 'cli/run-command-line.js')).href);
 const { usualPatience } = await import(pathToFileURL(join(values.dist, 'sources/hub/hub.js')).href);
 // As often as ever, and without the waits.

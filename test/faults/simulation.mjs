@@ -39,7 +39,16 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @property {typeof import('../../src/store/shard-store.js').ShardStore} ShardStore
  */
 
-/** What is known of a workload by runs without faults. @typedef {{ readonly template: string; readonly calls: readonly Call[]; readonly reference: Reference }} Known */
+/**
+ * What is known of a workload by runs without faults.
+ *
+ * @typedef {object} Known
+ * @property {string} template directory that it begins with
+ * @property {readonly Call[]} calls
+ * @property {ReturnType<typeof startOf>} start what the disk had
+ * @property {readonly import('./disk.mjs').Entry[]} entries what changed it
+ * @property {Reference} reference
+ */
 
 /** Milliseconds after which a command hangs. */
 const patienceMs = 30_000;
@@ -91,8 +100,6 @@ export class Simulation {
   #hub;
   /** @type {Map<string, Known>} */
   #known = new Map();
-  /** @type {Map<string, { known: Known; start: ReturnType<typeof startOf>; entries: import('./disk.mjs').Entry[] }>} */
-  #logs = new Map();
   /** Seeds by workload, and faults that came to pass by kind. @type {Record<string, number>} */
   counts = {};
   /** @type {Record<string, number>} */
@@ -166,6 +173,13 @@ export class Simulation {
     return outcome;
   }
 
+  /** @param {string} name */
+  async #knownOf(name) {
+    const known = this.#known.get(name) ?? (await this.#learn(name));
+    this.#known.set(name, known);
+    return known;
+  }
+
   /** Runs a workload without faults: what it starts from, its calls, and what it makes. @param {string} name */
   async #learn(name) {
     const workload = /** @type {Workload} */ (workloads[name]);
@@ -176,15 +190,22 @@ export class Simulation {
     await workload.prepare?.(this.#place, (words) => this.#right(words));
     copyTree(work, template);
     const before = withoutCaches(treeOf(template));
+    const log = join(this.#notes, 'log');
     const results = [];
     for (let run = 0; run < 2; run += 1) {
       emptied(work);
       copyTree(template, work);
+      const start = startOf(work);
       this.#hub.begin(workload.hub, this.#place);
       say('begin');
       say('trace');
+      say('log', log);
       await this.#right(workload.command(this.#place));
+      say('unlog');
+      const entries = entriesOf(readFileSync(log));
+      rmSync(log);
       results.push({
+        ...{ start, entries },
         calls: [...calls(this.#notes), ...this.#hub.calls],
         tree: withoutCaches(treeOf(work)),
       });
@@ -212,15 +233,15 @@ export class Simulation {
     );
     // Requests at once come in any order.
     const inOrder = workload.hub === undefined ? second.calls : second.calls.toSorted(byName);
-    return { template, calls: inOrder, reference: { before, after, again } };
+    const { start, entries } = second;
+    return { template, calls: inOrder, start, entries, reference: { before, after, again } };
   }
 
   /** Runs the workload of a seed under its faults, and checks all that holds. @param {number} seed */
   async run(seed) {
     const name = this.#names[seed % this.#names.length] ?? '';
     const workload = /** @type {Workload} */ (workloads[name]);
-    const known = this.#known.get(name) ?? (await this.#learn(name));
-    this.#known.set(name, known);
+    const known = await this.#knownOf(name);
     const faults = faultsOf(seed, Math.floor(seed / this.#names.length), known.calls, 'freeze');
     const { work } = this.#place;
     const { root } = this.#program;
@@ -296,33 +317,11 @@ export class Simulation {
     return { workload: name, faults, wrong, message };
   }
 
-  /** The log of a workload without faults, with what it started from. @param {string} name */
-  async #logged(name) {
-    const { work } = this.#place;
-    const known = this.#known.get(name) ?? (await this.#learn(name));
-    this.#known.set(name, known);
-    const file = join(this.#notes, 'log');
-    emptied(work);
-    copyTree(known.template, work);
-    const start = startOf(work);
-    this.#hub.begin(/** @type {Workload} */ (workloads[name]).hub, this.#place);
-    say('begin');
-    say('log', file);
-    await this.#right(/** @type {Workload} */ (workloads[name]).command(this.#place));
-    say('unlog');
-    const entries = entriesOf(readFileSync(file));
-    rmSync(file);
-    return { known, start, entries };
-  }
-
   /** Cuts the power in a seed's workload, and checks all that holds of what is left. @param {number} seed */
   async cut(seed) {
     const name = this.#names[seed % this.#names.length] ?? '';
     const workload = /** @type {Workload} */ (workloads[name]);
-    const logged = this.#logs.get(name) ?? (await this.#logged(name));
-    this.#logs.set(name, logged);
-    const { known, start, entries } = logged;
-    const { reference } = known;
+    const { start, entries, reference } = await this.#knownOf(name);
     const dice = diceOf(seed);
     const { work } = this.#place;
     // One in five behind the end: what the command said is all there.
