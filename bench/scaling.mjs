@@ -1,13 +1,14 @@
 // @ts-check
 // How time falls with threads, and what a model of it says of more threads than this machine has.
 //
-//   npm run bench:scaling -- [--threads 1,2] [--model 16,64] [--layers 5] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only swap,soup,file,analyze]
+//   npm run bench:scaling -- [--threads 1,2] [--model 16,64] [--layers 5] [--full 32] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only copy,swap,soup,ties,file,analyze]
 //
 // Each job runs with each number of threads, in turns; medians. Processor time and page faults are what the kernel counted for the process (GNU
 // time). The model, in seconds for n threads: start + max(work / n, file, memory). The start is that of `--dry-run`: one thread loads and plans. The work is the
 // processor time of the run at the most threads measured, without that of the start. One file: writes to a file exclude each other, so the largest takes
 // its share of the system time, however many threads there are. Memory: all bytes at the machine's bandwidth (--bandwidth), what is written twice, since the
-// kernel fetches the lines that it writes.
+// kernel fetches the lines that it writes. A model of --full layers has as much more work as it has more bytes. `of a copy` is the bytes that a job reads
+// and writes a second, divided by those of `copy`: `cp` of the swap's output, a process for each file, as many at once as there are threads.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -30,7 +31,8 @@ const { values } = parseArgs({
     inputs: { type: 'string', default: join(tmpdir(), 'layerloom-bench') },
     dir: { type: 'string', default: tmpfs },
     bandwidth: { type: 'string', default: '200' },
-    only: { type: 'string', default: 'swap,soup,file,analyze' },
+    only: { type: 'string', default: 'copy,swap,soup,ties,file,analyze' },
+    full: { type: 'string', default: '32' },
   },
 });
 
@@ -44,69 +46,100 @@ const [base = '', task = '', language = ''] = makeCheckpoints(values.inputs, lay
   'task',
   'language',
 ]);
+const [tuned = '', other = ''] = values.only.includes('ties')
+  ? makeCheckpoints(values.inputs, layers, ['tuned-1', 'tuned-2'])
+  : [];
 
-/** One matrix of the embeddings, and a checkpoint of so many layers, in bytes. */
+/** One matrix of the embeddings, and a layer, in bytes. */
 const matrix = 2 * 128_256 * 4096;
 const layer = 2 * (4096 * 4096 * 2 + 1024 * 4096 * 2 + 3 * 14_336 * 4096);
-const checkpoint = 2 * matrix + layers * layer;
+/** @param {number} layers */
+const checkpointOf = (layers) => 2 * matrix + layers * layer;
 
-/** `read` and `written`: bytes; `largest`: those of the largest file that is written. @typedef {{ name: string, args: string[], inputs: string[], read: number, written: number, largest: number }} Job */
+/** @typedef {{ read: number, written: number, largest: number }} Bytes `largest`: those of the largest file that is written */
+/** @typedef {{ name: string, command: (threads: number) => string[], start?: string[], inputs: string[], bytes: (layers: number) => Bytes }} Job `start`: what loads and plans alone */
+
+/** @param {(layers: number) => number} read @returns {(layers: number) => Bytes} */
+const merging = (read) => (layers) => ({
+  read: read(layers),
+  written: checkpointOf(layers),
+  largest: matrix,
+});
+
+/** @param {string[]} words @param {string} start @returns {Pick<Job, 'command' | 'start'>} */
+const layerloom = (words, start = '--dry-run') => {
+  const command = [process.execPath, cli, ...words, '-o', out, '-q'];
+  return { command: (threads) => [...command, '-j', `${threads}`], start: [...command, start] };
+};
+
+const swap = ['swap', '--task', task, '--lang', language, '--bottom', '2', '--top', '1', '--link', 'copy'];
+const ties = { method: 'ties', base, models: [tuned, other], weight: 1, density: 0.5 };
+const files = join(work, 'files');
 
 /** @type {Record<string, Job>} */
 const jobs = {
+  copy: {
+    name: 'cp, a process a file',
+    command: (threads) => [
+      ...[
+        'sh',
+        '-c',
+        `mkdir '${out}' && ls '${files}' | xargs -P ${threads} -I {} cp '${files}/{}' '${out}'`,
+      ],
+    ],
+    inputs: [],
+    bytes: merging(checkpointOf),
+  },
   swap: {
     name: 'swap, copies',
-    args: ['swap', '--task', task, '--lang', language, '--bottom', '2', '--top', '1', '--link', 'copy'],
+    ...layerloom(swap),
     inputs: [task, language],
-    read: 4 * matrix + layers * layer,
-    written: checkpoint,
-    largest: matrix,
+    bytes: merging(checkpointOf),
   },
   soup: {
     name: 'soup of two',
-    args: ['soup', task, language],
+    ...layerloom(['soup', task, language]),
     inputs: [task, language],
-    read: 2 * checkpoint,
-    written: checkpoint,
-    largest: matrix,
+    bytes: merging((layers) => 2 * checkpointOf(layers)),
+  },
+  // Its inputs are read twice.
+  ties: {
+    name: 'TIES of two, density 0.5',
+    ...layerloom(['merge', JSON.stringify(ties)]),
+    inputs: [base, tuned, other],
+    bytes: merging((layers) => 6 * checkpointOf(layers)),
   },
   file: {
     name: 'soup of two into one file',
-    args: ['soup', task, language, '--layout', 'size', '--max-shard-size', '100GB'],
+    ...layerloom(['soup', task, language, '--layout', 'size', '--max-shard-size', '100GB']),
     inputs: [task, language],
-    read: 2 * checkpoint,
-    written: checkpoint,
-    largest: checkpoint,
+    bytes: (layers) => ({
+      read: 2 * checkpointOf(layers),
+      written: checkpointOf(layers),
+      largest: checkpointOf(layers),
+    }),
   },
   analyze: {
     name: 'analyze, one expert',
-    args: ['analyze', '--base', base, task],
+    ...layerloom(['analyze', '--base', base, task], '--help'),
     inputs: [base, task],
-    read: 2 * checkpoint,
-    written: 0,
-    largest: 0,
+    bytes: (layers) => ({ read: 2 * checkpointOf(layers), written: 0, largest: 0 }),
   },
 };
 
 /** @typedef {{ wall: number, user: number, system: number, faults: number, switches: number }} Usage */
 
-/** @param {Job} job @param {number} threads @returns {Usage} */
-const run = ({ args, inputs, written }, threads) => {
-  execFileSync('sh', ['-c', `cat ${inputs.map((input) => `'${input}'/*`).join(' ')} > /dev/null`]);
+/** @param {Job} job @param {string[]} command @returns {Usage} */
+const run = ({ inputs, bytes }, command) => {
+  execFileSync('sh', [
+    '-c',
+    `cat ${inputs.map((input) => `'${input}'/*`).join(' ')} < /dev/null > /dev/null`,
+  ]);
+  const { written } = bytes(layers);
   if (written > 0 && values.dir.startsWith('/dev/shm')) prime(work, 1.2 * written);
-  const command = [
-    '-f',
-    '%e %U %S %R %w %c',
-    process.execPath,
-    cli,
-    ...args,
-    '-o',
-    out,
-    '-q',
-    '-j',
-    `${threads}`,
-  ];
-  const { stderr, status } = spawnSync('/usr/bin/time', command, { encoding: 'utf8' });
+  const { stderr, status } = spawnSync('/usr/bin/time', ['-f', '%e %U %S %R %w %c', ...command], {
+    encoding: 'utf8',
+  });
   if (status !== 0) throw new Error(stderr);
   rmSync(out, { recursive: true, force: true });
   const [wall = 0, user = 0, system = 0, faults = 0, waits = 0, taken = 0] = (
@@ -120,44 +153,59 @@ const run = ({ args, inputs, written }, threads) => {
 const counts = values.threads.split(',').map(Number);
 const wanted = values.model.split(',').map(Number);
 const bandwidth = Number(values.bandwidth) * 1e9;
+const full = Number(values.full);
 /** @type {Record<string, string | number>[]} */
 const rows = [];
+/** Bytes a second of copies, by what they are of. @type {Record<string, number>} */
+const copies = {};
+if (values.only.includes('copy')) {
+  execFileSync(process.execPath, [cli, ...swap, '-o', files, '-q']);
+}
 for (const key of values.only.split(',')) {
   const job = jobs[key];
   if (job === undefined) throw new Error(`no job ${key}`);
   /** @type {Map<number, Usage[]>} */
   const runs = new Map(counts.map((threads) => [threads, []]));
   for (let round = 0; round < Number(values.repeats); round += 1)
-    for (const [threads, some] of runs) some.push(run(job, threads));
+    for (const [threads, some] of runs) some.push(run(job, job.command(threads)));
   /** @param {number} threads @param {keyof Usage} of */
   const of = (threads, of) => median((runs.get(threads) ?? []).map((usage) => usage[of]));
+  const most = counts.at(-1) ?? 1;
+  const start = job.start === undefined ? { wall: 0, user: 0, system: 0 } : run(job, job.start);
+  const spent = of(most, 'user') + of(most, 'system') - start.user - start.system;
+  /** @param {number} layersOf @param {number} threads @param {number} [measured] */
+  const row = (layersOf, threads, measured) => {
+    const { read, written, largest } = job.bytes(layersOf);
+    const here = job.bytes(layers);
+    const more = (read + written) / (here.read + here.written);
+    const bounds = {
+      threads: (more * spent) / threads,
+      file: here.written === 0 ? 0 : (of(most, 'system') * largest) / here.written,
+      memory: (read + 2 * written) / bandwidth,
+    };
+    const [bound, seconds] = Object.entries(bounds).sort(([, x], [, y]) => y - x)[0] ?? ['', 0];
+    const model = start.wall + seconds;
+    const rate = (read + written) / (measured ?? model);
+    const at = `${layersOf} ${threads}`;
+    if (key === 'copy') copies[at] = rate;
+    const copy = copies[at];
+    return {
+      ...{ job: job.name, layers: layersOf, threads },
+      'model s': model.toFixed(2),
+      bound: `${bound} ${seconds.toFixed(2)}, start ${start.wall.toFixed(2)}`,
+      ...(copy === undefined ? {} : { 'of a copy': (rate / copy).toFixed(2) }),
+    };
+  };
   for (const threads of counts)
     rows.push({
-      job: job.name,
-      threads,
+      ...row(layers, threads, of(threads, 'wall')),
       'wall s': of(threads, 'wall').toFixed(2),
-      speedup: (of(counts[0] ?? 1, 'wall') / of(threads, 'wall')).toFixed(2),
       'user s': of(threads, 'user').toFixed(2),
       'system s': of(threads, 'system').toFixed(2),
       faults: of(threads, 'faults'),
       switches: of(threads, 'switches'),
     });
-  const most = counts.at(-1) ?? 1;
-  const start = run({ ...job, args: [...job.args, ...(job.written > 0 ? ['--dry-run'] : ['--help'])] }, 1);
-  const work = of(most, 'user') + of(most, 'system') - start.user - start.system;
-  const file = job.written === 0 ? 0 : (of(most, 'system') * job.largest) / job.written;
-  const memory = (job.read + 2 * job.written) / bandwidth;
-  for (const threads of [...counts, ...wanted]) {
-    const bounds = { threads: work / threads, file, memory };
-    const [bound, seconds] = Object.entries(bounds).sort(([, x], [, y]) => y - x)[0] ?? ['', 0];
-    const model = start.wall + seconds;
-    const measured = rows.find((row) => row['job'] === job.name && row['threads'] === threads);
-    const modelled = {
-      'model s': model.toFixed(2),
-      bound: `${bound} ${seconds.toFixed(2)}, start ${start.wall.toFixed(2)}`,
-    };
-    if (measured === undefined) rows.push({ job: job.name, threads, ...modelled });
-    else Object.assign(measured, modelled);
-  }
+  for (const threads of wanted) rows.push(row(layers, threads));
+  for (const threads of wanted) if (full !== layers) rows.push(row(full, threads));
 }
 console.table(rows);
