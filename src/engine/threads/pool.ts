@@ -30,7 +30,7 @@ import type {
 } from './task.js';
 
 /**
- * The compiled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
+ * The bundled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
  * thread.
  */
 const workerFile = new URL('../../../dist/engine/threads/worker-entry.cjs', import.meta.url).href;
@@ -269,6 +269,9 @@ export class WorkerPool {
     const start = () =>
       new Piscina<AnyTask, AnyResult>({
         filename: workerFile,
+        // By which each thread loads the file at its start. Without a name that it exports, piscina would load it once more,
+        // as an ES module.
+        name: 'run',
         // Not the caller's flags: some, such as --input-type, are meant for its own script.
         execArgv: [],
         minThreads: this.threads,
