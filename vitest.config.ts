@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
+import { LongFirst } from './test/fixtures/long-first.js';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
@@ -93,6 +94,7 @@ export default defineConfig({
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // Ten times what most tests take; files of batches and of large merges say more.
     testTimeout: 30_000,
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         extends: true,

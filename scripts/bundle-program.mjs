@@ -3,7 +3,9 @@
  * Bundles the library and the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
  * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command, and for `dist/layerloom.js`, which
  * the package exports: one file is loaded and compiled in a third of the time of some hundred, and as CommonJS it can be
- * compiled from a cache. The modules in `dist/` are for tests, scripts and worker threads.
+ * compiled from a cache. Worker threads load a bundle of their own, `dist/engine/threads/worker-entry.cjs`: Node's loader
+ * of ES modules would start anew in each, which takes as long as all else that piscina and the worker do at a thread's
+ * start. The modules in `dist/` are for tests and scripts.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -33,12 +35,18 @@ const external = [
   'undici',
 ];
 
+/** Defines what `placesIn` puts in the place of `import.meta.url`. */
+const banner = {
+  js: `const urlOf$ = (file) => require('node:url').pathToFileURL(require('node:path').join(__dirname, file)).href;`,
+};
+
 /**
- * Makes `import.meta.url` that of the compiled file which the bundle replaces: files are found relative to it.
+ * Makes `import.meta.url` that of the compiled file which a bundle replaces: files are found relative to it.
  *
- * @type {import('esbuild').Plugin}
+ * @param {string} folder the bundle's
+ * @returns {import('esbuild').Plugin}
  */
-const places = {
+const placesIn = (folder) => ({
   name: 'places',
   setup: ({ onLoad }) =>
     onLoad({ filter: /\/src\/.*\.tsx?$/ }, async ({ path }) => {
@@ -50,7 +58,7 @@ const places = {
         loader: path.endsWith('x') ? 'tsx' : 'ts',
       };
     }),
-};
+});
 
 /**
  * Leaves the bundles of libraries apart, since few commands load them.
@@ -92,10 +100,8 @@ const { metafile, outputFiles } = await build({
   // V8 keeps a text of ASCII in half the memory, and reads it faster.
   charset: 'ascii',
   legalComments: 'none',
-  banner: {
-    js: `const urlOf$ = (file) => require('node:url').pathToFileURL(require('node:path').join(__dirname, file)).href;`,
-  },
-  plugins: [places, libraries],
+  banner,
+  plugins: [placesIn(folder), libraries],
   logLevel: 'warning',
 });
 
@@ -113,6 +119,26 @@ await build({
   format: 'cjs',
   platform: 'node',
   target: 'node20',
+  logLevel: 'warning',
+});
+
+const threads = join(root, 'dist/engine/threads');
+
+await build({
+  entryPoints: [join(root, 'src/engine/threads/worker-entry.cts')],
+  outfile: join(threads, 'worker-entry.cjs'),
+  allowOverwrite: true,
+  bundle: true,
+  external: ['detect-libc'],
+  format: 'cjs',
+  platform: 'node',
+  target: 'node20',
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 160,
+  charset: 'ascii',
+  banner,
+  plugins: [placesIn(threads)],
   logLevel: 'warning',
 });
 

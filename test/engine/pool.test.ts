@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WorkerPool } from '../../src/engine/threads/pool.js';
@@ -85,6 +86,71 @@ describe('a pool that is disposed of', () => {
     };
     expect(await Promise.all([close(), close()])).toEqual([false, false]);
     await expect(pool.run([])).rejects.toThrow('closed');
+  });
+});
+
+describe('threads', () => {
+  /** Returns how many threads are started for a pool, and what work was done with it. */
+  const startedFor = async (threads: number, work: (pool: WorkerPool) => unknown = () => undefined) => {
+    let started = 0;
+    const count = () => {
+      started += 1;
+    };
+    // Node tells of a thread a moment after it was made: not of those of another pool here.
+    await setImmediate();
+    process.on('worker', count);
+    {
+      await using pool = new WorkerPool(threads, never);
+      await pool.run([copying(mebibyte)]);
+      await work(pool);
+    }
+    process.off('worker', count);
+    return started;
+  };
+
+  it('are kept for the next pool of as many', async () => {
+    expect(await startedFor(3)).toBe(3);
+    expect(await startedFor(3)).toBe(0);
+    expect(await startedFor(4)).toBe(4);
+    expect(await startedFor(3)).toBe(3);
+  });
+
+  it('are each of one pool at a time', async () => {
+    expect(await startedFor(2, async () => expect(await startedFor(2)).toBe(2))).toBe(4);
+    expect(await startedFor(2)).toBe(0);
+  });
+
+  it('are not kept of a pool that was stopped', async () => {
+    await startedFor(2, (pool) => pool.stop(new Error('enough')));
+    expect(await startedFor(2)).toBe(2);
+  });
+
+  it('that are kept do not keep the process alive, and end after a while', () => {
+    const url = JSON.stringify(fileURLToPath(new URL('../../dist/engine/threads/pool.js', import.meta.url)));
+    const program = (then: string) => `
+      import { setTimeout } from 'node:timers/promises';
+      import { WorkerPool } from ${url};
+      let running = 0;
+      process.on('worker', (worker) => {
+        running += 1;
+        worker.on('exit', () => (running -= 1));
+      });
+      const pool = new WorkerPool(2, new AbortController().signal);
+      await pool.run([]);
+      await pool[Symbol.asyncDispose]();
+      console.log(running);
+      ${then}
+    `;
+    const printed = (then: string) =>
+      spawnSync(process.execPath, ['--input-type=module', '-e', program(then)], {
+        encoding: 'utf8',
+        timeout: 20_000,
+      });
+    expect(printed('')).toMatchObject({ status: 0, stdout: '2\n', stderr: '' });
+    expect(printed('while (running > 0) await setTimeout(50); console.log(running);')).toMatchObject({
+      status: 0,
+      stdout: '2\n0\n',
+    });
   });
 });
 

@@ -14,7 +14,13 @@ import {
 } from '../../src/index.js';
 import { type CheckpointFixture, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { encode, type Floating, generator } from '../fixtures/numbers.js';
-import { mxfp4, quantisedLlama, type SchemeName, schemeNames } from '../fixtures/quantised.js';
+import {
+  mxfp4,
+  type QuantisedFixture,
+  quantisedLlama,
+  type SchemeName,
+  schemeNames,
+} from '../fixtures/quantised.js';
 
 // Merges of quantised checkpoints, against test/fixtures/quantised.ts.
 
@@ -37,10 +43,14 @@ const read = async (directory: string): Promise<Written> => {
   };
 };
 
+/** Made once, since all tests of a scheme have the same. */
+const fixtures = new Map<SchemeName, readonly QuantisedFixture[]>();
+
 /** Three experts of one scheme. */
 const experts = (scheme: SchemeName) => {
   const root = temporaryDirectory();
-  const made = [1, 2, 3].map((seed) => quantisedLlama(scheme, { seed }));
+  const made = fixtures.get(scheme) ?? [1, 2, 3].map((seed) => quantisedLlama(scheme, { seed }));
+  fixtures.set(scheme, made);
   const paths = made.map((fixture, index) => writeCheckpoint(join(root, `m${index}`), fixture));
   const [base = '', a = '', b = ''] = paths;
   return { root, made, base, a, b, out: join(root, 'out') };

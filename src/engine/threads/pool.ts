@@ -1,5 +1,3 @@
-import type { Piscina } from 'piscina';
-import { codeOf, LayerloomError, reasonOf } from '../../base/errors.js';
 import type { Factorisation } from '../../native/factorise.js';
 import { control } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
@@ -28,24 +26,13 @@ import type {
   SpectralResult,
   SpectralTask,
 } from './task.js';
-
-/**
- * The compiled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
- * thread.
- */
-const workerFile = new URL('../../../dist/engine/threads/worker-entry.cjs', import.meta.url).href;
+import { Threads, tasksOfThread } from './threads.js';
 
 /** Totals over all worker threads, which add to them while they run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
-
-/**
- * Tasks per thread: one running and one queued at it, so that it need not wait for the main thread between
- * two.
- */
-const tasksOfThread = 2;
 
 type AnyTask =
   | RunTask
@@ -85,7 +72,7 @@ export class WorkerPool {
   /**
    * Started by the first task, since a run that is stopped before it, or has nothing to do, needs no threads.
    */
-  #piscina: Promise<Piscina<AnyTask, AnyResult>> | undefined;
+  #started: Promise<Threads> | undefined;
   /** Every requested task that has not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
   /** Number of tasks that threads have, or that wait for room at one. */
@@ -197,7 +184,7 @@ export class WorkerPool {
   }
 
   /**
-   * Stops running tasks, waits until they have ended (within a tile), and only then terminates the threads.
+   * Stops running tasks, waits until they have ended (within a tile), and only then gives back the threads.
    */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
@@ -206,10 +193,11 @@ export class WorkerPool {
 
   async #dispose(): Promise<void> {
     this.#signal.removeEventListener('abort', this.#onAbort);
+    const endedWell = !this.stopped;
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
     // Where they could not be started a task has said so.
-    await (await this.#piscina?.catch(() => undefined))?.destroy();
+    await (await this.#started?.catch(() => undefined))?.release(endedWell);
   }
 
   async #idle(): Promise<void> {
@@ -245,12 +233,10 @@ export class WorkerPool {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       if (this.stopped) return undefined;
-      this.#piscina ??= this.#startThreads();
-      const piscina = await this.#piscina;
+      this.#started ??= Threads.start(this.threads, (error) => this.stop(error));
+      const threads = await this.#started;
       if (this.stopped) return undefined;
-      // Piscina's own `signal` would terminate the thread in the middle of a write; `stop` lets it finish its
-      // tile.
-      return (await piscina.run(task, { name })) as Result;
+      return (await threads.run(task, name)) as Result;
     } catch (error) {
       // A task returns its own failures, so this one is a thread's: it died, or could not be started.
       this.stop(error);
@@ -260,31 +246,6 @@ export class WorkerPool {
       if (next === undefined) this.#room += 1;
       else next();
       this.#begun -= 1;
-    }
-  }
-
-  async #startThreads(): Promise<Piscina<AnyTask, AnyResult>> {
-    // Loaded on demand: a plan needs no threads.
-    const { Piscina } = await import('piscina');
-    const start = () =>
-      new Piscina<AnyTask, AnyResult>({
-        filename: workerFile,
-        // Not the caller's flags: some, such as --input-type, are meant for its own script.
-        execArgv: [],
-        minThreads: this.threads,
-        maxThreads: this.threads,
-        concurrentTasksPerWorker: tasksOfThread,
-        // Workers hold no tensors in V8: a small heap is enough, and keeps the process small with many threads.
-        resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
-      });
-    try {
-      const piscina = start();
-      piscina.on('error', (error: unknown) => this.stop(error));
-      return piscina;
-    } catch (cause) {
-      // Of Node's permissions, which its own message names.
-      if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
-      throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
 }

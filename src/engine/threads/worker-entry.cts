@@ -10,9 +10,9 @@ import type {
   SpectralTask,
 } from './task.js' with { 'resolution-mode': 'import' };
 
-// Piscina loads this file in each thread by `require`. It is CommonJS, and imports the worker with the first
-// task, because Node's `require` of an ES module crashes the process when the thread is terminated during it:
-// that happens to a thread that no task has reached by the time a small merge is done.
+// Piscina loads this file in each thread by `require`: the bundle of it (scripts/bundle-program.mjs), in which the worker's
+// modules run with the first task. A thread that no task has reached by the time a small merge is done runs none. It is
+// CommonJS, because Node's `require` of an ES module crashes the process when such a thread is terminated during it.
 
 const worker = () => import('./worker.js');
 
