@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { batchCommand } from '../src/cli/work/batch.js';
 import { doctorCommand } from '../src/cli/work/doctor.js';
 import { storeVerifyCommand } from '../src/cli/work/store.js';
@@ -25,6 +25,7 @@ import {
   LayerloomError,
   layerSwap,
   type MergePlan,
+  merge,
   openCheckpoint,
   partition,
   planMerge,
@@ -60,6 +61,7 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
+import { writeFamily } from './fixtures/family.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
 import { HubUploads } from './fixtures/hub-uploads.js';
@@ -488,6 +490,12 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     writeFileSync(file, start);
     truncateSync(file, start.length + bytes);
     return soup({ models: [file] }, { out: join(root, 'out') });
+  },
+  MEMORY_NEEDED: () => {
+    const { root, base, a, b } = writeFamily();
+    vi.spyOn(process, 'constrainedMemory').mockReturnValue(30e6);
+    onTestFinished(() => void vi.restoreAllMocks());
+    return merge({ method: 'iso_c', base, models: [a, b] }, { out: join(root, 'out') });
   },
   PUSH_REFUSED: async () => {
     const hub = await startHub({ tokens: ['writer'], granted: ['writer'] });

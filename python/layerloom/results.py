@@ -456,14 +456,14 @@ class PrintedExplanation(TypedDict):
 class ExtractionResult(TypedDict):
     bytesRead: float
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
-    bytesWritten: float
-    threads: float
-    seconds: float
     out: str
     """Absolute path of the output."""
     bytes: float
     """Bytes of `adapter_model.safetensors`."""
     warnings: list[str]
+    bytesWritten: float
+    threads: float
+    seconds: float
     base: str
     expert: str
     rank: float
@@ -769,9 +769,6 @@ class QuantisationReport(TypedDict):
 
 
 class OutputVerification(TypedDict):
-    bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
-    bytesWritten: float
     out: str
     """Absolute path of the output."""
     layerloom: str | None
@@ -786,6 +783,9 @@ class OutputVerification(TypedDict):
     againstInputs: RecomputedTiles | None
     """Null unless the output was compared with its inputs."""
     warnings: list[str]
+    bytesRead: float
+    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    bytesWritten: float
     threads: float
     seconds: float
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { layerloomCommand } from './command-line.js';
+import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
 import { visible, visibleLine } from './visible.js';
 
@@ -108,13 +109,6 @@ interface MissingWeights {
   /** Bytes of all its files of weights. */
   readonly of: number;
 }
-
-const gigabytes = (bytes: number): string =>
-  bytes < 1e6
-    ? `${Math.ceil(bytes / 1e3)} kB`
-    : bytes < 1e9
-      ? `${(bytes / 1e6).toPrecision(3)} MB`
-      : `${(bytes / 1e9).toPrecision(3)} GB`;
 
 /**
  * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
@@ -602,6 +596,10 @@ const catalogue = {
   DISK_SPACE: failed(
     (d: { out: string; needed: number; available: number }) =>
       `${d.out} needs ${d.needed} bytes and its disk has ${d.available} free; free some or choose another disk`,
+  ),
+  MEMORY_NEEDED: failed(
+    (d: { tensor: string; needed: number; available: number; lighter: string }) =>
+      `${d.tensor} needs ${gigabytes(d.needed)} of memory, also with one thread, and this machine or its cgroup has ${gigabytes(d.available)}; use ${d.lighter}, or another machine`,
   ),
   HUB_UNAVAILABLE: failed(
     (d: { endpoint: string; reason: string; remedy: string }) => `${d.endpoint}: ${d.reason}; ${d.remedy}`,

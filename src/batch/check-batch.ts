@@ -6,7 +6,9 @@ import { orWanted } from '../engine/check-run.js';
 import { checkWritable, existingAbove } from '../engine/output/durable.js';
 import { checkDevice, checkLink, type Link } from '../engine/output/link.js';
 import { isLocked } from '../engine/output/staging.js';
+import { fitThreads } from '../engine/threads/fit-threads.js';
 import { instructionSets } from '../native/addon.js';
+import { memoryOf } from '../plan/memory.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
@@ -28,7 +30,8 @@ export interface CheckedBatch {
  * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
  * nothing.
  *
- * @returns the refusals that the user can remove before the run: OUTPUT_EXISTS without `resume`, DISK_SPACE
+ * @returns the refusals that the user can remove before the run: MEMORY_NEEDED, OUTPUT_EXISTS without `resume`,
+ *   DISK_SPACE
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET
  */
 export const checkBatch = async (
@@ -38,9 +41,12 @@ export const checkBatch = async (
   instructionSets();
   checkLink(link);
   const mine = keysOfPart(plan, range);
-  if (given === undefined) return [];
-  const out = resolve(given);
   const wanted: LayerloomError[] = [];
+  const shards = [...plan.shards].filter(([key]) => mine.has(key));
+  const need = memoryOf(shards.flatMap(([, { tensors }]) => tensors));
+  await orWanted('MEMORY_NEEDED', wanted, async () => fitThreads(need, 1));
+  if (given === undefined) return wanted;
+  const out = resolve(given);
   await checkWritable(out);
   if (range === undefined) {
     if (await isLocked(join(out, lockName)))

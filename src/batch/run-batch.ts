@@ -56,7 +56,7 @@ export interface BatchResult extends RunCost {
  * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
  * continue.
  *
- * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, STORE_INVALID, WRITE_FAILED,
+ * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID, WRITE_FAILED,
  *   INTERRUPTED
  */
 export const runBatch = async (
@@ -79,6 +79,7 @@ export const runBatch = async (
   const mine = keysOfPart(plan, options.range);
   const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
   const groups = stages.flatMap((stage) => stage.groups);
+  run.fitMemory(groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => tensors)));
   const cost = costOf(plan, stages, options);
   await options.onPlan?.(whole, cost);
   // A part of an array job makes shards; the job that links the merges says which were refused.
@@ -132,7 +133,7 @@ export const runBatch = async (
     cost,
     ...run.cost,
     bytesWritten: written(),
-    warnings: [...plan.warnings, ...tracker.warnings],
+    warnings: [...plan.warnings, ...run.warnings, ...tracker.warnings],
   };
 };
 

@@ -1,6 +1,7 @@
 import { cpus, freemem, totalmem } from 'node:os';
 import { formatBytes } from '../documents/text/format.js';
 import { usableCores } from '../engine/threads/cores.js';
+import { memoryLimit } from '../engine/threads/memory.js';
 import { type Finding, ok, warning } from './finding.js';
 
 export interface MachineFacts {
@@ -20,11 +21,14 @@ const bytesForMerging = 256e6;
 
 export const examineMachine = (): MachineFacts => {
   const memory = totalmem();
-  // No limit is 0 or the largest integer, by the version of cgroups and Node.
-  const limit = process.constrainedMemory?.() ?? 0;
-  const memoryLimit = limit > 0 && limit < memory ? limit : undefined;
   const availableMemory = process.availableMemory?.() ?? freemem();
-  return { cores: cpus().length, usableCores: usableCores(), memory, memoryLimit, availableMemory };
+  return {
+    cores: cpus().length,
+    usableCores: usableCores(),
+    memory,
+    memoryLimit: memoryLimit(),
+    availableMemory,
+  };
 };
 
 export const machineFindings = (facts: MachineFacts): Finding[] => {

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { type ErrorCode, LayerloomError } from '../base/errors.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { instructionSets } from '../native/addon.js';
+import { memoryOf } from '../plan/memory.js';
 import { missingForPlan, verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
@@ -12,6 +13,7 @@ import { checkDevice, checkLink } from './output/link.js';
 import { checkOutput, realPathOf } from './output/output.js';
 import { checkStaging } from './output/staging.js';
 import type { RunOptions } from './run-plan.js';
+import { fitThreads } from './threads/fit-threads.js';
 
 /** What a run would be given, as far as its checks depend on it; without `out` they are those of the inputs. */
 export interface CheckedOptions extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link'> {
@@ -23,7 +25,7 @@ export interface CheckedOptions extends Pick<RunOptions, 'download' | 'force' | 
  * besides the plan. Whether a file system can reflink shows in the run alone.
  *
  * @returns the refusals that the user can remove before the run: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without
- *   `download`, DISK_SPACE
+ *   `download`, MEMORY_NEEDED, DISK_SPACE
  * @throws LayerloomError the other codes of `runPlan` that come before its first weight
  */
 export const checkRun = async (
@@ -34,6 +36,8 @@ export const checkRun = async (
   if (link !== undefined) checkLink(link);
   const wanted: LayerloomError[] = [];
   const path = out === undefined ? undefined : await targetOf(plan, out, force, wanted);
+  const need = memoryOf(plan.shards.flatMap(({ tensors }) => tensors));
+  await orWanted('MEMORY_NEEDED', wanted, async () => fitThreads(need, 1));
   const inputs = await observed(plan, download, wanted);
   if (path === undefined) return wanted;
   const done = await checkStaging(path, { ...plan, inputs }, resume);

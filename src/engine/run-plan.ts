@@ -60,7 +60,7 @@ export interface MergeResult extends RunCost, MethodReport {
  * synced, and then renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
- *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
+ *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
  *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runPlan = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
@@ -69,6 +69,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
   const sliceBytes = checkSliceBytes(options.sliceBytes);
   const link = options.link === undefined ? undefined : checkLink(options.link);
   const plan = checkPlan(given);
+  run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
   const output = await checkOutput(plan, out, force);
 
   const inputs = await run.open(plan.inputs, sourcesOfPlan(plan), verbatimFiles(plan));
@@ -107,7 +108,7 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       bytesResumed,
       threads,
       seconds,
-      warnings: [...plan.warnings, ...staging.warnings, ...unlinked, ...warnings],
+      warnings: [...plan.warnings, ...run.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
     throw await giveUp(run.reasonOf(error, { out: output.path }), staging, resume);

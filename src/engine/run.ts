@@ -1,11 +1,13 @@
 import { type ErrorCode, type ErrorDetails, LayerloomError, withCode } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { instructionSets } from '../native/addon.js';
+import { memoryOf } from '../plan/memory.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { Download } from '../sources/source.js';
 import { bringWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';
 import { usableCores } from './threads/cores.js';
+import { fitThreads } from './threads/fit-threads.js';
 import { WorkerPool } from './threads/pool.js';
 
 /** Progress of a run. */
@@ -55,7 +57,7 @@ const neverAborted = new AbortController().signal;
 /** A run: its worker threads, its open input files, its progress reports and its cost. */
 export class Run {
   readonly pool: WorkerPool;
-  readonly threads: number;
+  readonly warnings: string[] = [];
   readonly signal: AbortSignal;
   readonly #inputs: InputFiles[] = [];
   readonly #download: Download;
@@ -70,12 +72,24 @@ export class Run {
     { threads, signal = neverAborted, onProgress, download = false }: RunControls,
     computes = true,
   ) {
-    this.threads = checkThreads(threads);
+    const checked = checkThreads(threads);
     if (computes) instructionSets();
     this.signal = signal;
     this.#download = download;
     this.#onProgress = onProgress;
-    this.pool = new WorkerPool(this.threads, signal);
+    this.pool = new WorkerPool(checked, signal);
+  }
+
+  /**
+   * Takes fewer threads, with a warning, where there is no memory for all of them to make these tensors. Called before the
+   * first task.
+   *
+   * @throws LayerloomError MEMORY_NEEDED
+   */
+  fitMemory(tensors: Parameters<typeof memoryOf>[0]): void {
+    const { threads, warning } = fitThreads(memoryOf(tensors), this.pool.threads);
+    this.pool.useThreads(threads);
+    if (warning !== undefined) this.warnings.push(warning);
   }
 
   /**
@@ -127,7 +141,7 @@ export class Run {
 
   get cost(): RunCost {
     const seconds = (performance.now() - this.#started) / 1000;
-    return { ...this.pool.counters, threads: this.threads, seconds };
+    return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
   /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */

@@ -4,6 +4,7 @@ import { bitsOf } from '../tensor/dtype.js';
 import { elementsOf } from '../tensor/reference.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
+import { sharedList } from './shared-list.js';
 import { describeSum } from './words.js';
 
 /**
@@ -37,6 +38,18 @@ export const commonWidth = (counts: readonly number[]): number =>
 
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
+
+/** The runs of rows that have so many of each part, in numbers of a width. */
+const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
+  const runs: number[] = [];
+  let to = 0;
+  for (let row = 0; row < rows; row += 1)
+    for (const [part, count] of counts.entries()) {
+      runs.push(to, part, count / width);
+      to += count / width;
+    }
+  return runs;
+};
 
 export const concatenate = {
   schema: z.strictObject({
@@ -75,14 +88,9 @@ export const concatenate = {
     const counts = formula.parts.map(({ count }) => count);
     const isSideBySide = formula.along === 'columns';
     const width = isSideBySide ? commonWidth(counts) : columns;
-    const runs: number[] = [];
-    let to = 0;
-    for (let row = 0; row < (isSideBySide ? rows : 1); row += 1)
-      for (const [part, count] of counts.entries()) {
-        const inWidth = isSideBySide ? count / width : count;
-        runs.push(to, part, inWidth);
-        to += inWidth;
-      }
+    const runs = isSideBySide
+      ? sharedList(`${rows} rows of ${counts.join(' + ')}`, () => runsOf(rows, counts, width))
+      : runsOf(1, counts, 1);
     const values = formula.parts.map(({ source, factor }) =>
       factor === 1 && program.dtypeOf(source) === dtype ? source : program.linear([source], [factor], dtype),
     );

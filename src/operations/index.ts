@@ -92,6 +92,10 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
+/** Returns what a recipe would use instead to take less memory; undefined of formulas that take tiles alone. */
+export const lighterThan = (formula: Formula<unknown>): string | undefined =>
+  operationOf(formula).lighter?.(formula);
+
 /** Returns the shape that each operand of a formula of this shape has. */
 export const operandShapes = (formula: Formula<unknown>, shape: Shape): readonly Shape[] =>
   operationOf(formula).operandShapes?.(formula, shape) ?? operandsOf(formula).map(() => shape);

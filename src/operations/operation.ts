@@ -62,6 +62,8 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isWhole?: true;
   /** Returns the private memory in bytes, beside a tile, of the thread that makes a tensor of `shape`. Default: 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
+  /** Returns what a recipe would use instead to take less memory; of formulas with `threadBytes`. */
+  lighter?(formula: Unparsed): string;
   /** Returns the shape of each operand of a tensor of `shape`, in operand order. Default: `shape`. */
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
   /** Returns how many rows the program needs together, from the first on: the tensor is sliced between those only. */

@@ -13,6 +13,7 @@ import type { BlockForm } from '../tensor/block-form.js';
 import { type ArithmeticDtype, arithmeticOf } from '../tensor/dtype.js';
 import type { Rows } from '../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../tensor/stored-tensor.js';
+import { sharedNumbers } from './shared-list.js';
 import { watchedFor } from './watched.js';
 
 /** A value of a program under construction: a stored tensor or a node's result. */
@@ -102,14 +103,15 @@ export class Program {
    * Returns the value whose rows of `width` elements are rows of a stored tensor: rows [to, to + count) are its
    * rows [from, from + count), and rows that no run has are 0.
    *
-   * @param runs as [to, from, count], ascending by `to` and disjoint
+   * @param runs as [to, from, count], ascending by `to` and disjoint; or these numbers one after another
    */
   gather(
     source: StoredTensor,
     width: number,
-    runs: readonly (readonly [to: number, from: number, count: number])[],
+    runs: readonly (readonly [to: number, from: number, count: number])[] | Float64Array,
   ): Value {
-    return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: sharedNumbers(runs.flat()) } });
+    const numbers = sharedNumbers(runs instanceof Float64Array ? runs : runs.flat());
+    return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
   /** B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]; or those of experts (`src/native/job.ts`). */
@@ -365,7 +367,7 @@ export class Program {
   }: {
     values: readonly Value[];
     width: number;
-    runs: readonly number[];
+    runs: ArrayLike<number>;
     dtype: ArithmeticDtype;
   }): Value {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
@@ -450,16 +452,9 @@ const isSameSlicing = ({ sliced: a }: ProgramSource, { sliced: b }: ProgramSourc
   if (a?.slicing !== 'rows' || b?.slicing !== 'rows') return a?.slicing === b?.slicing;
   return (
     a.width === b.width &&
-    a.runs.length === b.runs.length &&
-    a.runs.every((number, index) => number === b.runs[index])
+    (a.runs === b.runs ||
+      (a.runs.length === b.runs.length && a.runs.every((number, index) => number === b.runs[index])))
   );
-};
-
-/** Numbers in memory that threads share, so that every slice's job need not carry a copy. */
-const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {
-  const shared = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));
-  shared.set(numbers);
-  return shared;
 };
 
 const sharedBytes = (bytes: Uint8Array): Uint8Array => {

@@ -39,6 +39,8 @@ export const regMean = {
   // Half of the system in float64; of 512 rows the right side in float64, each W twice in float32, and the result.
   threadBytes: ({ terms }, [outputs = 1, inputs = 1]) =>
     4 * inputs ** 2 + Math.min(512, outputs) * inputs * (8 + 8 * terms.length + 2),
+  lighter: () =>
+    'files of Gram matrices without that of this tensor, which is averaged then, or a method that works tile by tile (linear, fisher)',
   statistics: <T>({ terms }: RegMean<T>) => [
     { what: 'finite Gram matrices', operands: terms.map(({ gram }) => gram) },
   ],

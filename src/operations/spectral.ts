@@ -53,6 +53,10 @@ export const spectral = {
       512 * (16 * extent + 4 * (sources.length + 1) * columns)
     );
   },
+  lighter: ({ rule }) =>
+    rule === 'tsv_m'
+      ? 'iso_c, which takes half of it, or a method that works tile by tile (task_arithmetic, ties, dare_ties, sce)'
+      : 'a method that works tile by tile (task_arithmetic, ties, dare_ties, sce)',
   refusal: (_, { shape: [rows, columns, more] }) => {
     if (rows === undefined || columns === undefined || more !== undefined || rows * columns === 0)
       return 'it is no matrix';

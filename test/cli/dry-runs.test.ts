@@ -194,6 +194,14 @@ describe('a merge', () => {
         return { method: 'soup', models: [join(root, 'huge')] };
       },
     ],
+    [
+      'MEMORY_NEEDED',
+      /needs 3\d\.\d MB of memory, also with one thread, .* has 30\.0 MB; use iso_c/,
+      async ({ base, a, b }) => {
+        vi.spyOn(process, 'constrainedMemory').mockReturnValue(30e6);
+        return { method: 'tsv_m', base, models: [a, b] };
+      },
+    ],
   ])('says in its dry run what is missing: %s', async (code, words, scenario) => {
     const folder = writeModels();
     const recipe = (await scenario(folder)) as never;

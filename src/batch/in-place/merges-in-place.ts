@@ -106,7 +106,7 @@ export class MergesInPlace implements AsyncDisposable {
   /**
    * Plans merges, and makes nothing yet.
    *
-   * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, WRITE_FAILED, INPUT_CHANGED
+   * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
    */
   static async open(merges: readonly BatchMerge[], options: InPlaceOptions): Promise<MergesInPlace> {
     const plan = await planBatch(merges, options);
@@ -114,6 +114,7 @@ export class MergesInPlace implements AsyncDisposable {
     const run = new Run(options);
     let scratch: Scratch | undefined;
     try {
+      run.fitMemory([...plan.shards.values()].flatMap(({ tensors }) => tensors));
       scratch = await Scratch.open(options.beside, placed.bytes);
       const store = await ShardStore.open(join(scratch.directory, 'store'), { create: true });
       const sources = sourcesOfTensors([...plan.shards.values()].flatMap(({ tensors }) => tensors));
@@ -142,7 +143,7 @@ export class MergesInPlace implements AsyncDisposable {
   }
 
   get warnings(): readonly string[] {
-    return this.#plan.warnings;
+    return [...this.#plan.warnings, ...this.#run.warnings];
   }
 
   /** Names of merges that are written to the scratch directory, for want of a donor. */

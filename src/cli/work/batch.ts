@@ -50,6 +50,7 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
   const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
   const out = requireOut(options);
   let lastEvent = 0;
+  const told = new Set<string>();
   const result = await watched(options, ({ signal, onProgress }) =>
     runExperiment(file, {
       out,
@@ -76,7 +77,9 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
           note(
             `${describeCost(cost, await diskNeedOf(plan, { out, store: options.store, link: options.link, range }))}\n`,
           );
-        if (!options.quiet) plan.warnings.forEach(warn);
+        if (options.quiet) return;
+        for (const warning of plan.warnings) told.add(warning);
+        told.forEach(warn);
       },
       onMerge: (outcome) => {
         if (options.json) printEvent('merge', outcome);
@@ -91,6 +94,7 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
         }),
     }),
   );
+  if (!options.quiet) result.warnings.filter((warning) => !told.has(warning)).forEach(warn);
   const failed = failuresOf(result.merges);
   const isScored = range === undefined && result.experiment.evaluate?.tasks !== undefined;
   const pending = result.experiment.merges.filter(({ state }) => state === 'pending').length;

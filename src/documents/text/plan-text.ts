@@ -1,30 +1,23 @@
 import type { Colors } from 'picocolors/types.js';
 import { visibleLine } from '../../base/visible.js';
-import { threadBytesOf } from '../../operations/index.js';
+import { mostThreads } from '../../engine/threads/fit-threads.js';
 import { decimals } from '../../operations/words.js';
+import { memoryOf, memoryWith } from '../../plan/memory.js';
 import { passesOf } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
 import { downloadRows } from './download-text.js';
-import { formatBytes, formatCount } from './format.js';
+import { counted, formatBytes, formatCount } from './format.js';
 import { drawLayers } from './layer-stack.js';
 import { plainTable, shardRows } from './table.js';
 import { wrap } from './wrap.js';
 
-/**
- * Private memory of a run in bytes: of Node, and of each thread (heap, stack, one tile). Measured by
- * bench/memory.mjs.
- */
-const nodeBytes = 27e6;
-const threadBytes = 9e6;
-
-/** Returns the private memory of a thread in bytes, at the tensor that takes most. */
-const bytesOfThread = ({ shards }: MergePlan): number =>
-  shards
-    .flatMap(({ tensors }) => tensors)
-    .reduce(
-      (most, { expression, shape }) => Math.max(most, threadBytes + threadBytesOf(expression, shape)),
-      threadBytes,
-    );
+/** Formats the private memory of a run, and of the threads that there is no memory for. */
+const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
+  const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
+  const threads = mostThreads(need, wanted);
+  const more = threads < wanted ? `; ${wanted} would take ${formatBytes(memoryWith(need, wanted))}` : '';
+  return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
+};
 
 /** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
@@ -92,10 +85,7 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
       ['to read', formatBytes(cost.bytesToRead)],
       ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
       ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
-      [
-        'memory',
-        `about ${formatBytes(nodeBytes + threads * bytesOfThread(plan))} private, with ${threads} threads`,
-      ],
+      ['memory', describeMemory(plan, threads)],
     ]),
     '',
     plainTable(

@@ -66,6 +66,7 @@ export const recompute = async (
 ): Promise<Recomputed> => {
   await using run = new Run(controls);
   const { pool } = run;
+  run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
   const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
   const inputs = await run.open(plan.inputs, sources, verbatimFiles(plan));
   const sliceBytes = sample.share < 1 ? sampledBytes : undefined;

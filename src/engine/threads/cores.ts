@@ -1,27 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { cgroup1Text, cgroupTexts } from './cgroup.js';
 
-const read = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    // The kernel or container has no such file, and so no such limit.
-    return undefined;
-  }
-};
-
-/**
- * Returns the CPU quota of the process's cgroup in cores (version 2, else 1); undefined where there is none.
- */
-const cgroupQuota = (): number | undefined => {
-  const group = /^0::(?<path>.*)$/m.exec(read('/proc/self/cgroup') ?? '')?.groups?.['path'] ?? '/';
-  const unified = read(`/sys/fs/cgroup${group}/cpu.max`) ?? read('/sys/fs/cgroup/cpu.max');
-  const [quota, period] = unified?.split(/\s+/) ?? [
-    read('/sys/fs/cgroup/cpu/cpu.cfs_quota_us'),
-    read('/sys/fs/cgroup/cpu/cpu.cfs_period_us'),
-  ];
-  const cores = Number(quota) / Number(period);
-  return Number.isFinite(cores) && cores > 0 ? cores : undefined;
+/** Returns the CPU quota of the process's cgroups in cores (version 2, else 1); infinite where there is none. */
+const cgroupQuota = (): number => {
+  const unified = cgroupTexts('cpu.max');
+  const quotas =
+    unified.length > 0
+      ? unified.map((text) => text.split(/\s+/))
+      : [[cgroup1Text('cpu/cpu.cfs_quota_us'), cgroup1Text('cpu/cpu.cfs_period_us')]];
+  const cores = quotas.map(([quota, period]) => Number(quota) / Number(period));
+  return Math.min(...cores.filter((one) => Number.isFinite(one) && one > 0));
 };
 
 /**
@@ -29,4 +17,4 @@ const cgroupQuota = (): number | undefined => {
  * least 1.
  */
 export const usableCores = (): number =>
-  Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota() ?? Number.POSITIVE_INFINITY)));
+  Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota())));

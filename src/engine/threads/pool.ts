@@ -64,7 +64,7 @@ type AnyResult =
  * one has failed.
  */
 export class WorkerPool {
-  readonly threads: number;
+  #threads: number;
   readonly #shared = new SharedArrayBuffer(control.words * BigInt64Array.BYTES_PER_ELEMENT);
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
@@ -93,11 +93,22 @@ export class WorkerPool {
   #disposal: Promise<void> | undefined;
 
   constructor(threads: number, signal: AbortSignal) {
-    this.threads = threads;
+    this.#threads = threads;
     this.#room = threads * tasksOfThread;
     this.#signal = signal;
     signal.addEventListener('abort', this.#onAbort);
     if (signal.aborted) this.#onAbort();
+  }
+
+  get threads(): number {
+    return this.#threads;
+  }
+
+  /** Sets another number of threads, before the first task. */
+  useThreads(threads: number): void {
+    if (this.#piscina !== undefined) throw new Error('the threads have been started');
+    this.#threads = threads;
+    this.#room = threads * tasksOfThread;
   }
 
   /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { itemAt } from '../../base/lookup.js';
-import type { RowRun } from '../../model/tokenizer/vocabulary.js';
 import { commonWidth } from '../../operations/concatenate.js';
+import { sharedList } from '../../operations/shared-list.js';
 import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
 import { count, dtype, parseBy } from '../parse.js';
@@ -57,10 +57,13 @@ export const columns: OperandKind<ColumnTensor> = {
   weights: ({ source }) => new Map([[source.input, 1]]),
   lower: async ({ columns, first, count, source }, { program }, asBits) => {
     const width = commonWidth([columns, first, count]);
-    const runs = Array.from(
-      { length: itemAt(program.shape, 0) },
-      (_, row): RowRun => [(row * columns + first) / width, (row * count) / width, count / width],
-    );
+    const rows = itemAt(program.shape, 0);
+    const runs = sharedList(`${rows} rows of ${columns}, ${count} from ${first}`, () => {
+      const numbers = new Float64Array(3 * rows);
+      for (let row = 0; row < rows; row += 1)
+        numbers.set([(row * columns + first) / width, (row * count) / width, count / width], 3 * row);
+      return numbers;
+    });
     return program.gather(readAs(source, asBits), width, runs);
   },
   keepsBits: true,
