@@ -106,7 +106,7 @@ export class WorkerPool {
 
   /** Sets another number of threads, before the first task. */
   useThreads(threads: number): void {
-    if (this.#piscina !== undefined) throw new Error('the threads have been started');
+    if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
     this.#room = threads * tasksOfThread;
   }
