@@ -13,6 +13,7 @@ import type { ModelInput } from './framework/recipe-input.js';
 import { filtersSchema, TensorFilter } from './framework/tensor-filter.js';
 import { PartOfTensor, partitionSchema, type TensorParts } from './framework/tensor-parts.js';
 import { keptOf } from './revert-kept.js';
+import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 
 /**
  * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
@@ -232,7 +233,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   const { rows, tensors, vectors } = statistics;
   const filter = new TensorFilter(parameters.modules, ['modules']);
   const threshold =
-    parameters.threshold ?? thresholdThatKeeps(parameters.targetKept ?? 1, statistics, filter);
+    parameters.threshold ?? thresholdThatKeeps(parameters.targetKept ?? 1, weighedRows(statistics, filter));
   const modules = parameters.modules === undefined ? {} : { modules: parameters.modules };
   return {
     resolved: {
@@ -263,30 +264,8 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/**
- * The largest threshold that keeps at least a share of the parameters that have rows, of the tensors that a filter
- * matches: the MAV of the last row that must stay.
- */
-const thresholdThatKeeps = (
-  share: number,
-  { tensors, vectors }: TaskVectorStatistics,
-  filter: TensorFilter,
-): number => {
-  const all: { mav: number; parameters: number }[] = [];
-  let total = 0;
-  for (const [name, vector] of vectors) {
-    if (!filter.matches(name)) continue;
-    const parameters = tensors[name]?.parametersPerRow ?? 0;
-    // A row that is not finite is below no threshold.
-    for (const mav of vector)
-      all.push({ mav: Number.isNaN(mav) ? Number.POSITIVE_INFINITY : mav, parameters });
-    total += parameters * vector.length;
-  }
-  all.sort((a, b) => b.mav - a.mav);
-  let kept = 0;
-  for (const { mav, parameters } of all) {
-    kept += parameters;
-    if (kept >= share * total) return Number.isFinite(mav) ? mav : 0;
-  }
-  return 0;
-};
+/** The rows of the tensors that a filter matches. */
+const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
+  [...vectors].flatMap(([name, vector]) =>
+    filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],
+  );

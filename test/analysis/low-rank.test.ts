@@ -72,6 +72,7 @@ const reduce = async (
   const { tensors, bytesRead } = await runReductions(
     { inputs, tensors: [tensor], pairs: true },
     { threads: 2 },
+    (found) => found,
   );
   return { ...(tensors[0] as ReducedTensor), bytesRead };
 };

@@ -26,7 +26,7 @@ const contents = (folder: string): Record<string, string> =>
       ]),
   );
 
-/** How the run of a plan may end that was tampered with: what it says may be true of no input, and fit no disk. */
+/** How the run of a plan may end that was tampered with: what it says may be true of no input, and fit no disk or memory. */
 const honest: readonly string[] = [
   'done',
   'PLAN_INVALID',
@@ -38,6 +38,7 @@ const honest: readonly string[] = [
   'OUTPUT_INSIDE_INPUT',
   'OUTPUT_INVALID',
   'DISK_SPACE',
+  'MEMORY_NEEDED',
 ] satisfies (ErrorCode | 'done')[];
 
 // LAYERLOOM_PLAN_MUTATIONS=20000 for a longer search, LAYERLOOM_SEED=… to play one again.

@@ -63,14 +63,22 @@ export class BlockSums {
   /** For each measure, of the blocks so far. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
+  readonly #elements: number;
   readonly #columns: number;
   readonly #waiting = new Map<number, { block: Block; found: readonly Float64Array[] }>();
   #next = 0;
+  #folded = 0;
 
   constructor({ elements, columns }: Pick<Program, 'elements' | 'columns'>, measures: readonly Measure[]) {
+    this.#elements = elements;
     this.#columns = columns;
     this.#measures = measures;
     this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
+  }
+
+  /** True once every block is summed. */
+  get isWhole(): boolean {
+    return this.#folded === this.#elements;
   }
 
   add(block: Block, found: readonly Float64Array[]): void {
@@ -82,6 +90,7 @@ export class BlockSums {
     ) {
       this.#waiting.delete(this.#next);
       this.#next += 1;
+      this.#folded += ready.block.count;
       this.#fold(ready.block, ready.found);
     }
   }

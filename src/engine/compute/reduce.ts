@@ -28,20 +28,31 @@ export interface ReducedTensor {
   readonly nonFinite: readonly number[];
 }
 
-export interface Reduced {
+export interface Reduced<T> {
   /** As in the plan. */
-  readonly tensors: readonly ReducedTensor[];
+  readonly tensors: readonly T[];
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
 }
 
-/** A tensor at work. */
+/** A tensor to be reduced. */
 interface Reducing {
   readonly wanted: TensorMeasures;
-  readonly blocks: readonly Block[];
+  /** Numbers of elements and columns. */
+  readonly program: Program;
+  /** True if there is nothing to measure. */
+  readonly isEmpty: boolean;
+  /** @param found for each measure, in all blocks */
+  readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
+}
+
+/** A block of a tensor at work. */
+interface BlockOf {
+  readonly index: number;
+  readonly tensor: Reducing;
+  readonly block: Block;
   readonly sums: BlockSums;
-  readonly result: () => ReducedTensor;
 }
 
 /** The values of a reduction in its program. */
@@ -103,24 +114,23 @@ const reducing = async (
           ...values.map((value) => ({ kind, value }) as const),
         ];
   const firstMagnitudes = measures.length - experts.length;
-  const sums = new BlockSums(program, measures);
   const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
   const [count] = rowsOf(reduction);
   return {
     wanted: { tensor, emitted, measures },
-    blocks: experts.length === 0 ? [] : blocksOf(program),
-    sums,
-    result: () => {
-      const nonFinite = sums.found[0] ?? new Float64Array(1);
+    program,
+    isEmpty: experts.length === 0 || program.elements === 0,
+    resultOf: (found) => {
+      const nonFinite = found[0] ?? new Float64Array(1);
       return {
         nonFinite: [
           base === undefined ? 0 : itemAt(nonFinite, 0),
           ...places.map((place) => (place === -1 ? 0 : itemAt(nonFinite, 1 + place))),
         ],
         magnitudes: places.map((place) =>
-          place === -1 ? new Float64Array(count) : itemAt(sums.found, firstMagnitudes + place),
+          place === -1 ? new Float64Array(count) : itemAt(found, firstMagnitudes + place),
         ),
-        pairs: pairs ? pairsOf(places, sums.found[1]) : new Float64Array(),
+        pairs: pairs ? pairsOf(places, found[1]) : new Float64Array(),
       };
     },
   };
@@ -142,13 +152,27 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
+/** The blocks of tensors in order, made when they are asked for: sums are there of the tensors at work alone. */
+const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
+  for (const [index, tensor] of tensors.entries()) {
+    if (tensor.isEmpty) continue;
+    const sums = new BlockSums(tensor.program, tensor.wanted.measures);
+    for (const block of blocksOf(tensor.program)) yield { index, tensor, block, sums };
+  }
+};
+
 /**
  * Carries out reductions: every input byte is read once, on all threads, and the sums do not depend on how
  * many those are.
  *
+ * @param keep what is kept of a tensor once it is reduced: the float64 sums of all rows of a large model take gigabytes
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
-export const runReductions = async (plan: ReductionPlan, options: ReduceOptions): Promise<Reduced> => {
+export const runReductions = async <T>(
+  plan: ReductionPlan,
+  options: ReduceOptions,
+  keep: (tensor: ReducedTensor, reduction: PlannedReduction) => T,
+): Promise<Reduced<T>> => {
   await using run = new Run(options);
   const { pool } = run;
   const sources = plan.tensors.flatMap(sourcesOfReduction);
@@ -160,22 +184,28 @@ export const runReductions = async (plan: ReductionPlan, options: ReduceOptions)
       await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
     );
   const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
+  const kept: T[] = [];
+  const finish = (index: number, found: readonly Float64Array[]): void => {
+    kept[index] = keep(itemAt(tensors, index).resultOf(found), itemAt(plan.tensors, index));
+  };
   try {
     await run.reporting(progress, async () => {
-      // One iterator for all lanes: taking blocks off an array's front takes time with the square of their
-      // number.
-      const waiting = tensors.flatMap((tensor) => tensor.blocks.map((block) => ({ tensor, block }))).values();
+      // One iterator for all lanes.
+      const waiting = blocksInOrder(tensors);
       await pool.inLanes(async () => {
-        for (const { tensor, block } of waiting) {
+        for (const { index, tensor, block, sums } of waiting) {
           if (pool.stopped) return;
-          tensor.sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
+          sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
+          if (sums.isWhole) finish(index, sums.found);
         }
       });
+      for (const [index, { isEmpty, program, wanted }] of tensors.entries())
+        if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
       await inputs.verify();
     });
   } catch (error) {
     throw run.reasonOf(error, {});
   }
   const { bytesRead, threads, seconds } = run.cost;
-  return { tensors: tensors.map(({ result }) => result()), bytesRead, threads, seconds };
+  return { tensors: kept, bytesRead, threads, seconds };
 };

@@ -17,7 +17,23 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  return together.filter((mav) => mav >= 0).sort();
+  // In place: `filter` would make an object of each number, of which models of 400 billion parameters have 38 million. NaN is last.
+  together.sort();
+  return together.subarray(
+    0,
+    firstAt(together, (mav) => !(mav >= 0)),
+  );
+};
+
+/** Returns the place of the first number with a property that all behind it have too; the length where none has. */
+const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (has(itemAt(sorted, middle))) to = middle;
+    else from = middle + 1;
+  }
+  return from;
 };
 
 /**
@@ -25,6 +41,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
  * together: a picture at it shows where an expert changed most, however far it moved. Undefined where no row changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
-  const changed = sortedRows(experts).filter((mav) => mav > 0);
+  const sorted = sortedRows(experts);
+  const changed = sorted.subarray(firstAt(sorted, (mav) => mav > 0));
   return changed.length === 0 ? undefined : itemAt(changed, Math.floor(changed.length * (1 - aboveShare)));
 };

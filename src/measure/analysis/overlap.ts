@@ -72,7 +72,7 @@ const countRows = (
  */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
-  reduced: readonly ReducedTensor[],
+  reduced: readonly Pick<ReducedTensor, 'pairs'>[],
   experts: readonly MavVectors[],
   thresholds: readonly number[],
 ): Overlap[] => {

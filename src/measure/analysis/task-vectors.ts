@@ -2,7 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { OpenedCheckpoint } from '../../compile/models.js';
 import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/reduce.js';
-import { rowsOf } from '../../plan/reduction.js';
+import { type PlannedReduction, rowsOf } from '../../plan/reduction.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
 import { type Overlap, overlapsOf } from './overlap.js';
@@ -42,7 +42,11 @@ export const computeTaskVectors = async (
   const plan = await planAnalysis(base, models, rows, options);
   await options.beforeReading?.(plan.experts.map(({ checkpoint }) => checkpoint.name));
   const reductions = { ...plan.reductions, pairs: plan.reductions.pairs && thresholdsOfPairs !== undefined };
-  const { tensors: reduced, ...run } = await runReductions(reductions, options);
+  const { tensors: reduced, ...run } = await runReductions(
+    reductions,
+    options,
+    ({ magnitudes, ...rest }, reduction) => ({ ...rest, rows: mavOf(reduction, magnitudes) }),
+  );
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
   const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
   for (const { name, tensors } of experts)
@@ -67,14 +71,13 @@ export const assumeTaskVectors = async (
   const plan = await planAnalysis(base, models, rows);
   const assumed = plan.reductions.tensors.map((reduction) => {
     const [count, parametersPerRow] = rowsOf(reduction);
-    return {
-      magnitudes: models.map((_, expert) =>
-        Float64Array.from({ length: count }, (_value, row) => {
-          const mav = row === 0 && count > 1 ? 0 : 10 ** (-9 * (1 - row / Math.max(1, count - 1)));
-          return mav * parametersPerRow * (1 + (expert + 1) / 1024);
-        }),
-      ),
-    };
+    const magnitudes = models.map((_, expert) =>
+      Float64Array.from({ length: count }, (_value, row) => {
+        const mav = row === 0 && count > 1 ? 0 : 10 ** (-9 * (1 - row / Math.max(1, count - 1)));
+        return mav * parametersPerRow * (1 + (expert + 1) / 1024);
+      }),
+    );
+    return { rows: mavOf(reduction, magnitudes) };
   });
   return plan.experts.map((expert, index) => vectorsOf(plan, expert, index, assumed, rows));
 };
@@ -86,7 +89,7 @@ export const assumeTaskVectors = async (
  */
 const checkFinite = (
   { reductions, base, experts }: AnalysisPlan,
-  reduced: readonly ReducedTensor[],
+  reduced: readonly Pick<ReducedTensor, 'nonFinite'>[],
   allowed: boolean,
 ): string[] => {
   const models = [base, ...experts];
@@ -103,19 +106,15 @@ const checkFinite = (
   );
 };
 
-const vectorsOf = (
-  { reductions, base }: AnalysisPlan,
-  expert: OpenedCheckpoint,
-  index: number,
-  reduced: readonly Pick<ReducedTensor, 'magnitudes'>[],
-  rows: Rows,
-): MavVectors => {
-  const tensors: Record<string, TensorRows> = {};
-  const vectors = new Map<string, Float32Array>();
-  for (const [at, reduction] of reductions.tensors.entries()) {
-    const [count, parametersPerRow] = rowsOf(reduction);
-    const place = base.architecture.places.get(reduction.name);
-    const sums = itemAt(itemAt(reduced, at).magnitudes, index);
+/** The MAV of each row of a tensor of one expert, and what is said of all. */
+interface RowsOfTensor extends Pick<TensorRows, 'meanMav' | 'nonFiniteRows'> {
+  readonly vector: Float32Array;
+}
+
+/** Divides sums of magnitudes, of each expert, by the parameters of a row. */
+const mavOf = (reduction: PlannedReduction, magnitudes: readonly Float64Array[]): RowsOfTensor[] => {
+  const [count, parametersPerRow] = rowsOf(reduction);
+  return magnitudes.map((sums) => {
     let [total, nonFiniteRows] = [0, 0];
     const vector = new Float32Array(count);
     sums.forEach((sum, row) => {
@@ -124,13 +123,31 @@ const vectorsOf = (
       else nonFiniteRows += 1;
       vector[row] = Number.isFinite(mav) ? mav : Number.NaN;
     });
+    const meanMav = nonFiniteRows < count ? total / (count - nonFiniteRows) : 0;
+    return { vector, meanMav, nonFiniteRows };
+  });
+};
+
+const vectorsOf = (
+  { reductions, base }: AnalysisPlan,
+  expert: OpenedCheckpoint,
+  index: number,
+  reduced: readonly { readonly rows: readonly RowsOfTensor[] }[],
+  rows: Rows,
+): MavVectors => {
+  const tensors: Record<string, TensorRows> = {};
+  const vectors = new Map<string, Float32Array>();
+  for (const [at, reduction] of reductions.tensors.entries()) {
+    const [count, parametersPerRow] = rowsOf(reduction);
+    const place = base.architecture.places.get(reduction.name);
+    const { vector, meanMav, nonFiniteRows } = itemAt(itemAt(reduced, at).rows, index);
     vectors.set(reduction.name, vector);
     tensors[reduction.name] = {
       rows: count,
       parametersPerRow,
       layer: place?.layer ?? null,
       module: place?.module ?? reduction.name,
-      meanMav: nonFiniteRows < count ? total / (count - nonFiniteRows) : 0,
+      meanMav,
       nonFiniteRows,
     };
   }

@@ -42,10 +42,11 @@ export const nonFiniteError = async (
       }),
     },
     options,
+    ({ nonFinite }) => nonFinite,
   );
   return new LayerloomError('NON_FINITE', {
     tensors: tensors.flatMap(({ name }, index) =>
-      itemAt(found.tensors, index).nonFinite.flatMap((count, model) =>
+      itemAt(found.tensors, index).flatMap((count, model) =>
         count === 0 ? [] : [{ tensor: name, model: itemAt(models, model).checkpoint.name, count }],
       ),
     ),
