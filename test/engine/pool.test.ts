@@ -120,8 +120,11 @@ describe('threads', () => {
     expect(await startedFor(2)).toBe(0);
   });
 
-  it('are not kept of a pool that was stopped', async () => {
+  it('are kept of a pool that was stopped, and not where one has failed', async () => {
     await startedFor(2, (pool) => pool.stop(new Error('enough')));
+    expect(await startedFor(2)).toBe(0);
+    const unclonable = { ...copying(mebibyte), count: () => 0 } as unknown as Job;
+    await startedFor(2, (pool) => expect(pool.run([unclonable])).rejects.toThrow('could not be cloned'));
     expect(await startedFor(2)).toBe(2);
   });
 

@@ -50,6 +50,14 @@ const random = (seed: string, index: number): number => {
 export const dropped = (x: Vector, density: number, seed: string): number[] =>
   x.map((v, i) => (random(seed, i) < Math.floor(density * 2 ** 32) ? v : 0));
 
+/** The place of each element by rising magnitude, of equal ones by index. */
+const ranks = (row: Vector): number[] => {
+  const ascending = [...row.keys()].sort((a, b) => Math.abs(row[a] ?? 0) - Math.abs(row[b] ?? 0) || a - b);
+  const places = row.map(() => 0);
+  for (const [rank, index] of ascending.entries()) places[index] = rank;
+  return places;
+};
+
 /** @param columns of a row, in which ranks are taken */
 export const droppedByRank = (
   x: Vector,
@@ -57,16 +65,13 @@ export const droppedByRank = (
   epsilon: number,
   seed: string,
   columns: number,
-): number[] =>
-  x.map((v, i) => {
-    const start = i - (i % columns);
-    const row = x.slice(start, start + columns);
-    const rank = [...row.keys()]
-      .sort((a, b) => Math.abs(row[a] ?? 0) - Math.abs(row[b] ?? 0) || a - b)
-      .indexOf(i - start);
-    const chance = density - epsilon + 2 * epsilon * (rank / Math.max(1, columns - 1));
+): number[] => {
+  const rankAt = x.flatMap((_, i) => (i % columns === 0 ? ranks(x.slice(i, i + columns)) : []));
+  return x.map((v, i) => {
+    const chance = density - epsilon + 2 * epsilon * ((rankAt[i] ?? 0) / Math.max(1, columns - 1));
     return random(seed, i) < Math.floor(chance * 2 ** 32) ? v : 0;
   });
+};
 
 /** What is left at the L1 norm of what was there. */
 export const restored = (before: Vector, after: Vector): number[] => {

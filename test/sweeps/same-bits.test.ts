@@ -15,7 +15,8 @@ import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
 // An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
-// Starting a thread takes longer than a merge of such models: seven are tried here alone, and three elsewhere.
+// Starting a thread takes longer than a merge of such models: seven are tried here alone, and three elsewhere, and merges by
+// the same number of threads follow each other, since they share them.
 const program = (models: readonly string[], out: string) => `
   import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};
@@ -161,7 +162,7 @@ it('every instruction set, thread count and slice size averages by importances a
     (out) => `
     import { merge } from ${url};
     const recipes = ${JSON.stringify(recipes)};
-    for (const [method, recipe] of Object.entries(recipes)) for (const threads of [1, 2, 3])
+    for (const threads of [1, 2, 3]) for (const [method, recipe] of Object.entries(recipes))
       for (const sliceBytes of [4104, 8388608])
         for (const dtype of ['bfloat16', 'float32', 'float8_e4m3fn'])
           await merge({ ...recipe, dtype },
@@ -189,8 +190,8 @@ const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod
   ];
   const programOf = (out: string, isBest: boolean) => `
     import { merge } from ${url};
-    for (const [name, recipe] of Object.entries(${JSON.stringify(recipes)}))
-      for (const [threads, sliceBytes] of ${JSON.stringify(isBest ? all : few)}) {
+    for (const [threads, sliceBytes] of ${JSON.stringify(isBest ? all : few)})
+      for (const [name, recipe] of Object.entries(${JSON.stringify(recipes)})) {
         const out = ${JSON.stringify(out)} + [threads, sliceBytes, name];
         await merge(recipe, { threads, sliceBytes, layout: 'size', out });
       }

@@ -204,11 +204,10 @@ export class WorkerPool {
 
   async #dispose(): Promise<void> {
     this.#signal.removeEventListener('abort', this.#onAbort);
-    const endedWell = !this.stopped;
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
     // Where they could not be started a task has said so.
-    await (await this.#started?.catch(() => undefined))?.release(endedWell);
+    await (await this.#started?.catch(() => undefined))?.release();
   }
 
   async #idle(): Promise<void> {

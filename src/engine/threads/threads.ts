@@ -76,17 +76,25 @@ export class Threads {
     }
   }
 
-  /** Runs a task. Piscina's own `signal` would terminate the thread in the middle of a write. */
+  /**
+   * Runs a task, which returns its own failures: what this throws is a thread's. Piscina's own `signal` would terminate the
+   * thread in the middle of a write.
+   */
   async run(task: unknown, name: string): Promise<unknown> {
-    return await this.#piscina.run(task, { name });
+    try {
+      return await this.#piscina.run(task, { name });
+    } catch (error) {
+      this.#failed = true;
+      throw error;
+    }
   }
 
   /**
-   * Keeps the threads for a next run, or terminates them where others are kept already, or the run did not end well. No task
-   * may be running.
+   * Keeps the threads for a next run, or terminates them where others are kept already, or one has failed. No task may be
+   * running.
    */
-  async release(endedWell: boolean): Promise<void> {
-    if (!endedWell || this.#failed || kept !== undefined) {
+  async release(): Promise<void> {
+    if (this.#failed || kept !== undefined) {
       await this.end();
       return;
     }
