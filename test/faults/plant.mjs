@@ -128,10 +128,10 @@ export const bugs = [
   {
     name: 'bytes of a range are recorded that were not written',
     file: 'sources/ranges/range-file.js',
-    text: 'const { bytesWritten } = await this.#data.writev(rest, end);',
+    text: 'let end = position;',
     instead:
-      'await this.#data.writev(rest, end); const bytesWritten = rest.reduce((sum, { length }) => sum + length, 0);',
-    workload: 'download',
+      'let end = position; this.#written.push({ begin: position, end: position + chunks.reduce((sum, { length }) => sum + length, 0) });',
+    workload: 'swap of the hub',
   },
   {
     name: 'a cache whose records cannot be examined is taken for whole files',
