@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { codeOf } from '../base/errors.js';
+import { codeOf, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readOpenFile, readSmallFile } from '../checkpoint/small-file.js';
 import { withFile } from '../engine/output/durable.js';
@@ -15,6 +15,9 @@ import { keepBeating, stopBeating } from './heartbeat.js';
  * beats long, since a thread may be busy for seconds and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
+
+/** How often a claim may be there when it is made and gone when it is read, by processes that come and go. */
+const mostTurns = 100;
 
 /** The state of a claim; `gone` if there is none. */
 export type ClaimState = 'live' | 'dead' | 'gone';
@@ -82,16 +85,17 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * between the second examination and the removal. Then a shard is computed and published twice, with the same
  * bytes. Claims only save work; correctness comes from publishing whole files by renaming.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws LayerloomError WRITE_FAILED, READ_FAILED where a file server says again and again that a claim is there and is not
  */
 export const acquire = async (path: string, now: StoreClock): Promise<ClaimFile | undefined> => {
   const text = await newText();
-  for (;;) {
+  for (let turn = 0; turn < mostTurns; turn += 1) {
     if (await create(path, text.whole)) return new ClaimFile(path, text);
     const { state } = await examine(path, now);
     if (state === 'live') return undefined;
     if (state === 'dead') return await takeOver(path, text, now);
   }
+  throw new LayerloomError('READ_FAILED', { file: path, reason: 'it is there, and gone when it is read' });
 };
 
 const takeOver = async (path: string, text: ClaimText, now: StoreClock): Promise<ClaimFile | undefined> => {

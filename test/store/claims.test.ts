@@ -1,4 +1,13 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -57,6 +66,15 @@ describe('processes that share a store', () => {
     expect((await store.list()).shards).toHaveLength(80);
     // What it had computed and not yet published is all that may have been done twice.
     expect(readFileSync(log, 'utf8').trim().split('\n').length).toBeLessThanOrEqual(81);
+  });
+
+  it('do not ask for ever for a claim that is there, and gone when it is read', async () => {
+    const { store, paths } = await newStore();
+    symlinkSync('nowhere', paths.claim(key));
+    await expect(store.claim(key)).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: paths.claim(key) },
+    });
   });
 
   it('wait for a live one, and take over from a killed one at once', async () => {
