@@ -135,7 +135,7 @@ export const bugs = [
   },
   {
     name: 'a cache whose records cannot be examined is taken for whole files',
-    file: 'sources/ranges/record.js',
+    file: 'base/unless-missing.js',
     text: "if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')",
     instead: 'if (true)',
     workload: 'download',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { rangeCacheRoot } from '../ranges/root.js';
 import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
@@ -40,10 +40,7 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
     if (token !== undefined) return { token, tokenFrom };
   }
   const tokenFrom = expandPath(variable(env, 'HF_TOKEN_PATH') ?? join(hubHome(env), 'token'), env);
-  const text = await readSmallFile(tokenFrom).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return undefined;
-    throw new LayerloomError('READ_FAILED', { file: tokenFrom, reason: reasonOf(cause) }, { cause });
-  });
+  const text = await unlessMissing(tokenFrom, readSmallFile(tokenFrom));
   const token = cleaned(text?.toString());
   return token === undefined ? none : { token, tokenFrom };
 };

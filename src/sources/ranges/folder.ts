@@ -3,10 +3,11 @@ import { dirname, join, sep } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { putInPlace } from '../../base/put-in-place.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
-import { isComplete, type RangeRecord, readRangeRecord, unlessMissing } from './record.js';
+import { isComplete, type RangeRecord, readRangeRecord } from './record.js';
 
 // The cache of ranges: models of which only some bytes are here.
 //

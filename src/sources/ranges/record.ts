@@ -1,4 +1,4 @@
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { isObject, jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents, subtractExtents } from '../../tensor/extent.js';
@@ -76,13 +76,6 @@ export const rangeLines = (ranges: readonly Extent[]): string =>
     .join('');
 
 export const servedLine = (served: string): string => `${JSON.stringify({ served })}\n`;
-
-/** Waits for what is read of a file; undefined where there is none. @throws LayerloomError READ_FAILED */
-export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
-  reading.catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return undefined;
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
 
 /** Reads a record; undefined where there is none. @throws LayerloomError READ_FAILED */
 export const readRangeRecord = async (path: string): Promise<RangeRecord | undefined> => {
