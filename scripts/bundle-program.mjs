@@ -35,6 +35,25 @@ const external = [
   'undici',
 ];
 
+/** What all bundles have in common: of CommonJS for Node. @satisfies {import('esbuild').BuildOptions} */
+const bundled = /** @type {const} */ ({
+  bundle: true,
+  format: 'cjs',
+  platform: 'node',
+  target: 'node20',
+  logLevel: 'warning',
+});
+
+/** Of those that are loaded often. @satisfies {import('esbuild').BuildOptions} */
+const compact = /** @type {const} */ ({
+  minifyWhitespace: true,
+  minifySyntax: true,
+  // Node prints the line of an error that nothing catches.
+  lineLimit: 160,
+  // V8 keeps a text of ASCII in half the memory, and reads it faster.
+  charset: 'ascii',
+});
+
 /** Defines what `placesIn` puts in the place of `import.meta.url`. */
 const banner = {
   js: `const urlOf$ = (file) => require('node:url').pathToFileURL(require('node:path').join(__dirname, file)).href;`,
@@ -82,27 +101,18 @@ const { metafile, outputFiles } = await build({
   },
   absWorkingDir: root,
   write: false,
-  bundle: true,
   metafile: true,
-  format: 'cjs',
-  platform: 'node',
-  target: 'node20',
+  ...bundled,
+  ...compact,
   // A compiled script has no `import()`; what is external has a CommonJS form.
   supported: { 'dynamic-import': false },
   external,
   // The default prefers CommonJS, of which nothing can be left out.
   mainFields: ['module', 'main'],
   conditions: ['import', 'module'],
-  minifyWhitespace: true,
-  // Node prints the line of an error that nothing catches.
-  lineLimit: 160,
-  minifySyntax: true,
-  // V8 keeps a text of ASCII in half the memory, and reads it faster.
-  charset: 'ascii',
   legalComments: 'none',
   banner,
   plugins: [placesIn(folder), libraries],
-  logLevel: 'warning',
 });
 
 // The first line tells caches of compiled code which program this is.
@@ -114,12 +124,8 @@ await build({
   entryPoints: [join(root, 'src/cli/start.cts')],
   outfile: join(folder, 'start.cjs'),
   allowOverwrite: true,
-  bundle: true,
+  ...bundled,
   external: ['./layerloom.cjs'],
-  format: 'cjs',
-  platform: 'node',
-  target: 'node20',
-  logLevel: 'warning',
 });
 
 const threads = join(root, 'dist/engine/threads');
@@ -128,18 +134,11 @@ await build({
   entryPoints: [join(root, 'src/engine/threads/worker-entry.cts')],
   outfile: join(threads, 'worker-entry.cjs'),
   allowOverwrite: true,
-  bundle: true,
+  ...bundled,
+  ...compact,
   external: ['detect-libc'],
-  format: 'cjs',
-  platform: 'node',
-  target: 'node20',
-  minifyWhitespace: true,
-  minifySyntax: true,
-  lineLimit: 160,
-  charset: 'ascii',
   banner,
   plugins: [placesIn(threads)],
-  logLevel: 'warning',
 });
 
 writeFileSync(join(folder, 'layerloom.licences.txt'), licencesOf(root, metafile));
