@@ -126,17 +126,21 @@ export class Run {
     }
   }
 
-  /** Reports progress about ten times a second while `work` runs, and once when it is done. */
+  /**
+   * Reports progress about ten times a second while `work` runs, and once when it has ended, well or not: what an
+   * interrupted run has done is recorded.
+   */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
+    let result: T;
     try {
-      const result = await work();
-      this.report(progress());
-      this.pool.throwIfStopped();
-      return result;
+      result = await work();
     } finally {
       clearInterval(timer);
+      this.report(progress());
     }
+    this.pool.throwIfStopped();
+    return result;
   }
 
   get cost(): RunCost {
