@@ -11,21 +11,13 @@
 //
 // The tree of the commit is built in --dir and kept for the next time. Ends with 1 where a count is more than 3 % above that commit's.
 // Calls and bytes repeat exactly, the addon's instructions to a millionth, and all else, as V8 runs predictably, within a per cent.
-import { execFileSync, spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeSmallCheckpoints } from './lib/small-checkpoints.mjs';
+import { here, treeAt } from './lib/tree-of.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -38,30 +30,8 @@ const { values, positionals } = parseArgs({
 /** More than this share above the other commit's is a loss. */
 const tolerance = 0.03;
 
-const here = fileURLToPath(new URL('..', import.meta.url));
-const git = (/** @type {string[]} */ ...args) =>
-  execFileSync('git', ['-C', here, ...args], { maxBuffer: 2 ** 30 });
-const commit = git('rev-parse', '--verify', `${positionals[0] ?? 'HEAD'}^{commit}`)
-  .toString()
-  .trim();
-
-/** The tree of the commit, built. */
-const treeOf = () => {
-  const tree = join(values.dir, commit);
-  if (existsSync(join(tree, 'dist/cli'))) return tree;
-  rmSync(tree, { recursive: true, force: true });
-  mkdirSync(tree, { recursive: true });
-  execFileSync('tar', ['-x', '-C', tree], { input: git('archive', commit) });
-  for (const args of [
-    ['ci', '--ignore-scripts'],
-    ['run', 'build'],
-  ])
-    execFileSync('npm', args, { cwd: tree, stdio: ['ignore', 'ignore', 'inherit'] });
-  return tree;
-};
-
-mkdirSync(values.dir, { recursive: true });
-const trees = [treeOf(), here];
+const { commit, tree: before } = treeAt(positionals[0] ?? 'HEAD', values.dir);
+const trees = [before, here];
 
 const models = join(values.dir, 'models');
 const shape = {
