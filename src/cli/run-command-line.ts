@@ -132,8 +132,16 @@ const describeInstallation = () => {
   return { version, node: versions.node, platform, arch, instructionSet: chosen, instructionSets: available };
 };
 
+let built: Command | undefined;
+
+/** The command line, built once in a process: commander forgets what it has read when it reads the next. */
+const builtProgram = (): Command => {
+  built ??= buildProgram();
+  return built;
+};
+
 /**
- * Runs a command line to its end, printing to stdout and stderr.
+ * Runs a command line to its end, printing to stdout and stderr. A process runs one at a time.
  *
  * @param args behind `layerloom`
  * @param report receives the error that ended the command, and returns the exit code
@@ -145,7 +153,7 @@ export const runCommandLine = async (
   report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
   reader: Reader = 'shell',
 ): Promise<number> => {
-  const program = buildProgram();
+  const program = builtProgram();
   forgetPrinted();
   process.exitCode = undefined;
   const spellAsBefore = spellFor(reader);

@@ -14,23 +14,31 @@ const starvedMs = (pid) => {
   return nanoseconds / 1e6;
 };
 
+/** Milliseconds after which it is first looked at what a process lacked: most have ended by then. */
+const firstMs = 1000;
+
 /**
- * Calls a function when a process had so many milliseconds, not counting those in which other programs had its cores.
+ * Calls a function when a process had so many milliseconds, not counting those, behind the first second, in which other programs
+ * had its cores.
  *
  * @param {number} ms @param {number} pid @param {() => void} onEnd
  * @returns {() => void} what ends the wait
  */
 export const startPatience = (ms, pid, onEnd) => {
-  const began = { at: performance.now(), starved: starvedMs(pid) };
+  const began = performance.now();
+  /** @type {number | undefined} */
+  let starvedBefore;
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const wait = (/** @type {number} */ left) => {
     timer = setTimeout(() => {
-      const had = performance.now() - began.at - (starvedMs(pid) - began.starved);
+      const starved = starvedMs(pid);
+      starvedBefore ??= starved;
+      const had = performance.now() - began - (starved - starvedBefore);
       if (had >= ms - 1) onEnd();
       else wait(ms - had);
     }, left);
   };
-  wait(ms);
+  wait(Math.min(ms, firstMs));
   return () => clearTimeout(timer);
 };
