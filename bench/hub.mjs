@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCheckpoints } from './lib/checkpoints.mjs';
-import { hubEnvironment, startHub } from './lib/hub.mjs';
+import { hashFiles, hubEnvironment, startHub } from './lib/hub.mjs';
 import { measure, median } from './lib/measure.mjs';
 
 const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
@@ -24,6 +24,7 @@ const { values } = parseArgs({
 });
 const names = ['expert-1', 'expert-2'];
 const paths = makeCheckpoints(values.dir, 5, names);
+for (const path of paths) await hashFiles(path);
 const hub = await startHub((id) => paths[names.indexOf(id.replace('org/', ''))]);
 
 const out = join(values.out, 'layerloom-bench-hub');

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { hubEnvironment, startHub } from './lib/hub.mjs';
+import { hashFiles, hubEnvironment, startHub } from './lib/hub.mjs';
 import { largeJobs } from './lib/large-jobs.mjs';
 import { largeModels } from './lib/large-models.mjs';
 import { measure } from './lib/measure.mjs';
@@ -53,7 +53,8 @@ const carryOut = ({ args }) => measure(process.execPath, [cli, ...args, '-q'], e
 let made;
 
 /** Makes what a job reads of another, or makes room for what it writes. @param {import('./lib/large-jobs.mjs').Job} job @param {import('./lib/large-jobs.mjs').Job[]} jobs */
-const prepare = async ({ name, of }, jobs) => {
+const prepare = async ({ name, args, of }, jobs) => {
+  if (args.includes('--download')) for (const path of [task, language]) await hashFiles(path);
   if (of !== undefined && of === made) return;
   for (const path of [out, home]) rmSync(path, { recursive: true, force: true });
   const maker = jobs.find((job) => job.name === of);

@@ -1,7 +1,7 @@
 // @ts-check
 // A hub on this machine, for benchmarks: models are directories, and what is pushed to it is counted and dropped.
 import { createHash } from 'node:crypto';
-import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 
@@ -12,13 +12,27 @@ const commit = createHash('sha1').update('bench').digest('hex');
 
 const isLarge = (/** @type {string} */ name) => /\.(safetensors|gguf)$/.test(name);
 
-/** What a hub calls a file's content: made up of a large one, of which only ranges can be taken then. @param {string} path */
-const idOf = (path) => {
-  const { size } = statSync(path);
-  return isLarge(path)
-    ? createHash('sha256').update(`${path} ${size}`).digest('hex')
-    : createHash('sha1').update(`blob ${size}\0`).update(readFileSync(path)).digest('hex');
+/** What the hub calls the contents of files, by path. @type {Map<string, Promise<string>>} */
+const ids = new Map();
+
+/** @param {string} path */
+const hashOf = async (path) => {
+  const hash = createHash(isLarge(path) ? 'sha256' : 'sha1');
+  if (!isLarge(path)) hash.update(`blob ${statSync(path).size}\0`);
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk);
+  return hash.digest('hex');
 };
+
+/** @param {string} path */
+const idOf = (path) => {
+  const id = ids.get(path) ?? hashOf(path);
+  ids.set(path, id);
+  return id;
+};
+
+/** Hashes the files of a model before they are asked for: no command shall wait for it. @param {string} directory */
+export const hashFiles = (directory) =>
+  Promise.all(readdirSync(directory).map((name) => idOf(join(directory, name))));
 
 /** @param {IncomingMessage} request */
 const bodyOf = async (request) => JSON.parse(Buffer.concat(await request.toArray()).toString());
@@ -48,13 +62,15 @@ export const startHub = async (directoryOf) => {
 
   /** @param {string} directory */
   const treeOf = (directory) =>
-    readdirSync(directory).map((name) => {
-      const path = join(directory, name);
-      const { size } = statSync(path);
-      const oid = idOf(path);
-      const lfs = isLarge(name) ? { lfs: { oid, size, pointerSize: 135 } } : {};
-      return { type: 'file', path: name, size, oid: oid.slice(0, 40), ...lfs };
-    });
+    Promise.all(
+      readdirSync(directory).map(async (name) => {
+        const path = join(directory, name);
+        const { size } = statSync(path);
+        const oid = await idOf(path);
+        const lfs = isLarge(name) ? { lfs: { oid, size, pointerSize: 135 } } : {};
+        return { type: 'file', path: name, size, oid: oid.slice(0, 40), ...lfs };
+      }),
+    );
 
   /** Takes what is pushed. @param {IncomingMessage} request @param {ServerResponse} response @param {string} path */
   const take = async (request, response, path) => {
@@ -86,14 +102,14 @@ export const startHub = async (directoryOf) => {
   };
 
   /** Sends a file or a range of it. @param {IncomingMessage} request @param {ServerResponse} response @param {string} path */
-  const send = (request, response, path) => {
+  const send = async (request, response, path) => {
     const bytes = statSync(path).size;
     const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
     const begin = Number(from ?? 0);
     const end = to === undefined || to === '' ? bytes : Math.min(bytes, Number(to) + 1);
     response.writeHead(from === undefined ? 200 : 206, {
       'content-length': end - begin,
-      etag: `"${idOf(path)}"`,
+      etag: `"${await idOf(path)}"`,
       'x-repo-commit': commit,
       'accept-ranges': 'bytes',
       ...(from === undefined ? {} : { 'content-range': `bytes ${begin}-${end - 1}/${bytes}` }),
@@ -116,7 +132,7 @@ export const startHub = async (directoryOf) => {
     const directory = directoryOf(info ?? model ?? '');
     if (directory === undefined) return json(response, { error: 'Repository not found' }, 404);
     if (info !== undefined)
-      return json(response, tree === undefined ? { id: info, sha: commit } : treeOf(directory));
+      return json(response, tree === undefined ? { id: info, sha: commit } : await treeOf(directory));
     if (!readdirSync(directory).includes(name)) return json(response, { error: 'Entry not found' }, 404);
     return send(request, response, join(directory, name));
   };
