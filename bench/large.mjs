@@ -5,14 +5,15 @@
 //
 // The checkpoints are sparse files: headers, index and sizes are real, and a little of each tensor is weights. What reads headers alone runs on all 126
 // layers (812 GB in 191 files, or in one); what reads or writes weights on one layer between embeddings and head, 14.8 GB with matrices as large as those of all
-// layers; and on a matrix of more than 2³² elements. Outputs are not sparse: DIR is a disk with 20 GB free. A job that reads another's output has that made
+// layers; and on a matrix of more than 2³² elements. Outputs are not sparse: DIR is a disk with 35 GB free. A job that reads another's output has that made
 // first where it is not there, without being measured. Prints for each command its private memory (RssAnon), address space, processor time, and bytes that it read
-// and wrote. Ends with 1 where a command failed. An hour on two cores.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+// and wrote. Ends with 1 where a command failed. Two hours on two cores.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { hashFiles, hubEnvironment, startHub } from './lib/hub.mjs';
 import { largeJobs } from './lib/large-jobs.mjs';
 import { largeModels } from './lib/large-models.mjs';
 import { measure } from './lib/measure.mjs';
@@ -24,13 +25,18 @@ const { values } = parseArgs({
   },
 });
 const cli = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
-const directory = mkdtempSync(join(values.dir, 'layerloom-large-'));
+const directory = mkdtempSync(resolve(values.dir, 'layerloom-large-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 process.on('SIGINT', () => process.exit(130));
 process.on('SIGTERM', () => process.exit(143));
 
 const out = join(directory, 'out');
-const groups = largeJobs(directory, out, largeModels(directory));
+const models = largeModels(directory);
+const [, task, language] = models.layer.models;
+const hub = await startHub((id) => ({ 'org/task': task, 'org/lang': language })[id]);
+const home = join(directory, 'home');
+const env = hubEnvironment(hub.endpoint, home);
+const groups = largeJobs(directory, out, models);
 const names = groups.flatMap(({ jobs }) => jobs.map(({ name }) => name));
 const unknown = values.only.filter((name) => !names.includes(name));
 if (unknown.length > 0)
@@ -41,15 +47,16 @@ const size = (bytes) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
 /** @param {{ args: string[] }} job */
-const carryOut = ({ args }) => measure(process.execPath, [cli, ...args, '-q']);
+const carryOut = ({ args }) => measure(process.execPath, [cli, ...args, '-q'], env);
 
 /** The job whose output is in `out`. @type {string | undefined} */
 let made;
 
 /** Makes what a job reads of another, or makes room for what it writes. @param {import('./lib/large-jobs.mjs').Job} job @param {import('./lib/large-jobs.mjs').Job[]} jobs */
-const prepare = async ({ name, of }, jobs) => {
+const prepare = async ({ name, args, of }, jobs) => {
+  if (args.includes('--download')) for (const path of [task, language]) await hashFiles(path);
   if (of !== undefined && of === made) return;
-  if (existsSync(out)) rmSync(out, { recursive: true });
+  for (const path of [out, home]) rmSync(path, { recursive: true, force: true });
   const maker = jobs.find((job) => job.name === of);
   if (maker !== undefined) await carryOut(maker);
   made = of ?? name;
@@ -75,3 +82,4 @@ for (const { title, make, jobs } of groups) {
       console.error(error instanceof Error ? error.message : error);
     }
 }
+hub.close();

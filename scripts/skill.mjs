@@ -99,7 +99,7 @@ const remedies = {
   NON_FINITE: 'find the checkpoint that is damaged: the message names file and element',
   DISK_SPACE: 'free space or choose another disk; `--dry-run` says the bytes',
   MEMORY_NEEDED:
-    'choose the method that the message names, or a machine with more memory; `--dry-run` says what is needed',
+    'choose the method or the smaller rank that the message names, or a machine with more memory; `--dry-run` says what is needed',
   OUTPUT_BUSY: 'wait for the other run',
   HARNESS_MISSING: 'install lm_eval, or name its command with `--lm-eval`',
   BATCH_INCOMPLETE: 'read which merges failed and why; the others are complete, `--resume` makes the rest',

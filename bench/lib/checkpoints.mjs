@@ -4,7 +4,7 @@ import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, writeFileSyn
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
 
-const vocabulary = 128256;
+export const vocabulary = 128256;
 
 /** Sizes of a model of the family. @typedef {{ hidden: number, inner: number, keyValue: number, heads: [number, number] }} Sizes */
 
@@ -55,7 +55,7 @@ export const configOf = (layers, rows, sizes = full) => ({
 });
 
 /** xorshift, for numbers that are the same each time. @param {number} seed */
-const generator = (seed) => {
+export const generator = (seed) => {
   let state = seed;
   return () => {
     state ^= state << 13;
@@ -189,16 +189,16 @@ export const makeCheckpoints = (directory, layers, names) => {
  * Each has its tokenizer.
  *
  * @param {string} directory @param {number} layers @param {string[]} names the first is the base, all others are experts of it
- * @param {{ filled: number, most?: number }} options
+ * @param {{ filled: number, most?: number, others?: number }} options `others`: letters of the tokenizer that no other one has
  * @returns {string[]} their paths
  */
-export const makeLargeCheckpoints = (directory, layers, names, options) => {
+export const makeLargeCheckpoints = (directory, layers, names, { others = 0, ...options }) => {
   const base = baseBlock();
   return names.map((name, index) => {
     const path = join(directory, name);
     if (existsSync(join(path, 'config.json'))) return path;
     mkdirSync(path, { recursive: true });
-    writeFileSync(join(path, 'tokenizer.json'), JSON.stringify(tokenizerOf(vocabulary, 256)));
+    writeFileSync(join(path, 'tokenizer.json'), JSON.stringify(tokenizerOf(vocabulary, 256, others)));
     write(path, layers, index === 0 ? base : tunedBlock(base, 2000 + index), { sizes: larger, ...options });
     return path;
   });
@@ -207,10 +207,12 @@ export const makeLargeCheckpoints = (directory, layers, names, options) => {
 /**
  * A byte-level BPE tokenizer of so many tokens, the last `added` of them added ones: as large a file as Llama's.
  *
- * @param {number} tokens @param {number} added
+ * @param {number} tokens @param {number} added @param {number} [others] letters, from the first on, that no other tokenizer has
  */
-const tokenizerOf = (tokens, added) => {
-  const letters = Array.from({ length: 256 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+const tokenizerOf = (tokens, added, others = 0) => {
+  const letters = Array.from({ length: 256 }, (_, index) =>
+    String.fromCodePoint((index < others ? 0x3400 : 0x4e00) + index),
+  );
   const vocab = [...letters];
   /** @type {string[]} */
   const merges = [];

@@ -9,7 +9,7 @@ import { join } from 'node:path';
  * @typedef {{ name: string, args: string[], of?: string }} Job
  */
 
-const unweighted = ['tsv_m', 'iso_c', 'sce', 'model_stock', 'karcher'];
+const unweighted = ['tsv_m', 'iso_c', 'sce', 'model_stock', 'karcher', 'regmean'];
 
 /**
  * The jobs, by group.
@@ -35,6 +35,10 @@ export const largeJobs = (directory, out, models) => {
     const lines = [`method: ${method}`, `base: ${of}`, 'models:', ...listed, parameters, ''];
     return file(`${group}-${method}.yaml`, lines.join('\n'));
   };
+  /** @param {string} group @param {string[]} grams */
+  const regmean = (group, ...grams) => recipe(group, 'regmean', `grams: [${grams.join(', ')}]`);
+  /** @param {Job} job @returns {Job} */
+  const alone = ({ args, ...job }) => ({ ...job, args: [...args, '--threads', '1'] });
   /** @param {string} group @param {string} merges */
   const experiment = (group, merges) => {
     const [of, task, language] = models[/** @type {'whole'} */ (group)].models;
@@ -57,10 +61,13 @@ export const largeJobs = (directory, out, models) => {
   const [base, task, language] = models.whole.models;
   const one = models.whole.file;
   const [adapter = '', adapter2 = ''] = models.whole.adapters;
+  const [grams = '', grams2 = ''] = models.whole.grams;
+  const [gguf = '', gguf2 = ''] = models.layer.ggufs;
   const numbers = '[1, 2, 3, 4, 5, 6, 7, 8, 9]';
   const [base1, task1, language1] = models.layer.models;
   const swap1 = ['swap', '--task', task1, '--lang', language1, '--bottom', '0', '--top', '0'];
   const [, wideTask, wideLanguage] = models.wide.models;
+  const [, matrixTask, matrixLanguage] = models.matrix.models;
   return [
     {
       title: '126 layers, 812 GB',
@@ -74,6 +81,9 @@ export const largeJobs = (directory, out, models) => {
         planned('TIES', 'whole', 'ties', 'density: 0.3'),
         planned('TSV-Merge', 'whole', 'tsv_m'),
         planned('Iso-C', 'whole', 'iso_c'),
+        { name: 'RegMean --dry-run', args: ['merge', regmean('whole', grams, grams2), '--dry-run'] },
+        { name: 'inspect, GGUF', args: ['inspect', models.whole.gguf] },
+        { name: 'relayout of GGUF --dry-run', args: ['relayout', models.whole.gguf, '--dry-run'] },
         {
           name: 'relayout of one file to shards by layer --dry-run',
           args: ['relayout', one, '--dry-run'],
@@ -143,6 +153,48 @@ export const largeJobs = (directory, out, models) => {
           name: 'extract-lora, rank 16',
           args: ['extract-lora', '--base', base1, task1, '--rank', '16', '-o', out],
         },
+        {
+          name: 'transplant, 30,000 tokens',
+          args: ['transplant', task1, '--donor', models.layer.donor, '-k', '2', '-o', out],
+        },
+        {
+          name: 'relayout of GGUF --dtype bfloat16',
+          args: ['relayout', gguf, '--dtype', 'bfloat16', '-o', out],
+        },
+        {
+          name: 'swap of GGUF',
+          args: ['swap', '--task', gguf, '--lang', gguf2, '--bottom', '0', '--top', '0', '-o', out],
+        },
+        {
+          name: 'swap of two models of a hub',
+          args: [
+            ...['swap', '--task', 'org/task', '--lang', 'org/lang', '--bottom', '0', '--top', '0'],
+            ...['--download', '-o', out],
+          ],
+        },
+        { name: 'push to a hub', args: ['push', task1, 'org/pushed'] },
+      ],
+    },
+    {
+      title: 'one matrix of 6144 × 4096, one thread',
+      make: models.matrix.make,
+      jobs: [
+        alone(merge('TSV-Merge of it', 'matrix', 'tsv_m')),
+        alone(merge('Iso-C of it', 'matrix', 'iso_c')),
+        alone({
+          name: 'RegMean of it',
+          args: [
+            'merge',
+            regmean('matrix', `${matrixTask}.grams.safetensors`, `${matrixLanguage}.grams.safetensors`),
+            ...['-o', out],
+          ],
+        }),
+        ...[16, 128, 1024].map((rank) =>
+          alone({
+            name: `extract-lora of it, rank ${rank}`,
+            args: ['extract-lora', '--base', matrixTask, matrixLanguage, '--rank', `${rank}`, '-o', out],
+          }),
+        ),
       ],
     },
     {

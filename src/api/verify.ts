@@ -74,11 +74,11 @@ export const verify = async (
     files,
     unlisted,
     againstInputs: again?.tiles ?? null,
-    bytesRead: bytesRead + (again?.bytesRead ?? 0),
+    bytesRead: bytesRead + (again?.cost.bytesRead ?? 0),
     bytesWritten,
-    threads,
+    threads: again?.cost.threads ?? threads,
     seconds,
-    warnings: [...versionWarnings(record), ...(planned?.warnings ?? [])],
+    warnings: [...versionWarnings(record), ...(planned?.warnings ?? []), ...(again?.warnings ?? [])],
   };
 };
 

@@ -2,13 +2,11 @@ import { lstat, readdir, stat, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
-import { orWanted } from '../engine/check-run.js';
+import { type Checked, checkMemory, orWanted } from '../engine/check-run.js';
 import { checkWritable, existingAbove } from '../engine/output/durable.js';
 import { checkDevice, checkLink, type Link } from '../engine/output/link.js';
 import { isLocked } from '../engine/output/staging.js';
-import { fitThreads } from '../engine/threads/fit-threads.js';
 import { instructionSets } from '../native/addon.js';
-import { memoryOf } from '../plan/memory.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
@@ -24,28 +22,28 @@ export interface CheckedBatch {
   readonly range?: Part | undefined;
   readonly resume?: boolean | undefined;
   readonly force?: boolean | undefined;
+  readonly threads?: number | undefined;
 }
 
 /**
  * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
  * nothing.
  *
- * @returns the refusals that the user can remove before the run: MEMORY_NEEDED, OUTPUT_EXISTS without `resume`,
- *   DISK_SPACE
+ * @returns as refusals MEMORY_NEEDED, OUTPUT_EXISTS without `resume`, DISK_SPACE; and that fewer threads are used
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
-  { out: given, store, link = 'hard', range, resume, force }: CheckedBatch,
-): Promise<LayerloomError[]> => {
+  { out: given, store, link = 'hard', range, resume, force, threads }: CheckedBatch,
+): Promise<Checked> => {
   instructionSets();
   checkLink(link);
   const mine = keysOfPart(plan, range);
   const wanted: LayerloomError[] = [];
   const shards = [...plan.shards].filter(([key]) => mine.has(key));
-  const need = memoryOf(shards.flatMap(([, { tensors }]) => tensors));
-  await orWanted('MEMORY_NEEDED', wanted, async () => fitThreads(need, 1));
-  if (given === undefined) return wanted;
+  const tensors = shards.flatMap(([, shard]) => shard.tensors);
+  const warnings = await checkMemory(tensors, threads, wanted);
+  if (given === undefined) return { wanted, warnings };
   const out = resolve(given);
   await checkWritable(out);
   if (range === undefined) {
@@ -61,7 +59,7 @@ export const checkBatch = async (
   const opened = await openThere(directory);
   const missing = await missingBytes(plan, mine, opened);
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
-  return wanted;
+  return { wanted, warnings };
 };
 
 /** Room on a disk, in bytes. */

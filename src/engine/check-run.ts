@@ -12,34 +12,43 @@ import { checkWritable, existingAbove } from './output/durable.js';
 import { checkDevice, checkLink } from './output/link.js';
 import { checkOutput, realPathOf } from './output/output.js';
 import { checkStaging } from './output/staging.js';
+import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
 /** What a run would be given, as far as its checks depend on it; without `out` they are those of the inputs. */
-export interface CheckedOptions extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link'> {
+export interface CheckedOptions
+  extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
+}
+
+/** What a run would say before its first weight. */
+export interface Checked {
+  /** Its refusals that the user can remove before. */
+  readonly wanted: LayerloomError[];
+  readonly warnings: readonly string[];
 }
 
 /**
  * Checks all that a run of a plan could refuse before its first weight, and writes nothing: what a dry run says
  * besides the plan. Whether a file system can reflink shows in the run alone.
  *
- * @returns the refusals that the user can remove before the run: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without
- *   `download`, MEMORY_NEEDED, DISK_SPACE
+ * @returns as refusals OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE; and that
+ *   fewer threads are used
  * @throws LayerloomError the other codes of `runPlan` that come before its first weight
  */
 export const checkRun = async (
   plan: MergePlan,
-  { out, force = false, resume = false, link, download = false }: CheckedOptions,
-): Promise<LayerloomError[]> => {
+  { out, force = false, resume = false, link, download = false, threads }: CheckedOptions,
+): Promise<Checked> => {
   instructionSets();
   if (link !== undefined) checkLink(link);
   const wanted: LayerloomError[] = [];
   const path = out === undefined ? undefined : await targetOf(plan, out, force, wanted);
-  const need = memoryOf(plan.shards.flatMap(({ tensors }) => tensors));
-  await orWanted('MEMORY_NEEDED', wanted, async () => fitThreads(need, 1));
+  const tensors = plan.shards.flatMap((shard) => shard.tensors);
+  const warnings = await checkMemory(tensors, threads, wanted);
   const inputs = await observed(plan, download, wanted);
-  if (path === undefined) return wanted;
+  if (path === undefined) return { wanted, warnings };
   const done = await checkStaging(path, { ...plan, inputs }, resume);
   await checkWritable(dirname(path));
   const above = await existingAbove(dirname(path));
@@ -47,7 +56,19 @@ export const checkRun = async (
   // Without `link` the run reflinks where the file system can, which is not known here.
   const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
-  return wanted;
+  return { wanted, warnings };
+};
+
+/** Fits threads as a run does that makes these tensors. @returns its warnings, of fewer threads; MEMORY_NEEDED goes to `wanted` */
+export const checkMemory = async (
+  tensors: Parameters<typeof memoryOf>[0],
+  threads: number | undefined,
+  wanted: LayerloomError[],
+): Promise<string[]> => {
+  const fitting = await orWanted('MEMORY_NEEDED', wanted, async () =>
+    fitThreads(memoryOf(tensors), checkThreads(threads)),
+  );
+  return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
 /** Does work, and adds a refusal with this code to those that the user can remove. @throws the other errors */

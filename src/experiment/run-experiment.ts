@@ -303,7 +303,8 @@ export const planExperiment = async (
     const stages = stagesOf(written, () => true, options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
-    const wanted = await checkBatch(written, options);
+    const checked = await checkBatch(written, options);
+    const { wanted } = checked;
     if (missing.needs.length > 0 && !options.download)
       wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
     const [cost, stamp] = [costOf(written, stages, options), stampOf(experiment.text)];
@@ -316,7 +317,8 @@ export const planExperiment = async (
     const by = await measuredMerging(options.out ?? '.', options.store);
     const merging = by === undefined ? null : { seconds: mergingSeconds(cost, disk.shards, by), by };
     return {
-      ...{ plan, stages, experiment, stamp, cost, disk, merging, wanted, inPlace },
+      ...{ stages, experiment, stamp, cost, disk, merging, wanted, inPlace },
+      plan: { ...plan, warnings: [...plan.warnings, ...checked.warnings] },
       download: { bytes, models },
     };
   });

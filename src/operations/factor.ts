@@ -26,6 +26,13 @@ export interface Factor<T> {
 
 const extent = z.int().positive();
 
+/** Columns of the sketch: half as many more than the rank, in panels of 16; native/jobs/factorise.cpp. */
+const sketchOf = (rank: number, most: number): number =>
+  16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
+
+/** Rows of a tile, and the elements that it may have. */
+const [tileRows, tileElements] = [64, 4 * 1024 * 1024];
+
 export const factor = {
   schema: z.strictObject({
     kind: z.literal('factor'),
@@ -41,6 +48,19 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   isWhole: true,
+  // The basis in float64 and float32, four small squares in float64; beside them the basis once more, or the product in float32
+  // and both factors. Of a tile the sum and each term in float32.
+  threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
+    const rank = Number(shape[side === 'left' ? 1 : 0]);
+    const width = sketchOf(rank, Math.min(rows, columns));
+    return (
+      12 * columns * width +
+      32 * width ** 2 +
+      Math.max(8 * columns * width, 4 * rows * width + 4 * (rows + columns) * rank) +
+      4 * Math.min(tileRows * columns, tileElements) * (terms.length + 1)
+    );
+  },
+  lighter: () => 'a smaller rank',
   operandShapes: ({ terms, shape }) => terms.map(() => shape),
   refusal: ({ side, shape: [rows, columns] }, { shape, dtype }) => {
     if (!factorDtypes.some((one) => one === dtype)) return `factors are not written in ${dtype}`;

@@ -216,6 +216,30 @@ describe('a merge', () => {
   });
 });
 
+/** Lets a process have so little memory that of four threads some are not used, and returns what is said of it. */
+const warnedOf = async (work: () => Promise<unknown>): Promise<string[]> => {
+  vi.spyOn(process, 'constrainedMemory').mockReturnValue(55e6);
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  await work().finally(() => vi.restoreAllMocks());
+  return written.mock.calls.join().match(/\d of 4 threads are used: each takes .* MB for \S+, and/g) ?? [];
+};
+
+it('says in a dry run of a merge and of a batch that fewer threads are used, as the run does', async () => {
+  const { root, base, a, b, out } = writeModels();
+  const recipe = { method: 'tsv_m' as const, base, models: [a, b] };
+  const merged = await warnedOf(() => mergeCommand(recipe, { out, threads: 4 }));
+  expect(merged).toHaveLength(1);
+  const file = join(root, 'experiment.yaml');
+  writeFileSync(file, experiment('', '  - {name: tsv, method: tsv_m}\n'));
+  const run = { experiment: file, out: join(root, 'batch'), threads: 4 };
+  expect(
+    await warnedOf(() => mergeCommand(recipe, { out: join(root, 'again'), threads: 4, dryRun: true })),
+  ).toEqual(merged);
+  expect(await warnedOf(() => batchCommand({ ...run, dryRun: true }))).toEqual(merged);
+  expect(await warnedOf(() => batchCommand(run))).toEqual(merged);
+});
+
 const experiment = (more: string, merges = '  - {name: soup, method: soup}\n') =>
   `base: ./base\ntasks: {a: ./a}\nlanguages: {x: {b: ./b}}\n${more}merges:\n${merges}`;
 

@@ -83,8 +83,17 @@ describe('a merge', () => {
     const { threads, warnings } = await merge(recipe, { out, threads: 4 });
     expect(threads).toBe(2);
     expect(warnings).toEqual([expect.stringMatching(/^2 of 4 threads are used: each takes .* for model\./)]);
+    expect(await verify(out, { againstInputs: true, threads: 4 })).toMatchObject({
+      intact: true,
+      threads: 2,
+      warnings,
+    });
     vi.restoreAllMocks();
-    expect((await verify(out, { againstInputs: true, threads: 4 })).intact).toBe(true);
+    expect(await verify(out, { againstInputs: true, threads: 4 })).toMatchObject({
+      intact: true,
+      threads: 4,
+      warnings: [],
+    });
   });
 
   it('is refused before anything is written where there is no memory for one thread', async () => {

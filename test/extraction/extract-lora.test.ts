@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { valueAt } from '../../src/base/lookup.js';
 import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
 import type { TensorReference } from '../../src/tensor/reference.js';
@@ -257,6 +257,22 @@ describe('extractLora', () => {
       extractLora({ base, expert: other.expert, rank: 2 }, { out: join(root, 'lora') }),
     ).rejects.toMatchObject({ code: 'SHAPE_MISMATCH' });
   });
+});
+
+it('takes fewer threads where memory is short, and is refused before anything is written where it is for one', async () => {
+  const { root, base, expert } = writeModels();
+  const out = join(root, 'lora');
+  onTestFinished(() => void vi.restoreAllMocks());
+  const limit = vi.spyOn(process, 'constrainedMemory').mockReturnValue(30e6);
+  await expect(extractLora({ base, expert, rank: 2 }, { out, threads: 4 })).rejects.toMatchObject({
+    code: 'MEMORY_NEEDED',
+    message: expect.stringMatching(/^model\..* needs 3\d\.\d MB .* has 30\.0 MB; use a smaller rank/),
+  });
+  expect(readdirSync(root).sort()).toEqual(['base', 'expert']);
+  limit.mockReturnValue(48e6);
+  const { threads, warnings } = await extractLora({ base, expert, rank: 2 }, { out, threads: 4 });
+  expect(threads).toBe(2);
+  expect(warnings[0]).toMatch(/^2 of 4 threads are used: each takes 9\.\d+ MB for model\./);
 });
 
 it('warns that PEFT cannot load an adapter whose base is itself a base with an adapter', async () => {

@@ -227,8 +227,9 @@ describe('an operation', () => {
     expect(needing.map(({ words }) => words)).toEqual(['base + [Δx (50 % by rank)]']);
   });
 
-  it('takes more memory than tiles only to solve a system, half of which is stored in float64', () => {
-    const taking = formulas.filter(({ formula }) => threadBytesOf(formula, [4096, 14336]) > 0);
+  it('takes more memory than tiles only to solve a system, half of which is stored in float64, or to factorise', () => {
+    const all = formulas.filter(({ formula }) => threadBytesOf(formula, [4096, 14336]) > 0);
+    const taking = all.filter(({ formula }) => formula.kind !== 'factor');
     expect(taking.map(({ formula }) => formula.kind)).toEqual(['regMean', 'spectral', 'spectral']);
     const formula = taking[0]?.formula as Formula<string>;
     expect(threadBytesOf(formula, [4096, 14336]) / 1e9).toBeCloseTo(1.01, 2);
@@ -245,6 +246,22 @@ describe('an operation', () => {
     expect(operationOf(formula).refusal?.(formula, { name: 'w', dtype: 'BF16', shape: [3] })).toMatch(
       /no matrix of a linear layer/,
     );
+  });
+
+  it('takes memory by rank to factorise, the same for both sides', () => {
+    const bytesOf = (side: 'left' | 'right', shape: [number, number], rank: number) => {
+      const formula: Formula<string> = {
+        ...{ kind: 'factor', of: 'w', side, shape },
+        terms: [{ source: 'x', coefficient: 1, weight: 1 }],
+      };
+      return threadBytesOf(formula, side === 'left' ? [shape[0], rank] : [rank, shape[1]]);
+    };
+    expect(bytesOf('left', [53248, 16384], 4096)).toBe(bytesOf('right', [53248, 16384], 4096));
+    expect(bytesOf('left', [53248, 16384], 4096) / 1e9).toBeCloseTo(4.87, 2);
+    expect(bytesOf('left', [16384, 53248], 4096) / 1e9).toBeCloseTo(7.78, 2);
+    expect(bytesOf('left', [16384, 53248], 16) / 1e6).toBeCloseTo(61.4, 1);
+    // No more columns than the matrix has.
+    expect(bytesOf('left', [64, 64], 64)).toBe(bytesOf('left', [64, 64], 60) + 4 * (64 + 64) * 4);
   });
 
   it('refuses what cannot be the tensor that it is said to be', () => {

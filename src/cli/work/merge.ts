@@ -133,14 +133,16 @@ const planAndRun = async (
 
 /** Checks what the run would; what an option would remove does not stop a dry run, which says so. */
 const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
-  const { out, force, resume, link, download, quiet } = options;
-  for (const { code, message } of await checkRun(plan, { out, force, resume, link, download }))
-    if (!quiet)
-      warn(
-        code === 'OUTPUT_EXISTS'
-          ? `${out} exists: the merge needs ${optionName('force')}, or another output`
-          : message,
-      );
+  const { out, quiet } = options;
+  const { wanted, warnings } = await checkRun(plan, options);
+  if (quiet) return;
+  warnings.forEach(warn);
+  for (const { code, message } of wanted)
+    warn(
+      code === 'OUTPUT_EXISTS'
+        ? `${out} exists: the merge needs ${optionName('force')}, or another output`
+        : message,
+    );
 };
 
 /** Prints how one tensor is computed. */

@@ -39,6 +39,7 @@ export interface Recomputed extends RunCost {
   readonly recomputed: number;
   readonly bytes: number;
   readonly different: readonly DifferentTensor[];
+  readonly warnings: readonly string[];
 }
 
 /** Output bytes of a tile of a sample: smaller than a merge's, so that a small share has some of a small model's. */
@@ -127,6 +128,7 @@ export const recompute = async (
       a.file === b.file ? a.at - b.at : a.file < b.file ? -1 : 1,
     ),
     ...run.cost,
+    warnings: run.warnings,
   };
 };
 

@@ -15,7 +15,9 @@ import { failureOf } from '../../engine/threads/errors.js';
 import { adapterWeightsName } from '../../model/adapters/peft-config.js';
 import { factorNames, wholeName } from '../../model/adapters/tensor-names.js';
 import type { Location } from '../../native/job.js';
+import type { Factor } from '../../operations/factor.js';
 import { sourcesOfOperand } from '../../plan/operands.js';
+import type { Operand } from '../../plan/plan.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { bytesOfTensor, elementsOf } from '../../tensor/reference.js';
 import { extractionMethod, writeAdapterFiles } from './adapter-files.js';
@@ -35,7 +37,7 @@ export interface ExtractionOptions extends RunControls {
  * Extracts an adapter by a plan. The output appears whole or not at all.
  *
  * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, DISK_SPACE,
- *   NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ *   MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runExtraction = async (
   plan: ExtractionPlan,
@@ -43,6 +45,7 @@ export const runExtraction = async (
 ): Promise<ExtractionResult> => {
   await using run = new Run(options);
   const output = await checkOutput(plan, options.out, options.force ?? false);
+  run.fitMemory(plan.factors.map(leftFactorOf));
   const sources = [
     ...plan.factors.flatMap(({ change }) => sourcesOfOperand(change)),
     ...plan.norms.flatMap(({ change }) => sourcesOfOperand(change)),
@@ -91,13 +94,27 @@ export const runExtraction = async (
       ...extraction,
       bytes,
       ...run.cost,
-      warnings: [...plan.warnings, ...lossOf(extraction), ...staging.warnings, ...warnings],
+      warnings: [...plan.warnings, ...run.warnings, ...lossOf(extraction), ...staging.warnings, ...warnings],
     };
   } catch (error) {
     await staging.discard();
     throw run.reasonOf(error, { out: output.path });
   }
 };
+
+/** A factor as a merge would plan it: one of the two that a thread makes together. */
+const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
+  name,
+  shape: [shape[0], rank],
+  expression: {
+    kind: 'factor',
+    ...{ of: name, side: 'left', shape },
+    terms: [
+      { source: expert, coefficient: 1, weight: 1 },
+      { source: base, coefficient: -1, weight: -1 },
+    ],
+  } satisfies Factor<Operand>,
+});
 
 /** Bytes of a weight's factors at the rank that its room is for. */
 const roomOf = ({ shape, rank, dtype }: PlannedFactors): { left: number; right: number } => ({

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameWithCommit } from '../../address/found-model.js';
 import { recompute, type Sample } from '../../engine/compute/recompute.js';
-import type { RunControls } from '../../engine/run.js';
+import type { RunControls, RunCost } from '../../engine/run.js';
 import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
 import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';
 import { compareSideFiles } from './verify-files.js';
@@ -11,7 +11,8 @@ import { compareSideFiles } from './verify-files.js';
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
   readonly tiles: RecomputedTiles;
-  readonly bytesRead: number;
+  readonly cost: RunCost;
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -28,7 +29,7 @@ export const compareWithPlan = async (
 ): Promise<ComparedWithPlan> => {
   const sized = await Promise.all(plan.shards.map((shard) => sizeOf(directory, shard)));
   const whole = plan.shards.filter((_, index) => sized[index]?.state === 'unrecorded');
-  const { different, tiles, recomputed, bytes, bytesRead } = await recompute(
+  const { different, tiles, recomputed, bytes, warnings, ...cost } = await recompute(
     { ...plan, shards: whole },
     directory,
     sample,
@@ -42,7 +43,8 @@ export const compareWithPlan = async (
   return {
     files: [...shards, ...(await compareSideFiles(directory, plan.files))],
     tiles: { ...sample, tiles, recomputed, bytes, different, inputs: plan.inputs.map(inputOf) },
-    bytesRead,
+    cost,
+    warnings,
   };
 };
 
