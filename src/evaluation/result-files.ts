@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, readdir, stat } from 'node:fs/promises';
+import { access, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../base/command-line.js';
@@ -22,6 +22,9 @@ export interface FoundResult {
 export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
+
+/** A file that is being written, under the name of what it will be. */
+const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 
 const shortHash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
@@ -166,6 +169,16 @@ export class ResultFiles {
       throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
     }
     return { file: `${name}.json`, result: stored };
+  }
+
+  /** Removes half-written files of processes that died: those last written before a time. */
+  async removePartials(before: () => Promise<number>): Promise<void> {
+    const names = await readdir(this.directory).catch((): string[] => []);
+    for (const name of names.filter((name) => partialName.test(name))) {
+      const path = join(this.directory, name);
+      const { mtimeMs } = await stat(path);
+      if (mtimeMs < (await before())) await rm(path, { force: true });
+    }
   }
 
   async #put(name: string, value: unknown, indent?: number): Promise<void> {

@@ -1,4 +1,14 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -306,6 +316,62 @@ describe('evaluating an experiment', () => {
     vi.unstubAllEnvs();
     await evaluateExperiment(out, { lmEval, resume: true, only: ['*math-1+swh-1/default'] });
     expect(readdirSync(join(out, 'evaluations', '.runs'))).toEqual([]);
+  });
+
+  it('removes what evaluations that died left, and nothing of those that live', async () => {
+    const { out } = await made();
+    const only = ['*math-1+swh-1/default'];
+    const folder = join(out, 'evaluations');
+    const names = (of: string) => readdirSync(join(folder, of)).filter((name) => name !== 'clock');
+    env('STUB_HANG', '/math-1+swh-1/');
+    const atWork = startCli(['evaluate', out, '--lm-eval', lmEval, '--only', ...only]);
+    const end = finished(atWork);
+    vi.unstubAllEnvs();
+    await vi.waitFor(() => expect(asked(log)).not.toEqual([]), { timeout: 60_000 });
+    const claims = names('.claims');
+    expect(claims).toHaveLength(2);
+    // The folder is made where the harness has not all tasks itself.
+    const [tasks = ''] = claims.filter((name) => name.startsWith('.tasks-'));
+    mkdirSync(join(folder, tasks));
+    const [answers = ''] = names('.runs');
+    expect(answers).not.toBe('');
+    // Another evaluation while that one works.
+    await evaluateExperiment(out, { lmEval, only: ['base'] });
+    expect(names('.')).toContain(tasks);
+    expect(names('.claims')).toEqual(claims);
+    const copy = join(out, 'copy');
+    cpSync(folder, copy, { recursive: true });
+    atWork.kill('SIGINT');
+    await end;
+    // As if it had been killed, which would leave the harness too.
+    rmSync(folder, { recursive: true });
+    cpSync(copy, folder, { recursive: true });
+    const [old, young] = ['old', 'young'].map((name) => `.${name}.json.${randomUUID()}`);
+    for (const name of [old, young]) writeFileSync(join(folder, `${name}`), '{');
+    utimesSync(join(folder, `${old}`), new Date(0), new Date(0));
+    await evaluateExperiment(out, { lmEval, only: ['base'] });
+    expect(names('.').filter((name) => name.startsWith('.tasks-'))).toEqual([]);
+    expect(names('.claims')).toEqual([]);
+    // Of half-written results there is no claim: their age tells.
+    expect(names('.').filter((name) => /json\../.test(name))).toEqual([young]);
+    // Its answers are for the next evaluation of these weights; behind the last result they are nobody's.
+    expect(names('.runs')).toEqual([answers]);
+    await evaluateExperiment(out, { lmEval, only });
+    expect(names('.runs')).toEqual([]);
+    cpSync(join(copy, '.runs'), join(folder, '.runs'), { recursive: true });
+    expect((await evaluateExperiment(out, { lmEval, only, limit: 1 })).results.made).toBeGreaterThan(0);
+    expect(names('.runs')).toEqual([answers]);
+    expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
+    expect(names('.runs')).toEqual([]);
+    expect(names('.claims')).toEqual([]);
+  });
+
+  it('leaves no task files where the harness is absent', async () => {
+    const { out } = await made();
+    await expect(evaluateExperiment(out, { lmEval: '/nowhere/lm_eval' })).rejects.toMatchObject({
+      code: 'HARNESS_MISSING',
+    });
+    expect(readdirSync(join(out, 'evaluations')).filter((name) => name.startsWith('.tasks-'))).toEqual([]);
   });
 
   it('names the nearest task, an absent harness, and warns of another version', async () => {

@@ -165,7 +165,7 @@ export class Hub {
       ...{ tokens: [token], granted: [token] },
       before: (host, request, response) => this.#before(host, request, response),
     });
-    this.uploads = this.#emptyUploads();
+    this.uploads = this.#emptyUploads({});
   }
 
   /** @param {string} folder for compiled modules */
@@ -188,9 +188,10 @@ export class Hub {
     return [this.server.endpoint, this.server.cdn].map((address) => Number(new URL(address).port));
   }
 
-  #emptyUploads() {
+  /** @param {NonNullable<OfHub['uploads']>} uploads */
+  #emptyUploads(uploads) {
     this.server.routes.length = 0;
-    return new this.#modules.HubUploads(this.server, { writers: [token] });
+    return new this.#modules.HubUploads(this.server, { writers: [token], ...uploads });
   }
 
   /**
@@ -200,7 +201,7 @@ export class Hub {
    */
   begin(of, place, faults = []) {
     for (const id of this.uploads.made.keys()) this.server.removeModel(id);
-    this.uploads = this.#emptyUploads();
+    this.uploads = this.#emptyUploads(of?.uploads ?? {});
     for (const [id, directory] of Object.entries(of?.models?.(place) ?? {}))
       if (!this.#models.has(id)) {
         this.server.addDirectory(id, directory);
@@ -219,19 +220,27 @@ export class Hub {
     this.#served.clear();
   }
 
-  /** Checks what the hub and the caches here have. @param {OfHub | undefined} of @param {Place} place @param {boolean} isDone the command says so */
-  wrong(of, place, isDone) {
+  /**
+   * Checks what the hub and the caches here have.
+   *
+   * @param {OfHub | undefined} of @param {Place} place @param {boolean} isDone the command says so
+   * @param {string} [stdout] where it does: what it printed
+   */
+  wrong(of, place, isDone, stdout) {
     const push = of?.push?.(place);
     return [
       ...wrongCache(homeOf(place), of?.models?.(place)),
       ...(push === undefined ? [] : wrongPush(this, push, isDone)),
+      ...(push === undefined || !isDone || stdout === undefined ? [] : wrongStates(this, push, stdout)),
     ];
   }
 
   /** @param {'hub' | 'cdn'} host @param {IncomingMessage} request @param {ServerResponse} response */
   async #before(host, request, response) {
     const { method = '', url = '', headers } = request;
-    const path = [host, method, url.replace(/\?Signature.*$/, ''), headers.range ?? ''].join(' ').trim();
+    const path = [host, method, url.replace(/\?(Signature|uploadId).*$/, ''), headers.range ?? '']
+      .join(' ')
+      .trim();
     const occurrence = (this.#counts.get(path) ?? 0) + 1;
     this.#counts.set(path, occurrence);
     this.calls.push({ kind: 'answer', path, occurrence });
@@ -374,3 +383,31 @@ const wrongPush = (hub, { id, before, after }, isDone) => {
   if (isDone) return [`${id} was reported pushed, and has ${names}`];
   return isSame(before, found) ? [] : [`${id} is half pushed: it has ${names}`];
 };
+
+/**
+ * Checks what a push says of each file: it was copied where the hub says so, and no other bytes were sent than of the
+ * files that were.
+ *
+ * @param {Hub} hub
+ * @param {ReturnType<NonNullable<OfHub['push']>>} push
+ * @param {string} stdout
+ */
+const wrongStates = ({ uploads }, { after }, stdout) => {
+  /** @type {import('../../src/index.js').PushResult} */
+  const { files, bytesSent } = JSON.parse(stdout);
+  const copied = new Set(uploads.copied.map(({ sha256 }) => sha256));
+  // Others are in the commit.
+  const large = files.filter(({ name, state }) => name.endsWith('.safetensors') && state === 'sent');
+  const most = large.reduce((sum, { bytes }) => sum + bytes, 0);
+  return [
+    ...files.flatMap(({ name, state }) =>
+      state !== 'copied' || copied.has(sha256Of(after.get(name)))
+        ? []
+        : [`${name} was reported copied, and the hub has not copied it`],
+    ),
+    ...(bytesSent > most ? [`${bytesSent} bytes were reported sent, of files of ${most}`] : []),
+  ];
+};
+
+/** @param {Buffer | undefined} bytes */
+const sha256Of = (bytes = Buffer.alloc(0)) => createHash('sha256').update(bytes).digest('hex');

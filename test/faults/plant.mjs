@@ -164,6 +164,35 @@ export const bugs = [
     workload: 'push',
   },
   {
+    name: 'the parts of a file are sent to addresses of one another',
+    file: 'sources/hub/push/answers.js',
+    text: 'String(index + 1)',
+    instead: 'String(parts.length - index)',
+    workload: 'push in parts',
+  },
+  {
+    name: 'the failure of a part is swallowed',
+    file: 'sources/hub/push/upload-fetch.js',
+    text: 'sent.add(-ofThis);\n',
+    instead: `sent.add(-ofThis);
+      if (init.body instanceof UploadBlob && init.body.isPart) return new Response('{}', { headers: { etag: '""' } });\n`,
+    workload: 'push in parts',
+  },
+  {
+    name: 'bytes of a part that is sent again are counted again',
+    file: 'sources/hub/push/upload-fetch.js',
+    text: 'sent.add(-ofThis);',
+    instead: '',
+    workload: 'push in parts',
+  },
+  {
+    name: 'copies that the hub refuses are taken for done',
+    file: 'sources/hub/push/copy-from-sources.js',
+    text: "if (!isObject(answer))\n            continue;\n        const failed = Array.isArray(answer['failed'])",
+    instead: "const failed = Array.isArray(answer?.['failed'])",
+    workload: 'push with copies',
+  },
+  {
     name: 'what an interrupted run copied is removed by one that tries to share it',
     file: 'engine/output/link.js',
     text: 'if (link === undefined && staging.done.has(file))',

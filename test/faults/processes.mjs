@@ -201,7 +201,7 @@ const simulate = async (seed) => {
     ...(isCopied ? [] : wrongWholes(wholes, reference, found)),
     ...wrongRecords(work, found),
     ...(isCopied ? [] : wrongReports(outcome, work, reference, found)),
-    ...hub.wrong(workload.hub, place, outcome.code === 0),
+    ...hub.wrong(workload.hub, place, outcome.code === 0, outcome.stdout),
   ];
   for (const store of workload.stores ?? []) {
     if (!existsSync(join(work, store, 'layerloom-store.json'))) continue;
@@ -225,7 +225,7 @@ const simulate = async (seed) => {
         ...wrongResult(reference.again, withoutCache(treeOf(work)), recovered.stderr).map(
           (one) => `afterwards ${one}`,
         ),
-        ...hub.wrong(workload.hub, place, true),
+        ...hub.wrong(workload.hub, place, true, recovered.stdout),
       );
   }
   if (wrong.length === 0 && workload.hub?.offline !== undefined) {

@@ -200,7 +200,7 @@ export class Simulation {
       say('begin');
       say('trace');
       say('log', log);
-      await this.#right(workload.command(this.#place));
+      const { stdout } = await this.#right(workload.command(this.#place));
       say('unlog');
       const entries = entriesOf(readFileSync(log));
       rmSync(log);
@@ -209,7 +209,7 @@ export class Simulation {
         calls: [...calls(this.#notes), ...this.#hub.calls],
         tree: withoutCaches(treeOf(work)),
       });
-      const wrong = this.#hub.wrong(workload.hub, this.#place, true);
+      const wrong = this.#hub.wrong(workload.hub, this.#place, true, stdout);
       if (wrong.length > 0) throw new Error(`${name} without a fault: ${wrong.join(', ')}`);
     }
     const [first, second] = results;
@@ -280,7 +280,7 @@ export class Simulation {
       ...(isDead ? [] : wrongReports(outcome, work, reference, found)),
       ...(await leftOpen(this.#program.root, open)),
       ...(await this.#wrongStores(workload)),
-      ...this.#hub.wrong(workload.hub, this.#place, outcome.code === 0 && !isDead),
+      ...this.#hub.wrong(workload.hub, this.#place, outcome.code === 0 && !isDead, outcome.stdout),
     ];
     // A failure that hinders no removal leaves no staging, unless it is kept to be resumed.
     const mayRemove = happened.every(({ kind }) =>
@@ -308,7 +308,7 @@ export class Simulation {
         wrong.push(
           ...[
             ...wrongResult(reference.again, seen(treeOf(work)), again.stderr),
-            ...this.#hub.wrong(workload.hub, this.#place, true),
+            ...this.#hub.wrong(workload.hub, this.#place, true, again.stdout),
           ].map((one) => `afterwards ${one}`),
         );
     }
@@ -372,7 +372,7 @@ export class Simulation {
         wrong.push(
           ...[
             ...wrongResult(reference.again, withoutCaches(treeOf(work)), again.stderr),
-            ...this.#hub.wrong(workload.hub, this.#place, true),
+            ...this.#hub.wrong(workload.hub, this.#place, true, again.stdout),
           ].map((one) => `afterwards ${one}`),
         );
     }

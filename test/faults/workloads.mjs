@@ -1,6 +1,6 @@
 // @ts-check
 // What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { filesToPush } from './hub.mjs';
@@ -27,12 +27,13 @@ import { large, writeAdapter, writeModel } from './models.mjs';
  * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
  * @property {OfHub} [hub] what a hub has to do with it
  *
- * A workload's hub: the models that it has, a command that makes the output once more of what the cache has, and the
- * repository that is pushed to, with its files before and after.
+ * A workload's hub: the models that it has, a command that makes the output once more of what the cache has, how it has
+ * files uploaded, and the repository that is pushed to, with its files before and after.
  *
  * @typedef {object} OfHub
  * @property {(place: Place) => Readonly<Record<string, string>>} [models] directories by the models' names
  * @property {(place: Place) => string[]} [offline]
+ * @property {Pick<import('../fixtures/hub-uploads.js').UploadOptions, 'partBytes' | 'copies'>} [uploads]
  * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>; readonly after: ReadonlyMap<string, Buffer> }} [push]
  */
 
@@ -155,6 +156,37 @@ const merges = async ({ inputs }, run) => {
 
 /** @param {Place} place */
 const push = ({ inputs }) => ['push', join(inputs, 'pushed'), 'org/merged'];
+
+/** @param {Place} place */
+const pushOfHub = ({ inputs }) => ['push', join(inputs, 'pushed-of-hub'), 'org/merged'];
+
+/**
+ * A merge of models with a file for each layer, which the hub has: of its files one is of both models, and the others
+ * are unchanged ones of either.
+ *
+ * @param {Place} place @param {RunCommand} run
+ */
+const mergeOfHub = async ({ inputs, work }, run) => {
+  await layered({ inputs, work }, run);
+  const out = join(inputs, 'pushed-of-hub');
+  if (existsSync(out)) return;
+  const place = { inputs: join(inputs, 'layered'), work };
+  await run([...swap(place).slice(0, -1), out, '--top', '0', '--top-transition', '1']);
+  const file = join(out, 'layerloom.json');
+  const provenance = JSON.parse(readFileSync(file, 'utf8'));
+  const named = Object.entries(layeredOnHub({ inputs, work }));
+  for (const input of provenance.inputs) {
+    const [id] = named.find(([, directory]) => input.path === directory) ?? [];
+    input.hub = { id, revision: 'main' };
+  }
+  writeFileSync(file, JSON.stringify(provenance));
+};
+
+/** @param {Place} place */
+const layeredOnHub = ({ inputs }) => ({
+  'org/layered-math': join(inputs, 'layered', 'math-1'),
+  'org/layered-swh': join(inputs, 'layered', 'swh-1'),
+});
 
 /** Stands in for lm_eval, in processes that the library does not enter. */
 const harness = `${process.execPath} ${fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url))}`;
@@ -284,6 +316,30 @@ const all = {
         id: 'org/merged',
         before: filesToPush(join(inputs, 'pushed-before')),
         after: filesToPush(join(inputs, 'pushed')),
+      }),
+    },
+  },
+  'push in parts': {
+    prepare: merges,
+    command: push,
+    again: push,
+    hub: {
+      uploads: { partBytes: 2000 },
+      push: ({ inputs }) => ({
+        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed')) },
+      }),
+    },
+  },
+  'push with copies': {
+    prepare: mergeOfHub,
+    command: pushOfHub,
+    again: pushOfHub,
+    hub: {
+      models: layeredOnHub,
+      // Not the middle layer, which it could.
+      uploads: { copies: (_, name) => !name.startsWith('model-00003-') },
+      push: ({ inputs }) => ({
+        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed-of-hub')) },
       }),
     },
   },

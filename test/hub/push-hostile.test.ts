@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { push } from '../../src/api/push.js';
 import { layerSwap } from '../../src/index.js';
+import { checkAnswer } from '../../src/sources/hub/push/answers.js';
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
@@ -208,43 +209,21 @@ describe('a file that is', () => {
 });
 
 describe('a large file', () => {
-  it('is sent in parts where the hub says so, in whatever order it names them', async () => {
-    const { hub, uploads, pushIt } = await prepare();
-    const parts = new Map<string, Buffer>();
-    const complete: { oid: string; parts: { partNumber: number; etag: string }[] }[] = [];
-    instead(
-      hub,
-      batchPath,
-      batch(({ oid, size }) => {
-        const partBytes = Math.ceil(size / 3);
-        const count = Math.ceil(size / partBytes);
-        const addresses = Array.from({ length: count }, (_, index) => [
-          String(index + 1).padStart(5, '0'),
-          `${hub.endpoint}/part/${oid}/${index + 1}`,
-        ]);
-        const header = { chunk_size: partBytes, ...Object.fromEntries(addresses.reverse()) };
-        return { href: `${hub.endpoint}/complete`, header };
-      }),
-    );
-    instead(hub, /^\/part\//, async (request, response) => {
-      parts.set(request.url ?? '', await bodyOf(request));
-      response.writeHead(200, { etag: `"${request.url}"` }).end();
-    });
-    instead(hub, /^\/complete$/, async (request, response) => {
-      const asked = JSON.parse((await bodyOf(request)).toString()) as (typeof complete)[number];
-      complete.push(asked);
-      const pieces = asked.parts.map(({ partNumber, etag }) => {
-        expect(etag).toBe(`"/part/${asked.oid}/${partNumber}"`);
-        return parts.get(`/part/${asked.oid}/${partNumber}`) ?? Buffer.alloc(0);
-      });
-      uploads.storage.set(asked.oid, Buffer.concat(pieces));
-      response.end('<done>');
-    });
-    const { commit, files } = await pushIt();
-    expect(commit).toMatch(/^[0-9a-f]{40}$/);
-    const large = files.filter(({ name }) => name.endsWith('.safetensors'));
-    expect(complete).toHaveLength(large.length);
-    for (const { name, bytes } of large) expect(uploads.commits[0]?.files.get(name)?.length).toBe(bytes);
+  it('has its parts in order, also where there are ten thousand', () => {
+    const bytes = 10_000;
+    const parts = Array.from({ length: bytes }, (_, index) => [
+      String(index + 1).padStart(5, '0'),
+      `http://storage.test/${index + 1}`,
+    ]);
+    const header = { chunk_size: '1', ...Object.fromEntries(parts) };
+    const objects = [{ oid: 'one', size: bytes }];
+    const answer = checkAnswer(
+      '/me/merged.git/info/lfs/objects/batch',
+      { objects: [{ oid: 'one', actions: { upload: { href: 'http://hub.test/complete', header } } }] },
+      { objects },
+    ) as { checked: { objects: { actions: { upload: { header: Record<string, string> } } }[] } };
+    const { chunk_size: _, ...ordered } = answer.checked.objects[0]?.actions.upload.header ?? {};
+    expect(Object.keys(ordered).map(Number)).toEqual(Array.from({ length: bytes }, (_, index) => index + 1));
   });
 
   it('goes to the Xet storage with the token of that storage', async () => {

@@ -8,12 +8,12 @@ import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
-import { HubUploads } from '../fixtures/hub-uploads.js';
+import { HubUploads, type UploadOptions } from '../fixtures/hub-uploads.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
 // Uploads to a hub of our own, by the hub's own library.
 
-const hubFor = async (options: { copies?: boolean } = {}) => {
+const hubFor = async (options: Omit<UploadOptions, 'writers'> = {}) => {
   const hub = await new HubServer({ tokens: ['writer', 'reader'], granted: ['writer', 'reader'] }).start();
   onTestFinished(() => hub.close());
   const uploads = new HubUploads(hub, { writers: ['writer'], ...options });
@@ -125,6 +125,36 @@ describe('push', () => {
     expect(result.bytesSent).toBe(weights.reduce((sum, { bytes }) => sum + bytes, 0));
   });
 
+  it('sends large files in parts where the hub says so, whose completion has an answer of any kind', async () => {
+    const { uploads, as } = await hubFor({ partBytes: 1500 });
+    const directory = await merged();
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
+    onTestFinished(() => void process.off('warning', note));
+    const { files, bytesSent } = await push(directory, 'me/merged', as('writer'));
+    // Of Node, about the many requests at once that listen to one signal.
+    expect(warnings).toEqual([]);
+    const large = files.filter(({ name }) => name.endsWith('.safetensors'));
+    expect(Math.max(...large.map(({ bytes }) => bytes))).toBeGreaterThan(3000);
+    expect(uploads.received).toHaveLength(large.length);
+    for (const { name } of large)
+      expect(uploads.commits[0]?.files.get(name)).toEqual(readFileSync(join(directory, name)));
+    expect(bytesSent).toBe(large.reduce((sum, { bytes }) => sum + bytes, 0));
+  });
+
+  it('says of an upload in parts that the hub no longer knows that a new one is to be begun', async () => {
+    const { hub, uploads, as } = await hubFor({ partBytes: 1500 });
+    const directory = await merged();
+    hub.faults.push({ kind: 'status', status: 404, on: /complete_multipart/, times: 5 });
+    const error = await refusal(push(directory, 'me/merged', as('writer')));
+    expect(error.code).toBe('HUB_UNAVAILABLE');
+    expect(error.message).toMatch(/answers 404 to the upload of a file: .*; push again/);
+    hub.faults.length = 0;
+    await push(directory, 'me/merged', as('writer'));
+    expect(uploads.commits).toHaveLength(1);
+  });
+
   it('commits to a branch, which it makes', async () => {
     const { uploads, as } = await hubFor();
     const directory = await merged();
@@ -134,7 +164,7 @@ describe('push', () => {
   });
 
   it('has the hub copy shards that are unchanged files of a merged model', async () => {
-    const { hub, uploads, as } = await hubFor({ copies: true });
+    const { hub, uploads, as } = await hubFor({ copies: () => true });
     const family = writeFamily();
     await relayout({ model: family.a }, { out: join(family.root, 'a-by-layer') });
     hub.addDirectory('org/a', join(family.root, 'a-by-layer'));

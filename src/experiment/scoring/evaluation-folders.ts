@@ -1,7 +1,11 @@
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { linkBelow } from '../../base/own-directory.js';
-import { evaluationsName } from '../../evaluation/result-files.js';
+import { makeDirectories } from '../../engine/output/durable.js';
+import { evaluationsName, ResultFiles } from '../../evaluation/result-files.js';
+import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/claim-file.js';
+import { clockAt } from '../../store/clock.js';
 
 /** Folders of an experiment in which an evaluation removes files. */
 const folders = ['.claims', '.runs', 'failures', 'logs', 'runs', 'tasks'];
@@ -19,3 +23,51 @@ export const checkEvaluationFolders = (experiment: string): void => {
     if (reason !== undefined) throw new LayerloomError('WRITE_FAILED', { file: path, reason });
   }
 };
+
+const clockName = 'clock';
+
+/**
+ * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
+ *
+ * @param directory `evaluations/` of the experiment
+ * @returns undefined if another process holds the claim
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const claimIn = async (directory: string, name: string): Promise<ClaimFile | undefined> => {
+  const claims = join(directory, '.claims');
+  await makeDirectories(claims, true);
+  return await acquire(join(claims, name), clockAt(join(claims, clockName)));
+};
+
+/** Begins the name of a folder of task files, which is that of its claim too. */
+export const taskFolder = '.tasks-';
+
+/**
+ * Removes claims, task files and half-written results of evaluations that died; their answers stay, for the next one of
+ * the same weights. What cannot be removed hinders no evaluation.
+ */
+export const removeLeftovers = async (experiment: string): Promise<void> => {
+  const results = new ResultFiles(experiment);
+  const { directory } = results;
+  const claims = join(directory, '.claims');
+  const now = clockAt(join(claims, clockName));
+  for (const name of await namesIn(claims))
+    if (name !== clockName)
+      await unlessHindered(async () => {
+        const { state } = await examine(join(claims, name), now);
+        if (state === 'dead') await (await claimIn(directory, name))?.release();
+      });
+  for (const name of (await namesIn(directory)).filter((name) => name.startsWith(taskFolder)))
+    await unlessHindered(async () => {
+      const claim = await claimIn(directory, name);
+      if (claim === undefined) return;
+      // A folder is made under its claim, and removed before the claim is.
+      await rm(join(directory, name), { recursive: true, force: true });
+      await claim.release();
+    });
+  await unlessHindered(async () => results.removePartials(async () => (await now()) - staleAfterMs));
+};
+
+const namesIn = (directory: string): Promise<string[]> => readdir(directory).catch((): string[] => []);
+
+const unlessHindered = (work: () => Promise<void>): Promise<void> => work().catch(() => undefined);

@@ -66,6 +66,12 @@ export class ScoreFailures {
     await rm(this.#fileOf(failure), { force: true });
   }
 
+  /** Removes those of tasks that have results, which a process has written that died before it removed them. */
+  async removeAll(weights: string, tasks: readonly string[]): Promise<void> {
+    const there = await readdir(this.#directory).catch((): string[] => []);
+    if (there.length > 0) for (const task of tasks) await this.remove({ weights, task });
+  }
+
   #fileOf({ weights, task }: Pick<ScoreFailure, 'weights' | 'task'>): string {
     const name = createHash('sha256').update(`${weights} ${task}`).digest('hex').slice(0, 32);
     return join(this.#directory, `${name}.json`);

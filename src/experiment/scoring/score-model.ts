@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
@@ -23,12 +23,10 @@ import { evaluationsName, type FoundResult, type ResultFiles } from '../../evalu
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
 import { exchangeEnvironment } from '../../evaluation/weight-servers.js';
-import { acquire } from '../../store/claim-file.js';
-import { clockAt } from '../../store/clock.js';
 import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
-import { checkEvaluationFolders } from './evaluation-folders.js';
+import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
 import { type ModelToScore, pathOf, placeOf, weightsOf } from './models-to-score.js';
 import { logNameOf } from './running-requests.js';
 import type { ScoreFailures } from './score-failures.js';
@@ -62,7 +60,7 @@ export interface ScoringOutcome {
 
 /**
  * Prepares the task files for a run, and finds the tasks that cannot be run. With `keep` the files are at a place
- * where they stay, and the harness is not asked.
+ * where they stay, and the harness is not asked. What evaluations that died left is removed.
  *
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */
@@ -74,23 +72,33 @@ export const prepareScoring = async (
 ): Promise<Scoring> => {
   checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);
-  const folder = join(directory, keep ? 'tasks' : `.tasks-${randomUUID()}`);
+  const name = keep ? 'tasks' : `${taskFolder}${randomUUID()}`;
+  const folder = join(directory, name);
   await makeDirectories(directory, true);
-  const prepared = await prepareTasks(tasksOf(settings), settings, folder);
-  const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
-  const without = [...prepared.failures, ...unknown];
-  return {
-    settings,
-    command,
-    directory,
-    without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
-    includePaths: prepared.includePaths,
-    environment: prepared.environment,
-    notes: prepared.notes,
-    [Symbol.asyncDispose]: async () => {
-      if (!keep) await rm(folder, { recursive: true, force: true });
-    },
+  if (!keep) await removeLeftovers(experiment);
+  const claim = keep ? undefined : await claimIn(directory, name);
+  const dispose = async () => {
+    if (!keep) await rm(folder, { recursive: true, force: true });
+    await claim?.release();
   };
+  try {
+    const prepared = await prepareTasks(tasksOf(settings), settings, folder);
+    const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
+    const without = [...prepared.failures, ...unknown];
+    return {
+      settings,
+      command,
+      directory,
+      without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
+      includePaths: prepared.includePaths,
+      environment: prepared.environment,
+      notes: prepared.notes,
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
 };
 
 /** Spells the back end and what else of the settings may change answers. */
@@ -136,23 +144,64 @@ const runOf = (
   { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
   { path, inPlace, server, servedName, weights }: RunPlace,
 ): HarnessRun => {
-  const rows = new Map(tasks.map((task): [string, Rows | null] => [task, settings.rowsOf(task)]));
-  const most = tasks.map((task) => settings.maxTokensOf(task));
-  const what = [weights, [...rows], fewshot ?? null, settings.seed, backendIn(settings), most];
-  const key = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
   return {
     name,
     path,
     inPlace,
     tasks,
     fewshot,
-    rows,
+    rows: rowsOf(tasks, settings),
     settings,
     includePaths,
     server,
     servedName,
-    directory: join(directory, '.runs', key),
+    directory: join(directory, runsName, keyOf(tasks, fewshot, weights, settings)),
   };
+};
+
+/** The folder of runs' answers. */
+const runsName = '.runs';
+
+const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
+  new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
+
+/** The name of a run's answers: what is asked, and of which weights. */
+const keyOf = (
+  tasks: readonly string[],
+  fewshot: number | undefined,
+  weights: string,
+  settings: EvaluationSettings,
+): string => {
+  const most = tasks.map((task) => settings.maxTokensOf(task));
+  const rows = [...rowsOf(tasks, settings)];
+  const what = [weights, rows, fewshot ?? null, settings.seed, backendIn(settings), most];
+  return createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
+};
+
+/**
+ * Finds answers of a model that has all its results: of a process that died behind the last of them. Those of other
+ * settings are for the next evaluation with these.
+ *
+ * @returns directories
+ */
+const answersLeft = async (
+  { tasks }: ModelToScore,
+  weights: string,
+  { settings, directory, without }: Scoring,
+): Promise<string[]> => {
+  const folder = join(directory, runsName);
+  const there = await readdir(folder).catch((): string[] => []);
+  if (there.length === 0) return [];
+  const asked = tasks.filter((task) => !without.has(task));
+  const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
+    // Tasks are asked together, and alone where one has failed.
+    [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
+  );
+  return [...new Set(keys)].filter((key) => there.includes(key)).map((key) => join(folder, key));
+};
+
+const removeAll = async (directories: readonly string[]): Promise<void> => {
+  for (const directory of directories) await rm(directory, { recursive: true, force: true });
 };
 
 /** Port of the server in commands that are printed. */
@@ -259,12 +308,18 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
   };
   const lacking = await missing();
-  if (lacking.every((task) => scoring.without.has(task)))
-    return outcome(lacking.length === model.tasks.length && lacking.length > 0 ? 'impossible' : 'kept');
+  if (lacking.every((task) => scoring.without.has(task))) {
+    if (lacking.length === model.tasks.length && lacking.length > 0) return outcome('impossible');
+    const left = await answersLeft(model, weights, scoring);
+    await failures.removeAll(weights, model.tasks);
+    if (left.length > 0) {
+      const claim = await claimIn(directory, weights);
+      if (claim !== undefined) await removeAll(left).finally(() => claim.release());
+    }
+    return outcome('kept');
+  }
 
-  const claims = join(directory, '.claims');
-  await makeDirectories(claims, true);
-  const claim = await acquire(join(claims, weights), clockAt(join(claims, 'clock')));
+  const claim = await claimIn(directory, weights);
   if (claim === undefined) return outcome('busy');
   const fail = async (task: string, error: ScoreError): Promise<void> => {
     failed.push({ task, ...error });
@@ -310,6 +365,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
         queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
       else for (const task of own) await fail(task, ran.failure);
     }
+    if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring));
     return outcome('scored');
   } finally {
     await claim.release();

@@ -56,7 +56,9 @@ const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Rec
   const wanted = Math.ceil(bytes / partBytes);
   if (parts.length !== wanted || parts.some(([name], index) => Number(name) !== index + 1))
     throw new Error(`${parts.length} parts of ${partBytes} bytes for a file of ${bytes}`);
-  const addresses = parts.map(([, href], index) => [String(index + 1).padStart(5, '0'), address.parse(href)]);
+  // The library lists the parts in the order of these names, in which `10000` would come before `00001`: objects have
+  // the names that are whole numbers first.
+  const addresses = parts.map(([, href], index) => [String(index + 1).padStart(6, '0'), address.parse(href)]);
   return { chunk_size: chunkSize, ...Object.fromEntries(addresses) };
 };
 

@@ -70,11 +70,14 @@ const bodyOf = (body: NonNullable<RequestInit['body']>, count: (bytes: number) =
   throw new TypeError('the library sends a body of another kind than before');
 };
 
-/** The path of an address behind the endpoint; undefined for addresses that are not of the hub's API. */
+/**
+ * The path of an address behind the endpoint; undefined for addresses that are not of the hub's API, and for that which
+ * completes an upload in parts (`/api/complete_multipart`): it is the storage's, and clients look at its status alone.
+ */
 const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): string | undefined => {
   if (!href.startsWith(`${endpoint}/`)) return undefined;
   const path = href.slice(endpoint.length).replace(/\?.*$/s, '');
-  return /^\/api\/|\.git\/info\/lfs\/objects\/batch$/.test(path) ? path : undefined;
+  return /^\/api\/(models|repos)\/|\.git\/info\/lfs\/objects\/batch$/.test(path) ? path : undefined;
 };
 
 /** Headers that the library reads. */

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { LayerloomError } from '../../../base/errors.js';
 import { type HubVariable, variable } from '../variables.js';
 import { parseAddress } from './server-address.js';
@@ -57,29 +57,41 @@ const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
     remedy: 'give one such as http://proxy:3128, or list the host in NO_PROXY',
   });
 
+/** Makes the connections to a server. */
+type PoolOf = (origin: string | URL, options: object) => Pool;
+
 /** The limits of answers hold for the proxy's own too, whose tunnel a request waits for. */
-const throughProxy = (uri: string, limits: ConnectionLimits): ProxyAgent => {
+const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): ProxyAgent => {
   const { headersTimeout, bodyTimeout } = limits;
   const clientFactory = (origin: URL, options: object) =>
-    new Pool(origin, { ...options, headersTimeout, bodyTimeout });
-  return new ProxyAgent({ uri, ...limits, clientFactory });
+    poolOf(origin, { ...options, headersTimeout, bodyTimeout });
+  return new ProxyAgent({ uri, ...limits, factory: poolOf, clientFactory });
 };
 
 /** Opens no connection before one is asked for. */
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
+  // A pool forgets a client that failed to connect, and yet gives it a request that waited: it is closed here.
+  const clients = new Set<Client>();
+  const clientOf = (origin: URL, options: object): Client => {
+    const client = new Client(origin, options);
+    clients.add(client);
+    return client;
+  };
+  const poolOf: PoolOf = (origin, options) => new Pool(origin, { ...options, factory: clientOf });
   return {
     for: (url) => {
       const proxy = proxyFor(url, env);
       const known = dispatchers.get(proxy);
       if (known !== undefined) return known;
       if (proxy !== undefined && !isProxy(proxy)) throw notAProxy(url);
-      const dispatcher = proxy === undefined ? new Agent(limits) : throughProxy(proxy, limits);
+      const dispatcher =
+        proxy === undefined ? new Agent({ ...limits, factory: poolOf }) : throughProxy(proxy, limits, poolOf);
       dispatchers.set(proxy, dispatcher);
       return dispatcher;
     },
     close: async () => {
-      await Promise.all([...dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
+      await Promise.all([...dispatchers.values(), ...clients].map((one) => one.destroy()));
     },
   };
 };

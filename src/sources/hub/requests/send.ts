@@ -1,4 +1,4 @@
-import { addAbortListener } from 'node:events';
+import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
 import type { LayerloomError } from '../../../base/errors.js';
@@ -97,9 +97,10 @@ const mostStallsBefore = 3;
 
 const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, signal }: Question) => {
   const own = new AbortController();
-  const links = [hub.signal, ...(signal === undefined ? [] : [signal])].map((from) =>
-    addAbortListener(from, () => own.abort(from.reason)),
-  );
+  const from = [hub.signal, ...(signal === undefined ? [] : [signal])];
+  // A push asks up to 25 things at once. Node warns of more than ten listeners, which might be forgotten ones.
+  setMaxListeners(0, ...from);
+  const links = from.map((one) => addAbortListener(one, () => own.abort(one.reason)));
   const unlink = () => {
     for (const link of links) link[Symbol.dispose]();
   };
