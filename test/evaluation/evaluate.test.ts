@@ -325,6 +325,7 @@ describe('evaluating an experiment', () => {
     const names = (of: string) => readdirSync(join(folder, of)).filter((name) => name !== 'clock');
     env('STUB_HANG', '/math-1+swh-1/');
     const atWork = startCli(['evaluate', out, '--lm-eval', lmEval, '--only', ...only]);
+    onTestFinished(() => void atWork.kill('SIGINT'));
     const end = finished(atWork);
     vi.unstubAllEnvs();
     await vi.waitFor(() => expect(asked(log)).not.toEqual([]), { timeout: 60_000 });
