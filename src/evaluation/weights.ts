@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { codeOf, type LayerloomError } from '../base/errors.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
@@ -17,9 +18,19 @@ export interface KeyedShard {
   readonly key: string;
 }
 
-/** Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`. */
+/** Errors of a file that is not there yet, or whose directory is just being replaced. */
+const absent = /^(ENOENT|ENOTDIR|ESTALE)$/;
+
+/**
+ * Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
-  const found = await readJsonObject(join(directory, provenanceName)).catch(() => undefined);
+  const found = await readJsonObject(join(directory, provenanceName)).catch((error: LayerloomError) => {
+    if (error.code === 'READ_FAILED' && !absent.test(codeOf(error.cause) ?? '')) throw error;
+    return undefined;
+  });
   const shards = (found?.['shards'] ?? []) as readonly (Pick<KeyedShard, 'file'> & {
     readonly key?: string;
   })[];
@@ -27,7 +38,11 @@ export const shardsOfMerge = async (directory: string): Promise<readonly KeyedSh
   return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
 };
 
-/** Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`. */
+/**
+ * Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
   const shards = await shardsOfMerge(directory);
   return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));

@@ -200,7 +200,11 @@ const compileByLocation = (
   layers: number,
 ): Compiled => {
   if (bottom + top > layers)
-    throw new LayerloomError('TOO_MANY_LAYERS', { layers, requested: bottom + top, counts: { bottom, top } });
+    throw new LayerloomError(
+      'TOO_MANY_LAYERS',
+      { layers, requested: bottom + top, counts: { bottom, top } },
+      { context: { recipePath: ['bottom'] } },
+    );
   const isBack = ({ layer, role }: Place): boolean =>
     layer === undefined || (norms === 'average' && role === 'blockNorm')
       ? others === 'revert'

@@ -39,11 +39,15 @@ export const checkCounts = (
 ): void => {
   const requested = bottom + bottomTransition + topTransition + top;
   if (requested > layers)
-    throw new LayerloomError('TOO_MANY_LAYERS', {
-      layers,
-      requested,
-      counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
-    });
+    throw new LayerloomError(
+      'TOO_MANY_LAYERS',
+      {
+        layers,
+        requested,
+        counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
+      },
+      { context: { recipePath: ['bottom'] } },
+    );
 };
 
 /** True for a swap whose layers are numbers of layers from both ends, by its parameters as an experiment records them. */

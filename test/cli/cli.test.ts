@@ -229,6 +229,20 @@ describe('layerloom swap', () => {
     const usage = await cli(swapArgs(pair, '--botom', '9', '--json'));
     expect(JSON.parse(usage.stdout)).toMatchObject({ error: { code: 'USAGE' } });
   });
+
+  it('says where a recipe asks for more layers than there are, also where its counts are the defaults', async () => {
+    const { root, task, language } = writePair();
+    const file = join(root, 'swap.yaml');
+    const swap = `method: layer_swap\ntask: ${task}\nlanguage: ${language}\n`;
+    for (const [more, place] of [
+      ['bottom: 9\n', '4:9'],
+      ['top: 4\n', '1:1'],
+    ]) {
+      writeFileSync(file, swap + more);
+      const { code, stderr } = await cli(['merge', file, '-o', join(root, 'out')]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${file}:${place}: bottom `)]);
+    }
+  });
 });
 
 describe('an interrupt', () => {

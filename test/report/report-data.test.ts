@@ -142,6 +142,19 @@ describe('the data of a report', () => {
     expect(await sentence(40)).toMatch(/It is worse than the task experts: −16\.0 points, /);
   });
 
+  it('shows configurations of a record whatever their lists hold', async () => {
+    const experiment = constructedExperiment({ problems: 2 });
+    const models = experiment.models.map((model, index) => ({
+      ...model,
+      configuration: { ...model.configuration, weights: [{ toString: `${index % 2}` }, null, 1] },
+    }));
+    const { grids } = await written({ ...experiment, models });
+    expect(grids[0]?.axes.find(({ name }) => name === 'weights')?.values).toEqual([
+      '{"toString":"0"} : null : 1',
+      '{"toString":"1"} : null : 1',
+    ]);
+  });
+
   it('names no best of two problems, neither in its sentence nor in its pictures', async () => {
     const languages = ['swahili', 'telugu'];
     const experiment = constructedExperiment({ languages, problems: 2 });

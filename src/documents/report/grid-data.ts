@@ -15,7 +15,8 @@ const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 const ignored = ['scaled'];
 
 const shown = (value: unknown): string => {
-  if (Array.isArray(value)) return value.every((one) => one === value[0]) ? 'uniform' : value.join(' : ');
+  if (Array.isArray(value))
+    return value.every((one) => one === value[0]) ? 'uniform' : value.map(shown).join(' : ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
