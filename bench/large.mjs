@@ -5,7 +5,7 @@
 //
 // The checkpoints are sparse files: headers, index and sizes are real, and a little of each tensor is weights. What reads headers alone runs on all 126
 // layers (812 GB in 191 files, or in one); what reads or writes weights on one layer between embeddings and head, 14.8 GB with matrices as large as those of all
-// layers; and on a matrix of more than 2³² elements. Outputs are not sparse: DIR is a disk with 35 GB free. A job that reads another's output has that made
+// layers; and on a matrix of more than 2³² elements. Outputs are not sparse: DIR is a disk with 45 GB free. A job that reads another's output has that made
 // first where it is not there, without being measured. Prints for each command its private memory (RssAnon), address space, processor time, and bytes that it read
 // and wrote. Ends with 1 where a command failed. Two hours on two cores.
 import { mkdtempSync, rmSync } from 'node:fs';
