@@ -64,6 +64,22 @@ describe('the report of a batch', () => {
     });
   });
 
+  it('is refused where the record names its tasks otherwise, and made of one whose settings are strange', async () => {
+    const { root, file, out } = writeExperiment();
+    await runExperiment(file, { out });
+    const record = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8'));
+    const reportWith = (evaluate: unknown) => {
+      writeFileSync(join(out, 'experiment.json'), JSON.stringify({ ...record, evaluate }));
+      return writeReport(out, { out: join(root, 'report.html'), force: true });
+    };
+    for (const tasks of [[null], { swahili: true }, { swahili: [1] }, null])
+      await expect(reportWith({ tasks })).rejects.toMatchObject({
+        code: 'EXPERIMENT_INVALID',
+        message: expect.stringMatching(/experiment\.json.*evaluate: expected tasks: a list of names/),
+      });
+    expect((await reportWith({ tasks: { swahili: 'mgsm_direct_sw' }, backend: 7 })).merges).toBe(25);
+  });
+
   it('links to sections that it has, whether nothing is scored, experts only, or merges too', async () => {
     const directory = temporaryDirectory();
     const { models, ...experiment } = constructedExperiment({

@@ -138,6 +138,11 @@ const optionsSchema: z.ZodType<RecordedOptions> = z.object({
   analysis: z.string().exactOptional(),
 });
 
+/** What of an `evaluate` block names the scores that are looked for. */
+const scoredSchema = z.looseObject({
+  tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
+});
+
 /** As `RecordFile` writes it. */
 const schema: z.ZodType<ExperimentRecord> = z.object({
   layerloom: z.string(),
@@ -149,8 +154,12 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Checked by who evaluates: an experiment with another block can still be reported.
-  evaluate: z.custom<EvaluationBlock>(isObject).exactOptional(),
+  // All else of it is checked by who evaluates: an experiment with another block can still be reported.
+  evaluate: z
+    .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
+      error: 'expected tasks: a list of names for each language',
+    })
+    .exactOptional(),
   // Shown, never computed with; earlier versions counted less.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
