@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -365,6 +366,28 @@ describe('evaluating an experiment', () => {
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([]);
     expect(names('.claims')).toEqual([]);
+  });
+
+  it('keeps failures of other settings, and follows no link in place of the clock', async () => {
+    const { out } = await made();
+    const of = { lmEval, only: ['base'] };
+    await evaluateExperiment(out, { ...of, limit: 1 });
+    env('STUB_CRASH', 'base');
+    await evaluateExperiment(out, of);
+    vi.stubEnv('STUB_CRASH', undefined);
+    const errors = () => recordIn(out).references.find(({ name }) => name === 'base')?.scoreErrors;
+    const failed = errors();
+    expect(failed).toHaveProperty('mgsm_direct_en');
+    // A claim whose age alone tells whether its process lives, in a folder that came from somebody else.
+    const claims = join(out, 'evaluations', '.claims');
+    const others = join(temporaryDirectory(), 'file of the user');
+    writeFileSync(others, 'text');
+    rmSync(join(claims, 'clock'), { force: true });
+    symlinkSync(others, join(claims, 'clock'));
+    writeFileSync(join(claims, 'unread'), '');
+    expect((await evaluateExperiment(out, { ...of, limit: 1 })).results.made).toBe(0);
+    expect(errors()).toEqual(failed);
+    expect(readFileSync(others, 'utf8')).toBe('text');
   });
 
   it('leaves no task files where the harness is absent', async () => {
