@@ -390,6 +390,19 @@ describe('evaluating an experiment', () => {
     expect(readFileSync(others, 'utf8')).toBe('text');
   });
 
+  it('scores the others where the record of a merge cannot be read', async () => {
+    const { out } = await made();
+    const [{ path, name }] = recordIn(out).merges as [Entry & { path: string }];
+    const record = join(out, path, 'layerloom.json');
+    rmSync(record);
+    mkdirSync(record);
+    const { scored, failed } = await evaluateExperiment(out, { lmEval, only: [name, 'base'] });
+    expect(scored).toContain('base');
+    expect(new Set(failed.map(({ model, code }) => `${model}: ${code}`))).toEqual(
+      new Set([`${name}: READ_FAILED`]),
+    );
+  });
+
   it('leaves no task files where the harness is absent', async () => {
     const { out } = await made();
     await expect(evaluateExperiment(out, { lmEval: '/nowhere/lm_eval' })).rejects.toMatchObject({
