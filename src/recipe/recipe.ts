@@ -129,8 +129,8 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
           `no tokenizer but that of the donor in a recipe of ${name}`,
         );
   const nested = new Map<RecipeInput, Recipe>();
-  for (const { model, path: at = [] } of [...models, ...companions])
-    if (typeof model !== 'string') nested.set(model, parseRecipe(model, [...path, ...at]));
+  for (const { model, path: at } of [...models, ...companions].map((reference) => under(path, reference)))
+    if (typeof model !== 'string') nested.set(model, parseRecipe(model, at));
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {

@@ -234,11 +234,14 @@ describe('layerloom swap', () => {
     const { root, task, language } = writePair();
     const file = join(root, 'swap.yaml');
     const swap = `method: layer_swap\ntask: ${task}\nlanguage: ${language}\n`;
-    for (const [more, place] of [
-      ['bottom: 9\n', '4:9'],
-      ['top: 4\n', '1:1'],
-    ]) {
-      writeFileSync(file, swap + more);
+    const nested = `bottom: 1\ntask:\n  method: layer_swap\n  task: ${task}\n  language: ${language}\n`;
+    for (const [text, place] of [
+      [`${swap}bottom: 9\n`, '4:9'],
+      [`${swap}top: 4\n`, '1:1'],
+      [`method: layer_swap\nlanguage: ${language}\n${nested}  bottom: 9\n`, '8:11'],
+      [`method: layer_swap\nlanguage: ${language}\n${nested}  top: 4\n`, '5:3'],
+    ] as const) {
+      writeFileSync(file, text);
       const { code, stderr } = await cli(['merge', file, '-o', join(root, 'out')]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${file}:${place}: bottom `)]);
     }

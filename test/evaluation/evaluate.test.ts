@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -365,6 +366,41 @@ describe('evaluating an experiment', () => {
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([]);
     expect(names('.claims')).toEqual([]);
+  });
+
+  it('keeps failures of other settings, and follows no link in place of the clock', async () => {
+    const { out } = await made();
+    const of = { lmEval, only: ['base'] };
+    await evaluateExperiment(out, { ...of, limit: 1 });
+    env('STUB_CRASH', 'base');
+    await evaluateExperiment(out, of);
+    vi.stubEnv('STUB_CRASH', undefined);
+    const errors = () => recordIn(out).references.find(({ name }) => name === 'base')?.scoreErrors;
+    const failed = errors();
+    expect(failed).toHaveProperty('mgsm_direct_en');
+    // A claim whose age alone tells whether its process lives, in a folder that came from somebody else.
+    const claims = join(out, 'evaluations', '.claims');
+    const others = join(temporaryDirectory(), 'file of the user');
+    writeFileSync(others, 'text');
+    rmSync(join(claims, 'clock'), { force: true });
+    symlinkSync(others, join(claims, 'clock'));
+    writeFileSync(join(claims, 'unread'), '');
+    expect((await evaluateExperiment(out, { ...of, limit: 1 })).results.made).toBe(0);
+    expect(errors()).toEqual(failed);
+    expect(readFileSync(others, 'utf8')).toBe('text');
+  });
+
+  it('scores the others where the record of a merge cannot be read', async () => {
+    const { out } = await made();
+    const [{ path, name }] = recordIn(out).merges as [Entry & { path: string }];
+    const record = join(out, path, 'layerloom.json');
+    rmSync(record);
+    mkdirSync(record);
+    const { scored, failed } = await evaluateExperiment(out, { lmEval, only: [name, 'base'] });
+    expect(scored).toContain('base');
+    expect(new Set(failed.map(({ model, code }) => `${model}: ${code}`))).toEqual(
+      new Set([`${name}: READ_FAILED`]),
+    );
   });
 
   it('leaves no task files where the harness is absent', async () => {

@@ -385,7 +385,15 @@ class Evaluation {
     if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    if ((await weightsOf(model)) !== undefined) {
+    // Of one whose record cannot be read, scoring it says why, and the others go on.
+    const isThere = await weightsOf(model).then(
+      (weights) => weights !== undefined,
+      (error: unknown) => {
+        if (error instanceof LayerloomError && error.code === 'READ_FAILED') return true;
+        throw error;
+      },
+    );
+    if (isThere) {
       this.#absent.delete(name);
       this.#there.add(name);
       return true;

@@ -6,7 +6,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
-import { evaluationsName } from '../../evaluation/result-files.js';
+import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
 import type { ScoreError } from '../record/experiment-record.js';
 
 /** A failed attempt to score a model in a task. */
@@ -66,10 +66,19 @@ export class ScoreFailures {
     await rm(this.#fileOf(failure), { force: true });
   }
 
-  /** Removes those of tasks that have results, which a process has written that died before it removed them. */
-  async removeAll(weights: string, tasks: readonly string[]): Promise<void> {
+  /**
+   * Removes those that results came after, of a process that died between the two. One that is newer than the result is
+   * of other settings, such as more rows: it stays.
+   */
+  async removeVoid(results: readonly FoundResult[]): Promise<void> {
     const there = await readdir(this.#directory).catch((): string[] => []);
-    if (there.length > 0) for (const task of tasks) await this.remove({ weights, task });
+    if (there.length === 0) return;
+    for (const { result } of results) {
+      const text = await readSmallFile(this.#fileOf(result)).catch(() => undefined);
+      if (text === undefined) continue;
+      const at = failureIn(text.toString())?.at;
+      if (at === undefined || Date.parse(at) <= Date.parse(result.started)) await this.remove(result);
+    }
   }
 
   #fileOf({ weights, task }: Pick<ScoreFailure, 'weights' | 'task'>): string {

@@ -311,7 +311,8 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   if (lacking.every((task) => scoring.without.has(task))) {
     if (lacking.length === model.tasks.length && lacking.length > 0) return outcome('impossible');
     const left = await answersLeft(model, weights, scoring);
-    await failures.removeAll(weights, model.tasks);
+    const there = await results.of(weights);
+    await failures.removeVoid(model.tasks.flatMap((task) => resultOf(there, weights, task, settings) ?? []));
     if (left.length > 0) {
       const claim = await claimIn(directory, weights);
       if (claim !== undefined) await removeAll(left).finally(() => claim.release());
