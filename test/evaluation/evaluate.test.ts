@@ -364,6 +364,10 @@ describe('evaluating an experiment', () => {
     expect((await evaluateExperiment(out, { lmEval, only, limit: 1 })).results.made).toBeGreaterThan(0);
     expect(names('.runs')).toEqual([answers]);
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
+    // Those that are newer than the results are of an evaluation that asks again, and may be resumed.
+    expect(names('.runs')).toEqual([answers]);
+    utimesSync(join(folder, '.runs', answers), new Date(0), new Date(0));
+    expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([]);
     expect(names('.claims')).toEqual([]);
   });
@@ -401,6 +405,14 @@ describe('evaluating an experiment', () => {
     expect(new Set(failed.map(({ model, code }) => `${model}: ${code}`))).toEqual(
       new Set([`${name}: READ_FAILED`]),
     );
+    // Records of earlier versions do not say the weights of merges, which that record is asked for then.
+    const experiment = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8'));
+    for (const merge of experiment.merges) delete merge.weights;
+    const scoreErrors = { kept: { code: 'READ_FAILED', message: 'kept' } };
+    experiment.merges[0].scoreErrors = scoreErrors;
+    writeFileSync(join(out, 'experiment.json'), JSON.stringify(experiment));
+    expect((await evaluateExperiment(out, { lmEval, only: ['base'] })).kept).toEqual(['base']);
+    expect(recordIn(out).merges[0]?.scoreErrors).toEqual(scoreErrors);
   });
 
   it('leaves no task files where the harness is absent', async () => {

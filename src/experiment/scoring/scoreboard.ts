@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
 import type { Score, Scores } from '../../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
@@ -49,6 +50,9 @@ export class Scoreboard {
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
+          // One that cannot be read keeps what it had.
+          if (weights === 'unreadable')
+            return former?.merges.find(({ name }) => name === merge.name) ?? merge;
           return scored(weights === undefined ? merge : { ...merge, weights }, weights);
         }),
       ),
@@ -64,9 +68,13 @@ export class Scoreboard {
     };
   }
 
-  /** Records of earlier versions do not say the weights of merges. */
-  async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | undefined> {
-    return weights ?? (state === 'done' ? await weightsOfMerge(join(this.#directory, path)) : undefined);
+  /** Records of earlier versions do not say the weights of merges. @returns undefined for one that is not there yet */
+  async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
+    if (weights !== undefined || state !== 'done') return weights;
+    return await weightsOfMerge(join(this.#directory, path)).catch((error: unknown) => {
+      if (error instanceof LayerloomError && error.code === 'READ_FAILED') return 'unreadable';
+      throw error;
+    });
   }
 
   /** @returns undefined if the model is not there; evaluating it says so */
