@@ -18,8 +18,8 @@ export interface KeyedShard {
   readonly key: string;
 }
 
-/** Errors of a file that is not there yet, or whose directory is just being replaced. */
-const absent = /^(ENOENT|ENOTDIR|ESTALE)$/;
+/** Errors of a file that is not there yet. */
+const absent = /^(ENOENT|ENOTDIR)$/;
 
 /**
  * Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`.

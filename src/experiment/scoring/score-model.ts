@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
@@ -200,19 +200,6 @@ const answersLeft = async (
   return [...new Set(keys)].filter((key) => there.includes(key)).map((key) => join(folder, key));
 };
 
-/** Keeps the directories that are not newer than all files: newer answers are of an evaluation to be resumed, which asks again. */
-const olderThan = async (directories: readonly string[], files: readonly string[]): Promise<string[]> => {
-  if (directories.length === 0) return [];
-  const timeOf = (path: string) =>
-    stat(path).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => Number.NEGATIVE_INFINITY,
-    );
-  const newest = Math.max(...(await Promise.all(files.map(timeOf))));
-  const times = await Promise.all(directories.map(timeOf));
-  return directories.filter((_, index) => (times[index] ?? 0) <= newest);
-};
-
 const removeAll = async (directories: readonly string[]): Promise<void> => {
   for (const directory of directories) await rm(directory, { recursive: true, force: true });
 };
@@ -326,10 +313,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const there = await results.of(weights);
     const made = model.tasks.flatMap((task) => resultOf(there, weights, task, settings) ?? []);
     await failures.removeVoid(made);
-    const left = await olderThan(
-      await answersLeft(model, weights, scoring),
-      made.map(({ file }) => join(directory, file)),
-    );
+    const left = await answersLeft(model, weights, scoring);
     if (left.length > 0) {
       const claim = await claimIn(directory, weights);
       if (claim !== undefined) await removeAll(left).finally(() => claim.release());
