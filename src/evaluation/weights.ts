@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { codeOf, type LayerloomError } from '../base/errors.js';
+import type { LayerloomError } from '../base/errors.js';
+import { isMissing } from '../base/unless-missing.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
@@ -18,9 +19,6 @@ export interface KeyedShard {
   readonly key: string;
 }
 
-/** Errors of a file that is not there yet. */
-const absent = /^(ENOENT|ENOTDIR)$/;
-
 /**
  * Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`.
  *
@@ -28,7 +26,7 @@ const absent = /^(ENOENT|ENOTDIR)$/;
  */
 export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
   const found = await readJsonObject(join(directory, provenanceName)).catch((error: LayerloomError) => {
-    if (error.code === 'READ_FAILED' && !absent.test(codeOf(error.cause) ?? '')) throw error;
+    if (error.code === 'READ_FAILED' && !isMissing(error.cause)) throw error;
     return undefined;
   });
   const shards = (found?.['shards'] ?? []) as readonly (Pick<KeyedShard, 'file'> & {

@@ -136,7 +136,7 @@ export const bugs = [
   {
     name: 'a cache whose records cannot be examined is taken for whole files',
     file: 'base/unless-missing.js',
-    text: "if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')",
+    text: 'if (isMissing(cause))',
     instead: 'if (true)',
     workload: 'download',
   },

@@ -188,6 +188,11 @@ const layeredOnHub = ({ inputs }) => ({
   'org/layered-swh': join(inputs, 'layered', 'swh-1'),
 });
 
+/** A push of a merge to a repository that has nothing. @param {string} name @returns {(place: Place) => ReturnType<NonNullable<OfHub['push']>>} */
+const pushedFirst =
+  (name) =>
+  ({ inputs }) => ({ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, name)) });
+
 /** Stands in for lm_eval, in processes that the library does not enter. */
 const harness = `${process.execPath} ${fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url))}`;
 const evaluated = { evaluate: { tasks: { swahili: 'mgsm_direct_sw' } } };
@@ -301,11 +306,7 @@ const all = {
     prepare: merges,
     command: push,
     again: push,
-    hub: {
-      push: ({ inputs }) => ({
-        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed')) },
-      }),
-    },
+    hub: { push: pushedFirst('pushed') },
   },
   'push again': {
     prepare: merges,
@@ -323,12 +324,7 @@ const all = {
     prepare: merges,
     command: push,
     again: push,
-    hub: {
-      uploads: { partBytes: 2000 },
-      push: ({ inputs }) => ({
-        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed')) },
-      }),
-    },
+    hub: { uploads: { partBytes: 2000 }, push: pushedFirst('pushed') },
   },
   'push with copies': {
     prepare: mergeOfHub,
@@ -338,9 +334,7 @@ const all = {
       models: layeredOnHub,
       // Not the middle layer, which it could.
       uploads: { copies: (_, name) => !name.startsWith('model-00003-') },
-      push: ({ inputs }) => ({
-        ...{ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, 'pushed-of-hub')) },
-      }),
+      push: pushedFirst('pushed-of-hub'),
     },
   },
   gc: {

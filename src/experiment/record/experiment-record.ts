@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
+import { isMissing } from '../../base/unless-missing.js';
 import { type MergeState, mergeStates } from '../../batch/batch-merge.js';
 import type { BatchCost } from '../../batch/cost.js';
 import { recordName } from '../../batch/record-names.js';
@@ -181,6 +182,3 @@ export const readRecord = (directory: string): Promise<ExperimentRecord> =>
         ? new LayerloomError('EXPERIMENT_MISSING', { directory })
         : new LayerloomError('EXPERIMENT_INVALID', { file, reason }, { cause }),
   });
-
-const isMissing = (cause: unknown): boolean =>
-  cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');

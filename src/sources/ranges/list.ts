@@ -1,5 +1,6 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import { isMissing } from '../../base/unless-missing.js';
 import { isWeightsName } from '../../checkpoint/containers/containers.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder.js';
@@ -32,8 +33,8 @@ export interface RangeCacheEntry {
 }
 
 const namesIn = (directory: string): Promise<string[]> =>
-  readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+  readdir(directory).catch((error: unknown) => {
+    if (isMissing(error)) return [];
     throw error;
   });
 
