@@ -1,8 +1,12 @@
+import { readdir } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from './errors.js';
+
+/** What a system says of a file that is not there, and of a name that no file can have. */
+const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
 
 /** True for the error of a file that is not there. */
 export const isMissing = (cause: unknown): boolean =>
-  cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
+  cause instanceof Error && 'code' in cause && missing.includes(cause.code);
 
 /** Waits for what is read of a file; undefined where there is none. @throws LayerloomError READ_FAILED */
 export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
@@ -10,3 +14,11 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     if (isMissing(cause)) return undefined;
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
+
+/** True for a failure of the system to read what may well be there, and not for what is refused or found malformed. */
+export const isUnreadable = (cause: unknown): boolean =>
+  cause instanceof Error && 'errno' in cause && !isMissing(cause);
+
+/** Returns the names in a directory; none where there is no directory. @throws LayerloomError READ_FAILED */
+export const namesIn = async (directory: string): Promise<string[]> =>
+  (await unlessMissing(directory, readdir(directory))) ?? [];

@@ -1,6 +1,8 @@
-import { lstat, readdir, stat, statfs } from 'node:fs/promises';
+import { lstat, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
+import { exists } from '../base/exists.js';
+import { namesIn } from '../base/unless-missing.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { type Checked, checkMemory, orWanted } from '../engine/check-run.js';
 import { checkWritable, existingAbove } from '../engine/output/durable.js';
@@ -99,7 +101,7 @@ const missingBytes = async (
 ): Promise<number> => {
   let missing = 0;
   for (const [key, { bytes }] of plan.shards)
-    if (mine.has(key) && !(opened !== undefined && (await isThere(opened.pathOf(key))))) missing += bytes;
+    if (mine.has(key) && !(opened !== undefined && (await exists(opened.pathOf(key))))) missing += bytes;
   return missing;
 };
 
@@ -116,12 +118,6 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 /** Opens a store that is there; undefined where one would be made. @throws LayerloomError STORE_INVALID, WRITE_FAILED */
 const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
-  const names = await readdir(directory).catch(() => []);
+  const names = await namesIn(directory);
   return names.length === 0 ? undefined : await ShardStore.open(directory);
 };
-
-const isThere = (file: string): Promise<boolean> =>
-  stat(file).then(
-    () => true,
-    () => false,
-  );

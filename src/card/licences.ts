@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { isUnreadable } from '../base/unless-missing.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
@@ -39,8 +40,11 @@ export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise
 
 const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefined> => {
   if (checkpoint.sideFiles.length === 0) return undefined;
-  const card = (await readSideFile(sideFilePath(checkpoint, 'README.md')).catch(() => '')).toString();
-  const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(card)?.groups?.['yaml'];
+  const readme = await readSideFile(sideFilePath(checkpoint, 'README.md')).catch((error: Error) => {
+    if (isUnreadable(error.cause)) throw error;
+    return '';
+  });
+  const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(readme.toString())?.groups?.['yaml'];
   try {
     const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);
     return isObject(value) ? licenceIn(value) : undefined;

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { LayerloomError, reasonOf, withPath } from '../base/errors.js';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../base/errors.js';
 
 interface Limit {
   /** Bytes that are read at most. */
@@ -32,10 +32,22 @@ const besideWeights: Limit = {
  *
  * @throws as the system does, also for what is refused here: `reasonOf` gives the reason
  */
-export const readSmallFile = async (path: string, limit = usual): Promise<Buffer> =>
-  await withRegularFile(path, await open(path, limit.pipes ? 'r' : reading), limit, (file, bytes) =>
-    readAll(path, file, bytes, limit),
+export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
+  unlessStale(async () =>
+    withRegularFile(path, await open(path, limit.pipes ? 'r' : reading), limit, (file, bytes) =>
+      readAll(path, file, bytes, limit),
+    ),
   );
+
+/** Over NFS a file that another host has replaced since it was opened is read again: its name leads to what is there now. */
+const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
+  for (let left = 3; ; left -= 1)
+    try {
+      return await read();
+    } catch (error) {
+      if (codeOf(error) !== 'ESTALE' || left === 1) throw error;
+    }
+};
 
 /**
  * Reads a file that stands beside a checkpoint's weights, whose directory may come from strangers: like
@@ -57,7 +69,7 @@ const withSideFile = async <T>(
   use: (file: FileHandle, bytes: number) => Promise<T>,
 ): Promise<T> => {
   try {
-    return await withRegularFile(path, await openBeside(path), besideWeights, use);
+    return await unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use));
   } catch (cause) {
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allExist } from '../base/exists.js';
+import { namesIn } from '../base/unless-missing.js';
 import { findWeights, isWeightsName } from './containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { readSideFile } from './small-file.js';
@@ -12,7 +13,7 @@ import { readSideFile } from './small-file.js';
  * to blobs that were removed.
  */
 export const hasAllWeights = async (directory: string): Promise<boolean> => {
-  const names = await readdir(directory).catch((): string[] => []);
+  const names = await namesIn(directory);
   const found = findWeights(names);
   if (found?.index !== undefined) {
     const { index } = found;

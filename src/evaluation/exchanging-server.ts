@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { unlessMissing } from '../base/unless-missing.js';
 import { jsonOrNone } from '../checkpoint/json.js';
 import { mostSideFileBytes } from '../checkpoint/small-file.js';
 import { AskedServer, Fault, Permanent } from './asked-server.js';
@@ -249,7 +250,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
   for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
     // A link that leads nowhere is no file of the model.
-    const found = await stat(join(path, name)).catch(() => undefined);
+    const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
     // Larger ones are weights in another format, which the server does not load beside safetensors.
     const content =

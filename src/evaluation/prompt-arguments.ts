@@ -1,5 +1,5 @@
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { exists } from '../base/exists.js';
 import { isObject, readJsonObject } from '../checkpoint/json.js';
 
 /** Keys of `config.json` with the most tokens of a prompt and its answer, in the order in which the harness looks. */
@@ -24,11 +24,7 @@ export const promptArguments = async (
 };
 
 const maxLengthOf = async (file: string): Promise<number | undefined> => {
-  const isThere = await access(file).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) return undefined;
+  if (!(await exists(file))) return undefined;
   const config = await readJsonObject(file);
   const text = config['text_config'];
   const stated = lengthKeys.map((key) => (isObject(text) ? text : config)[key]);

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, readdir, rm, stat } from 'node:fs/promises';
+import { access, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
+import { isUnreadable, namesIn, unlessMissing } from '../base/unless-missing.js';
 import { readJsonFile } from '../checkpoint/json-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
@@ -56,12 +57,14 @@ export class ResultFiles {
   }
 
   /**
-   * Lists the results, by name of file. Files that are not results are reported and left out.
+   * Lists the results, by name of file. Files that are not results are reported and left out; what the system fails to
+   * read is no result that is not there.
    *
    * @param warn is told of each malformed file
+   * @throws LayerloomError READ_FAILED
    */
   async list(warn: (warning: string) => void = () => undefined): Promise<FoundResult[]> {
-    const names = await readdir(this.directory).catch((): string[] => []);
+    const names = await namesIn(this.directory);
     const found: FoundResult[] = [];
     for (const file of names.filter((name) => resultName.test(name)).sort()) {
       const result = await this.#summaryOf(file, warn);
@@ -73,9 +76,11 @@ export class ResultFiles {
   /**
    * Returns the results of some weights that are there now. Of the directory only the names are read again, and what is
    * new: looking for each of many models costs little more than looking once.
+   *
+   * @throws LayerloomError READ_FAILED
    */
   async of(weights: string): Promise<readonly FoundResult[]> {
-    const names = await readdir(this.directory).catch((): string[] => []);
+    const names = await namesIn(this.directory);
     const there = new Set(names.filter((name) => resultName.test(name)));
     let hasChanged = false;
     for (const file of this.#known.keys())
@@ -91,7 +96,7 @@ export class ResultFiles {
     return this.#byWeights.get(weights) ?? [];
   }
 
-  /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID */
+  /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
     // Results of earlier versions do not state the longest answer: it is the task's own.
@@ -101,7 +106,7 @@ export class ResultFiles {
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
     const path = join(this.directory, file);
     // Another process may have replaced or removed it since the listing.
-    const status = await stat(path).catch(() => undefined);
+    const status = await unlessMissing(path, stat(path));
     if (status === undefined) return undefined;
     const stamp = `${status.ino} ${status.size} ${status.mtimeMs}`;
     const known = this.#read.get(file);
@@ -109,19 +114,22 @@ export class ResultFiles {
     try {
       const { result } = await this.read(file);
       // A result without its problems is none: it is made again.
-      await access(this.#problemsAt(file)).catch((cause: unknown) => {
-        throw invalidResult(this.#problemsAt(file), reasonOf(cause));
-      });
+      const problems = this.#problemsAt(file);
+      const isThere = unlessMissing(
+        problems,
+        access(problems).then(() => true),
+      );
+      if ((await isThere) === undefined) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });
       return result;
     } catch (error) {
-      if (!(error instanceof LayerloomError)) throw error;
+      if (!(error instanceof LayerloomError && error.code === 'RESULTS_INVALID')) throw error;
       warn(error.message);
       return undefined;
     }
   }
 
-  /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID */
+  /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
     return await readAs(problemsSchema, this.#problemsAt(file));
   }
@@ -130,7 +138,7 @@ export class ResultFiles {
     return join(this.directory, file.replace(/\.json$/, '.problems.json'));
   }
 
-  /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID */
+  /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
     if (texts === null) return {};
     return await readAs(textsSchema, join(this.directory, texts));
@@ -173,7 +181,7 @@ export class ResultFiles {
 
   /** Removes half-written files of processes that died: those last written before a time. */
   async removePartials(before: () => Promise<number>): Promise<void> {
-    const names = await readdir(this.directory).catch((): string[] => []);
+    const names = await namesIn(this.directory);
     for (const name of names.filter((name) => partialName.test(name))) {
       const path = join(this.directory, name);
       const { mtimeMs } = await stat(path);
@@ -194,7 +202,12 @@ const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
   readJsonFile(path, {
     schema,
     what: `a result of ${layerloomCommand('evaluate')}`,
-    fail: ({ file, reason, cause }) => new LayerloomError('RESULTS_INVALID', { file, reason }, { cause }),
+    fail: ({ file, reason, cause }) =>
+      new LayerloomError(
+        isUnreadable(cause) ? 'READ_FAILED' : 'RESULTS_INVALID',
+        { file, reason },
+        { cause },
+      ),
   });
 
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();

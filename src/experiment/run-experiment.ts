@@ -29,7 +29,7 @@ import { type Experiment, parseExperiment, readExperiment } from './file/read-ex
 import { experimentReferences } from './file/references.js';
 import { noteMadeHere } from './made-here.js';
 import { type MeasuredMerging, measuredMerging, mergingSeconds } from './measured-merging.js';
-import { type ExperimentRecord, type MergeRecord, readRecord } from './record/experiment-record.js';
+import { type ExperimentRecord, formerRecord, type MergeRecord } from './record/experiment-record.js';
 import { RecordFile } from './record/record-file.js';
 import { recordedOptions, withOptions } from './recorded-options.js';
 
@@ -103,7 +103,7 @@ export const runExperiment = async (
         out,
         merges.map(({ path }) => path),
       );
-      const before = former === undefined ? undefined : await readRecord(out).catch(() => undefined);
+      const before = former === undefined ? undefined : await formerRecord(out);
       const write = writtenBy(options, merges, before);
       return await runHere(experiment, merges, { ...batch, write }, started, before);
     });
@@ -297,7 +297,7 @@ export const planExperiment = async (
       assume: true,
     });
     const { out } = options;
-    const before = out === undefined ? undefined : await readRecord(resolve(out)).catch(() => undefined);
+    const before = out === undefined ? undefined : await formerRecord(resolve(out));
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const stages = stagesOf(written, () => true, options.first);

@@ -3,7 +3,8 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { parseAddress, partsOf, printAddress, resolveAddress } from '../address/address.js';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
-import { locate } from '../sources/locate.js';
+import { unlessMissing } from '../base/unless-missing.js';
+import { locateIfHere } from '../sources/locate.js';
 import type { Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit.js';
@@ -199,11 +200,8 @@ export class Reading {
   }
 }
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+const isFolder = async (path: string): Promise<boolean> =>
+  (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
 /**
  * Returns how models of a file are found: from its folder on, and for the recipe of an output also where its
@@ -217,10 +215,8 @@ const finderIn =
     const address = resolveAddress(await parseAddress(model, folder), folder);
     const found = printAddress(address);
     if (recorded === undefined) return found;
-    const isThere = await Promise.all(partsOf(address).map(locate)).then(
-      () => true,
-      () => false,
-    );
+    const parts = await Promise.all(partsOf(address).map(locateIfHere));
+    const isThere = parts.every((part) => part !== undefined);
     if (isThere && recordedFirst) recorded.note(model, found);
     return isThere ? found : ((await recorded.find(model)) ?? found);
   };

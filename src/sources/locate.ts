@@ -32,5 +32,12 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
+/** Finds a model; undefined where it is not here. */
+export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
+  locate(model).catch((error: unknown) => {
+    if (error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND') return undefined;
+    throw error;
+  });
+
 /** `locate`, of the text that names a model. */
 export const locateText = async (model: string): Promise<FoundModel> => locate(await parseAddress(model));

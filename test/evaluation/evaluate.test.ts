@@ -363,9 +363,31 @@ describe('evaluating an experiment', () => {
     cpSync(join(copy, '.runs'), join(folder, '.runs'), { recursive: true });
     expect((await evaluateExperiment(out, { lmEval, only, limit: 1 })).results.made).toBeGreaterThan(0);
     expect(names('.runs')).toEqual([answers]);
+    // Those that are newer than the results are of an evaluation that asks again, and may be resumed.
+    expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
+    expect(names('.runs')).toEqual([answers]);
+    for (const name of names(join('.runs', answers)))
+      utimesSync(join(folder, '.runs', answers, name), new Date(0), new Date(0));
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([]);
     expect(names('.claims')).toEqual([]);
+  });
+
+  it('fails where results cannot be read, and does not record that there are none', async () => {
+    const { out } = await made();
+    const of = { lmEval, only: ['base'] };
+    await evaluateExperiment(out, of);
+    const record = readFileSync(join(out, 'experiment.json'));
+    const folder = join(out, 'evaluations');
+    const [result = ''] = readdirSync(folder).filter((name) => /-[0-9a-f]{16}\.json$/.test(name));
+    // A name that the system does not follow, as another user's file is one that it does not open.
+    rmSync(join(folder, result));
+    symlinkSync(result, join(folder, result));
+    await expect(evaluateExperiment(out, of)).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: join(folder, result) },
+    });
+    expect(readFileSync(join(out, 'experiment.json'))).toEqual(record);
   });
 
   it('keeps failures of other settings, and follows no link in place of the clock', async () => {

@@ -1,3 +1,4 @@
+import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { weightsArguments } from '../../src/evaluation/loaded-model.js';
@@ -16,6 +17,20 @@ describe('the harness loads', () => {
   it('a checkpoint by its path', async () => {
     const { base } = models();
     expect(await weightsArguments(base, 'vllm')).toEqual({ pretrained: base });
+  });
+
+  it('a merge whose name has a plus, and no base with an adapter where the system does not say that it is there', async () => {
+    const { base, adapter } = models();
+    const merged = `${base}+lora`;
+    expect(adapter.endsWith('lora')).toBe(true);
+    symlinkSync(base, merged);
+    expect(await weightsArguments(merged, 'hf')).toEqual({ pretrained: merged });
+    rmSync(merged);
+    symlinkSync(merged, merged);
+    await expect(weightsArguments(merged, 'hf')).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: merged },
+    });
   });
 
   it('an adapter with the base before the plus', async () => {

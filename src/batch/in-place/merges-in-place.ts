@@ -1,6 +1,7 @@
-import { mkdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { exists } from '../../base/exists.js';
 import { valueAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { indexNames } from '../../checkpoint/containers/containers.js';
@@ -259,8 +260,8 @@ const tensorsOf = ({ files, tensors, fusedExperts }: CheckpointIndex): PlacedTen
 /** Returns a model's files of weights and their index, if it has one. */
 const weightFilesOf = async ({ files, path }: CheckpointIndex): Promise<string[]> => {
   const indexes = indexNames.map((name) => join(path, name));
-  const there = await Promise.all(indexes.map((index) => stat(index).catch(() => undefined)));
-  return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index] !== undefined)];
+  const there = await Promise.all(indexes.map(exists));
+  return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index])];
 };
 
 /** Runs `action`, and throws the system's errors as WRITE_FAILED of `file`. */

@@ -7,7 +7,7 @@ import { methods } from '../../methods/index.js';
 import type { RecipeInput } from '../../methods/recipes.js';
 import { isBareAdapter, openAdapter } from '../../model/adapters/open-adapter.js';
 import { replaceModels } from '../../recipe/model-places.js';
-import { locate, locateText } from '../../sources/locate.js';
+import { locate, locateIfHere } from '../../sources/locate.js';
 import { type OutputForm, outputForms } from './output-forms.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -82,8 +82,7 @@ const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
 export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { checkpoint, config } = await openAdapter(model);
   const { base } = config;
-  const found = base === undefined ? undefined : await locateText(base).catch(() => undefined);
-  if (base !== undefined && found !== undefined) return base;
+  if (base !== undefined && (await locateIfHere(await parseAddress(base))) !== undefined) return base;
   throw new LayerloomError('BASE_NEEDED', {
     adapter: checkpoint.path,
     reason:

@@ -126,7 +126,7 @@ export class StudyWatch {
   async #mergesOf({ merges, bytesWritten, cost, seconds, state }: ExperimentRecord): Promise<MergesState> {
     const done = merges.filter((merge) => merge.state === 'done').length;
     const failed = merges.filter((merge) => merge.state === 'failed').length;
-    const isWorking = await isBatchWorking(this.#directory);
+    const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
     // Earlier versions counted less: what is no number is not known.
     const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
     const isLeft = isWorking && state === 'running' && done + failed < merges.length;
@@ -161,7 +161,8 @@ export class StudyWatch {
       failed: some.filter(({ state }) => state === 'failed').length,
       total: some.length,
     });
-    const found = await this.#results.list((warning) => this.#unread.push(warning));
+    const warn = (warning: string) => this.#unread.push(warning);
+    const found = (await this.#attempt([], () => this.#results.list(warn))) ?? [];
     const open = models
       .map(({ name, tasks }) => ({
         name,
@@ -194,7 +195,8 @@ export class StudyWatch {
   }
 
   async #errorsOf(record: ExperimentRecord | undefined): Promise<StudyError[]> {
-    const scoring = (await this.#failures.list())
+    const found = (await this.#attempt([], () => this.#failures.list())) ?? [];
+    const scoring = found
       .map(({ at, model, task, message }) => ({ at, what: `${model}, ${task}`, message }))
       .sort((a, b) => (a.at < b.at ? 1 : -1));
     const merging = (record?.merges ?? []).flatMap(({ name, error }) =>

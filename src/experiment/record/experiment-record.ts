@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
-import { isMissing } from '../../base/unless-missing.js';
+import { isMissing, isUnreadable } from '../../base/unless-missing.js';
 import { type MergeState, mergeStates } from '../../batch/batch-merge.js';
 import type { BatchCost } from '../../batch/cost.js';
 import { recordName } from '../../batch/record-names.js';
@@ -171,7 +171,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
 /**
  * Reads the record of the experiment in a directory.
  *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
  */
 export const readRecord = (directory: string): Promise<ExperimentRecord> =>
   readJsonFile(join(directory, recordName), {
@@ -180,5 +180,21 @@ export const readRecord = (directory: string): Promise<ExperimentRecord> =>
     fail: ({ file, reason, cause }) =>
       isMissing(cause)
         ? new LayerloomError('EXPERIMENT_MISSING', { directory })
-        : new LayerloomError('EXPERIMENT_INVALID', { file, reason }, { cause }),
+        : new LayerloomError(
+            isUnreadable(cause) ? 'READ_FAILED' : 'EXPERIMENT_INVALID',
+            { file, reason },
+            { cause },
+          ),
+  });
+
+/**
+ * Reads the record in a directory for who is about to write it.
+ *
+ * @returns undefined where there is none, or something else
+ * @throws LayerloomError READ_FAILED
+ */
+export const formerRecord = (directory: string): Promise<ExperimentRecord | undefined> =>
+  readRecord(directory).catch((error: unknown) => {
+    if (error instanceof LayerloomError && error.code !== 'READ_FAILED') return undefined;
+    throw error;
   });

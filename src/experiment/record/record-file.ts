@@ -1,12 +1,13 @@
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { recordName } from '../../batch/record-names.js';
 import { replaceFile, syncDirectory } from '../../engine/output/durable.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
 import { holdClaim } from '../../store/hold-claim.js';
 import { Scoreboard } from '../scoring/scoreboard.js';
-import { type ExperimentRecord, readRecord } from './experiment-record.js';
+import { type ExperimentRecord, formerRecord } from './experiment-record.js';
 
 /** A record that is being written. */
 const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -31,12 +32,12 @@ export class RecordFile {
     this.#scoreboard = new Scoreboard(directory);
   }
 
-  /** Writes a record whole and durably, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED */
+  /** Writes a record whole and durably, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED, READ_FAILED */
   write(record: ExperimentRecord): Promise<ExperimentRecord> {
     return this.update(() => Promise.resolve(record));
   }
 
-  /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED */
+  /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED, READ_FAILED */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
     clearTimeout(this.#later);
     this.#later = undefined;
@@ -101,10 +102,8 @@ export class RecordFile {
   }
 
   async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {
-    const hasResults = await stat(join(this.#directory, evaluationsName)).catch(() => undefined);
-    if (hasResults === undefined) return record;
-    // Of a directory in which no batch has written yet there is none.
-    const former = await readRecord(this.#directory).catch(() => undefined);
-    return await this.#scoreboard.fill(record, former);
+    const evaluations = join(this.#directory, evaluationsName);
+    if ((await unlessMissing(evaluations, stat(evaluations))) === undefined) return record;
+    return await this.#scoreboard.fill(record, await formerRecord(this.#directory));
   }
 }

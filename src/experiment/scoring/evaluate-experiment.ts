@@ -1,19 +1,21 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { layerloomCommand } from '../../base/command-line.js';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { checkPart, type Part } from '../../batch/part.js';
 import { endedRuns, lockName } from '../../batch/record-names.js';
+import { jsonOrNone } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import { WeightsToLoad } from '../../evaluation/weights-to-load.js';
 import { matches } from '../../methods/framework/match-names.js';
-import { type Claimant, isClaimant, lifeOf } from '../../store/claimant.js';
+import { isClaimant, lifeOf } from '../../store/claimant.js';
 import { checkExpected } from '../expected.js';
 import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
@@ -541,18 +543,14 @@ const exchangingServer = (
         weights,
       );
 
-/** True if a batch works in the directory, as far as its process can be examined. */
+/** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {
   if (endedRuns.has(resolve(directory))) return false;
-  const text = await readFile(join(directory, lockName), 'utf8').catch(() => '');
-  let holder: unknown;
-  try {
-    holder = JSON.parse(text);
-  } catch {
-    // Empty: nobody works there. Half-written: it is there at the next look.
-    return false;
-  }
-  return isClaimant(holder as Record<string, unknown>) && (await lifeOf(holder as Claimant)) !== 'dead';
+  const lock = join(directory, lockName);
+  const text = await unlessMissing(lock, readSmallFile(lock));
+  // Empty: nobody works there. Half-written: it is there at the next look.
+  const holder = jsonOrNone(text?.toString() ?? '');
+  return isClaimant(holder) && (await lifeOf(holder)) !== 'dead';
 };
 
 /**

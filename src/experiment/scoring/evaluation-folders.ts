@@ -1,7 +1,8 @@
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { linkBelow } from '../../base/own-directory.js';
+import { namesIn } from '../../base/unless-missing.js';
 import { makeDirectories } from '../../engine/output/durable.js';
 import { evaluationsName, ResultFiles } from '../../evaluation/result-files.js';
 import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/claim-file.js';
@@ -51,23 +52,24 @@ export const removeLeftovers = async (experiment: string): Promise<void> => {
   const { directory } = results;
   const claims = join(directory, '.claims');
   const now = clockAt(join(claims, clockName));
-  for (const name of await namesIn(claims))
-    if (name !== clockName)
-      await unlessHindered(async () => {
-        const { state } = await examine(join(claims, name), now);
-        if (state === 'dead') await (await claimIn(directory, name))?.release();
-      });
-  for (const name of (await namesIn(directory)).filter((name) => name.startsWith(taskFolder)))
-    await unlessHindered(async () => {
-      const claim = await claimIn(directory, name);
-      if (claim === undefined) return;
-      // A folder is made under its claim, and removed before the claim is.
-      await rm(join(directory, name), { recursive: true, force: true });
-      await claim.release();
+  const each = (folder: string, work: (name: string) => Promise<void>) =>
+    unlessHindered(async () => {
+      for (const name of await namesIn(folder)) await unlessHindered(() => work(name));
     });
+  await each(claims, async (name) => {
+    if (name === clockName) return;
+    const { state } = await examine(join(claims, name), now);
+    if (state === 'dead') await (await claimIn(directory, name))?.release();
+  });
+  await each(directory, async (name) => {
+    if (!name.startsWith(taskFolder)) return;
+    const claim = await claimIn(directory, name);
+    if (claim === undefined) return;
+    // A folder is made under its claim, and removed before the claim is.
+    await rm(join(directory, name), { recursive: true, force: true });
+    await claim.release();
+  });
   await unlessHindered(async () => results.removePartials(async () => (await now()) - staleAfterMs));
 };
-
-const namesIn = (directory: string): Promise<string[]> => readdir(directory).catch((): string[] => []);
 
 const unlessHindered = (work: () => Promise<void>): Promise<void> => work().catch(() => undefined);

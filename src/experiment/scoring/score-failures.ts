@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { namesIn, unlessMissing } from '../../base/unless-missing.js';
 import { jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
@@ -39,13 +40,15 @@ export class ScoreFailures {
     this.#directory = join(experiment, evaluationsName, 'failures');
   }
 
+  /** @throws LayerloomError READ_FAILED */
   async list(): Promise<ScoreFailure[]> {
-    const names = await readdir(this.#directory).catch((): string[] => []);
+    const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
         // Removed since by another process, whose result it has made void, or half-written by one that died.
-        const text = await readSmallFile(join(this.#directory, name)).catch(() => '');
-        return failureIn(text.toString()) ?? [];
+        const path = join(this.#directory, name);
+        const text = await unlessMissing(path, readSmallFile(path));
+        return failureIn(text?.toString() ?? '') ?? [];
       }),
     );
     return read.flat();
@@ -69,12 +72,15 @@ export class ScoreFailures {
   /**
    * Removes those that results came after, of a process that died between the two. One that is newer than the result is
    * of other settings, such as more rows: it stays.
+   *
+   * @throws LayerloomError READ_FAILED
    */
   async removeVoid(results: readonly FoundResult[]): Promise<void> {
-    const there = await readdir(this.#directory).catch((): string[] => []);
+    const there = await namesIn(this.#directory);
     if (there.length === 0) return;
     for (const { result } of results) {
-      const text = await readSmallFile(this.#fileOf(result)).catch(() => undefined);
+      const file = this.#fileOf(result);
+      const text = await unlessMissing(file, readSmallFile(file));
       if (text === undefined) continue;
       const at = failureIn(text.toString())?.at;
       if (at === undefined || Date.parse(at) <= Date.parse(result.started)) await this.remove(result);

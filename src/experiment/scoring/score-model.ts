@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
+import { namesIn, unlessMissing } from '../../base/unless-missing.js';
 import { version } from '../../base/version.js';
 import type { MergeToLoad } from '../../batch/in-place/merges-in-place.js';
 import { makeDirectories } from '../../engine/output/durable.js';
@@ -180,24 +181,55 @@ const keyOf = (
 
 /**
  * Finds answers of a model that has all its results: of a process that died behind the last of them. Those of other
- * settings are for the next evaluation with these.
+ * settings are for the next evaluation with these; those that are newer than the results are of one that asks again
+ * (`force`), and may be resumed.
  *
+ * @param results of the model in its tasks
  * @returns directories
+ * @throws LayerloomError READ_FAILED
  */
 const answersLeft = async (
   { tasks }: ModelToScore,
   weights: string,
   { settings, directory, without }: Scoring,
+  results: readonly FoundResult[],
 ): Promise<string[]> => {
   const folder = join(directory, runsName);
-  const there = await readdir(folder).catch((): string[] => []);
+  const there = await namesIn(folder);
   if (there.length === 0) return [];
   const asked = tasks.filter((task) => !without.has(task));
   const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
     // Tasks are asked together, and alone where one has failed.
     [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
   );
-  return [...new Set(keys)].filter((key) => there.includes(key)).map((key) => join(folder, key));
+  const [left, newest]: [string[], number] = [
+    [],
+    await newestOf(
+      directory,
+      results.map(({ file }) => file),
+    ),
+  ];
+  for (const key of new Set(keys)) {
+    const answers = join(folder, key);
+    if (there.includes(key) && (await newestOf(answers, await namesIn(answers))) <= newest)
+      left.push(answers);
+  }
+  return left;
+};
+
+/**
+ * Returns when the newest of some files was written, in milliseconds. Folders do not count: one that is half removed is as
+ * new as its removal.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
+  let newest = Number.NEGATIVE_INFINITY;
+  for (const file of names.map((name) => join(directory, name))) {
+    const found = await unlessMissing(file, stat(file));
+    if (found?.isFile()) newest = Math.max(newest, found.mtimeMs);
+  }
+  return newest;
 };
 
 const removeAll = async (directories: readonly string[]): Promise<void> => {
@@ -313,7 +345,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const there = await results.of(weights);
     const made = model.tasks.flatMap((task) => resultOf(there, weights, task, settings) ?? []);
     await failures.removeVoid(made);
-    const left = await answersLeft(model, weights, scoring);
+    const left = await answersLeft(model, weights, scoring, made);
     if (left.length > 0) {
       const claim = await claimIn(directory, weights);
       if (claim !== undefined) await removeAll(left).finally(() => claim.release());
@@ -367,7 +399,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
         queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
       else for (const task of own) await fail(task, ran.failure);
     }
-    if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring));
+    if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring, done));
     return outcome('scored');
   } finally {
     await claim.release();

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameWithCommit } from '../../address/found-model.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { recompute, type Sample } from '../../engine/compute/recompute.js';
 import type { RunControls, RunCost } from '../../engine/run.js';
 import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
@@ -57,7 +58,7 @@ const inputOf = (input: PlannedInput): VerifiedInput => ({
 const notOfInputs = { state: 'different', reason: 'is not what the inputs give' } as const;
 
 const sizeOf = async (directory: string, { file, bytes }: PlannedShard): Promise<VerifiedFile> => {
-  const found = await stat(join(directory, file)).catch(() => undefined);
+  const found = await unlessMissing(join(directory, file), stat(join(directory, file)));
   if (found === undefined) return { file, bytes: null, state: 'missing', reason: 'is missing' };
   if (found.isFile() && found.size === bytes) return { file, bytes, state: 'unrecorded' };
   const reason = found.isFile()

@@ -1,13 +1,13 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelAddress } from '../../address/address.js';
 import { originOf } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
+import { namesIn } from '../../base/unless-missing.js';
 import { findWeights } from '../../checkpoint/containers/containers.js';
 import { openFound } from '../../checkpoint/open.js';
 import { listSideFiles } from '../../checkpoint/side-files.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
-import { locate } from '../../sources/locate.js';
+import { locate, locateIfHere } from '../../sources/locate.js';
 import { knownOfFiles } from '../../sources/open-checkpoint.js';
 import type { Adapter } from './adapter.js';
 import {
@@ -26,10 +26,10 @@ import { readAdapterTensors } from './read-tensors.js';
 export const isAdapter = (names: readonly string[]): boolean =>
   names.includes(adapterConfigName) && findWeights(names) === undefined;
 
-/** True if a model is found here and is an adapter without a base. */
+/** True if a model is found here and is an adapter without a base. @throws LayerloomError READ_FAILED */
 export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
-  const found = await locate(model).catch(() => undefined);
-  return found !== undefined && isAdapter(await readdir(found.path).catch((): string[] => []));
+  const found = await locateIfHere(model);
+  return found !== undefined && isAdapter(await namesIn(found.path));
 };
 
 /**
@@ -42,7 +42,7 @@ export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
 export const openAdapter = async (model: ModelAddress): Promise<Adapter> => {
   const found = await locate(model);
   const { name, path } = found;
-  const names = await readdir(path).catch((): string[] => []);
+  const names = await namesIn(path);
   if (!names.includes(adapterConfigName))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,

@@ -144,7 +144,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
 
 /** Reads the record of a model; undefined where its headers are not all here. */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
-  const text = await readSmallFile(modelRecordPath(folder)).catch(() => undefined);
+  const text = await unlessMissing(modelRecordPath(folder), readSmallFile(modelRecordPath(folder)));
   if (text === undefined) return undefined;
   const { id, commit, weights, sideFiles } = parseObject(text.toString());
   if (typeof id !== 'string' || typeof commit !== 'string' || !isNames(weights) || !isNames(sideFiles))

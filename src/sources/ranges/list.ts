@@ -1,6 +1,6 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { isMissing } from '../../base/unless-missing.js';
+import { namesIn } from '../../base/unless-missing.js';
 import { isWeightsName } from '../../checkpoint/containers/containers.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder.js';
@@ -31,12 +31,6 @@ export interface RangeCacheEntry {
   /** When the model was last asked for; undefined for what an interrupted download of headers left. */
   readonly lastUse: Date | undefined;
 }
-
-const namesIn = (directory: string): Promise<string[]> =>
-  readdir(directory).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
 
 const describe = async (folder: string, name: string): Promise<RangeCacheFile> => {
   const path = join(folder, name);

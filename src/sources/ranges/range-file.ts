@@ -1,6 +1,7 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { unlessMissing } from '../../base/unless-missing.js';
 import { readRange } from '../../checkpoint/read-block.js';
 import { readOpenFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents } from '../../tensor/extent.js';
@@ -203,9 +204,9 @@ const behind = (chunks: readonly Buffer[], bytes: number): Buffer[] => {
 
 /** True if the path is a link to all of the file. */
 const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> => {
-  const found = await lstat(path).catch(() => undefined);
+  const found = await unlessMissing(path, lstat(path));
   if (!found?.isSymbolicLink()) return false;
-  return (await stat(path).catch(() => undefined))?.size === bytes;
+  return (await unlessMissing(path, stat(path)))?.size === bytes;
 };
 
 /**
@@ -220,7 +221,7 @@ const openData = async (
   const path = pathIn(folder, file);
   const known = parseRangeRecord((await readOpenFile(path, record)).toString());
   // Of a link itself: what it leads to is a file of the hub's cache, and never written.
-  const found = await lstat(path).catch(() => undefined);
+  const found = await unlessMissing(path, lstat(path));
   if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {
     // A crash may have cut the last line: the next one begins on a line of its own.
     await record.appendFile('\n');
