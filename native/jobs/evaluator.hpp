@@ -10,7 +10,7 @@
 #include "product.hpp"
 #include "program.hpp"
 #include "quantiser.hpp"
-#include "sorted.hpp"
+#include "ranks.hpp"
 #include "unpacker.hpp"
 
 namespace layerloom {
@@ -199,7 +199,7 @@ class Evaluator {
     bool isTold_ = false;    ///< the node at work tells whether its tile is finite
     bool isFinite_ = false;  ///< what it tells
     Buffer rounded_, randoms_;
-    Sorted sorted_;
+    Ranks ranks_;
     std::span<std::byte* const> places_;
     /// Kept from tile to tile, so that none allocates.
     std::vector<Source> sources_;
