@@ -11,8 +11,8 @@ constexpr std::uint32_t kLargest = 0x7FFF'FFFF;
 
 std::uint32_t magnitudeOf(float x) { return std::bit_cast<std::uint32_t>(x) & kLargest; }
 
-/// A row is sorted where it would take more counters than this, or more than twice its elements: they are set to 0 and
-/// summed for each row.
+/// A row is sorted where it would take more counters than this, or more than twice its elements: they are set
+/// to 0 and summed for each row.
 constexpr std::size_t kMostDigits = 1 << 15;
 
 }  // namespace
