@@ -221,6 +221,20 @@ export const bugs = [
     schedules: true,
     workload: 'one output',
   },
+  {
+    name: 'a listing of results that fails is one without results',
+    file: 'base/unless-missing.js',
+    text: 'const missing = [',
+    instead: "const missing = ['EACCES', 'EMFILE', 'EIO', ",
+    workload: 'evaluate',
+  },
+  {
+    name: 'a model whose place cannot be examined is taken for a base with an adapter',
+    file: 'address/address.js',
+    text: 'const isHere = (path) => exists(resolve(folder, path));',
+    instead: 'const isHere = (path) => exists(resolve(folder, path)).catch(() => false);',
+    workload: 'evaluate',
+  },
 ];
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
