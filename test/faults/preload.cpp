@@ -189,7 +189,9 @@ Below asked(int fd);
 Below below(int fd) {
     if (!isActive || fd < 0) return {};
     if (fd >= known) return asked(fd);
-    const std::lock_guard lock(knownMutex);
+    // Not waited for: a signal's handler that reads a pipe, as libuv's does, may have interrupted who holds it.
+    const std::unique_lock lock(knownMutex, std::try_to_lock);
+    if (!lock) return asked(fd);
     auto& path = knownPaths[fd];
     if (path.asked != namesChanged) path = {namesChanged, asked(fd)};
     return path.below;
