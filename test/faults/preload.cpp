@@ -189,7 +189,8 @@ Below asked(int fd);
 Below below(int fd) {
     if (!isActive || fd < 0) return {};
     if (fd >= known) return asked(fd);
-    // Not waited for: a signal's handler that reads a pipe, as libuv's does, may have interrupted who holds it.
+    // Not waited for: a signal's handler that reads a pipe, as libuv's does, may have interrupted who holds
+    // it.
     const std::unique_lock lock(knownMutex, std::try_to_lock);
     if (!lock) return asked(fd);
     auto& path = knownPaths[fd];
