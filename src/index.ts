@@ -131,13 +131,9 @@ export {
   planExperiment,
   runExperiment,
 } from './experiment/run-experiment.js';
-export {
-  type EvaluateOptions,
-  type EvaluationOutcome,
-  type EvaluationProgress,
-  evaluateExperiment,
-  evaluationCommands,
-} from './experiment/scoring/evaluate-experiment.js';
+export { type EvaluationOutcome, evaluateExperiment } from './experiment/scoring/evaluate-experiment.js';
+export { evaluationCommands } from './experiment/scoring/evaluation-commands.js';
+export type { EvaluateOptions, EvaluationProgress } from './experiment/scoring/evaluation-options.js';
 export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
 export {
   type EvaluationPlan,

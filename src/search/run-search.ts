@@ -8,12 +8,9 @@ import { ResultFiles } from '../evaluation/result-files.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
-import {
-  type EvaluateOptions,
-  evaluateExperiment,
-  settingsOf,
-} from '../experiment/scoring/evaluate-experiment.js';
-import { resultOf } from '../experiment/scoring/score-model.js';
+import { evaluateExperiment } from '../experiment/scoring/evaluate-experiment.js';
+import { type EvaluateOptions, settingsOf } from '../experiment/scoring/evaluation-options.js';
+import { resultOf } from '../experiment/scoring/wanted-results.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
 import { type ExperimentPoint, pairOf } from './experiment-space.js';
 import type { Rows } from './landscape.js';

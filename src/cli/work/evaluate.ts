@@ -7,12 +7,9 @@ import {
   describeScoring,
   failedModels,
 } from '../../documents/text/evaluation-text.js';
-import {
-  type EvaluateOptions,
-  type EvaluationOutcome,
-  evaluateExperiment,
-  evaluationCommands,
-} from '../../experiment/scoring/evaluate-experiment.js';
+import { type EvaluationOutcome, evaluateExperiment } from '../../experiment/scoring/evaluate-experiment.js';
+import { evaluationCommands } from '../../experiment/scoring/evaluation-commands.js';
+import type { EvaluateOptions } from '../../experiment/scoring/evaluation-options.js';
 import { importResults } from '../../experiment/scoring/import-results.js';
 import { planEvaluation } from '../../experiment/scoring/plan-evaluation.js';
 import type { OutputOptions } from '../options/output.js';

@@ -1,6 +1,7 @@
 import { layerloomCommand } from '../../base/command-line.js';
 import type { MergeRecord, Scored } from '../../experiment/record/experiment-record.js';
-import type { EvaluationOutcome, EvaluationProgress } from '../../experiment/scoring/evaluate-experiment.js';
+import type { EvaluationOutcome } from '../../experiment/scoring/evaluate-experiment.js';
+import type { EvaluationProgress } from '../../experiment/scoring/evaluation-options.js';
 import type { ImportOutcome } from '../../experiment/scoring/import-results.js';
 import type { EvaluationPlan, ScoringTime } from '../../experiment/scoring/plan-evaluation.js';
 import { counted, formatBytes, formatSeconds } from './format.js';

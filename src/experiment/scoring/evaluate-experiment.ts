@@ -1,96 +1,26 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { layerloomCommand } from '../../base/command-line.js';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { unlessMissing } from '../../base/unless-missing.js';
 import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
-import { checkPart, type Part } from '../../batch/part.js';
-import { endedRuns, lockName } from '../../batch/record-names.js';
-import { jsonOrNone } from '../../checkpoint/json.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
-import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { WeightsToLoad } from '../../evaluation/weights-to-load.js';
-import { matches } from '../../methods/framework/match-names.js';
-import { isClaimant, lifeOf } from '../../store/claimant.js';
 import { checkExpected } from '../expected.js';
 import { checkMadeHere } from '../made-here.js';
-import { type ExperimentRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
+import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
+import { isBatchWorking } from './batch-at-work.js';
+import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, openInPlace } from './in-place.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { prepareScoring, type Scoring } from './prepare-scoring.js';
 import { ScoreFailures } from './score-failures.js';
-import {
-  commandsOf,
-  environmentOf,
-  prepareScoring,
-  type Scoring,
-  type ScoringContext,
-  type ScoringOutcome,
-  scoreModel,
-} from './score-model.js';
+import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
 import { ScoringOrder } from './scoring-order.js';
-import { type OpenModel, type RunningRequests, TimeLeft } from './time-left.js';
-
-/** Options of `evaluateExperiment`. */
-export interface EvaluateOptions {
-  /** The harness's command, for the shell; default `lm_eval`. */
-  readonly lmEval?: string | undefined;
-  /** Only models whose name matches: `*` stands for any text. */
-  readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models; several processes may score at once without. */
-  readonly part?: Part | undefined;
-  /** Number of models at once; default that of `evaluate:`. */
-  readonly jobs?: number | undefined;
-  /** Rows of every task, in place of those of `evaluate:`: a limit, or the first and the one after the last. */
-  readonly limit?: number | undefined;
-  readonly rows?: readonly [from: number, to: number] | undefined;
-  /** Only these of the tasks that `evaluate:` has. */
-  readonly tasks?: readonly string[] | undefined;
-  /** Start a process of the harness for each run, in place of one for all models where that can be. Default false. */
-  readonly separate?: boolean | undefined;
-  /** Score merges that are not written too, without writing them. Default false. */
-  readonly inPlace?: boolean | undefined;
-  /** Keep the answers of models that are interrupted, and continue from them. */
-  readonly resume?: boolean | undefined;
-  /** Run again what has results. */
-  readonly force?: boolean | undefined;
-  /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
-  readonly download?: boolean | undefined;
-  /**
-   * Run the commands of an `evaluate:` block (`serve`, `arguments`) also in a folder that no batch of this user wrote.
-   * Default false.
-   */
-  readonly allowServe?: boolean | undefined;
-  /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
-  readonly expect?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Called before the first model, with each task that cannot be run and the reason. */
-  readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
-  /** Called when a model begins or ends, and as requests are answered. */
-  readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
-  /** Called with the outcome of each model. */
-  readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
-}
-
-/** Progress of an evaluation. */
-export interface EvaluationProgress {
-  /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
-  readonly done: number;
-  readonly total: number;
-  /** Names of the models that are being scored. */
-  readonly running: readonly string[];
-  /** Merges that are waited for, since a batch still makes them. */
-  readonly waiting: number;
-  /** Requests of the running models' runs of the harness, where its bars say them. */
-  readonly requests: readonly RunningRequests[];
-  /** Seconds that all models still take, by results and requests so far; null where something was not measured. */
-  readonly secondsLeft: number | null;
-}
+import { type OpenModel, TimeLeft } from './time-left.js';
 
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
@@ -147,73 +77,6 @@ export const evaluateExperiment = async (
     throw new LayerloomError('INTERRUPTED', { evaluation: place, answers }, { cause: error });
   }
 };
-
-/**
- * Returns the settings of an experiment's record.
- *
- * @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER
- */
-export const settingsOf = (
-  { evaluate }: ExperimentRecord,
-  directory: string,
-  { limit, rows, tasks, jobs }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks' | 'jobs'> = {},
-): EvaluationSettings => {
-  for (const [parameter, count] of Object.entries({ limit, jobs }))
-    if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
-      throw invalidParameter(parameter, count, 'a whole number, 1 or more');
-  if (evaluate === undefined)
-    throw new LayerloomError('EXPERIMENT_INVALID', {
-      file: join(directory, 'experiment.json'),
-      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume')}\``,
-    });
-  const parsed = parseEvaluation(evaluate, directory);
-  const settings = { ...parsed, jobs: jobs ?? parsed.jobs };
-  const { exchange, baseUrls } = settings;
-  // Of two models at one server each would take the other's weights away.
-  if (exchange !== undefined && baseUrls.length > 0 && settings.jobs > baseUrls.length)
-    throw invalidParameter(
-      'jobs',
-      settings.jobs,
-      `at most ${baseUrls.length}, one for each server of base_url, which holds the weights of one model`,
-    );
-  const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
-  return {
-    ...settings,
-    ...(given === undefined ? {} : { rowsOf: () => given }),
-    ...(tasks === undefined
-      ? {}
-      : {
-          tasks: new Map(
-            [...settings.tasks].map(([language, of]) => [
-              language,
-              of.filter((task) => tasks.includes(task)),
-            ]),
-          ),
-        }),
-  };
-};
-
-/** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
-export const selectModels = (
-  models: readonly ModelToScore[],
-  { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
-): ModelToScore[] => {
-  if (part !== undefined) checkPart(part);
-  const isNamed = ({ name }: ModelToScore) =>
-    only === undefined || only.some((pattern) => matches(name, pattern));
-  if (models.length > 0 && !models.some(isNamed))
-    throw invalidParameter(
-      'only',
-      only?.join(' '),
-      `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
-    );
-  return models.filter(
-    (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
-  );
-};
-
-/** Returns the item of a number, counted around; undefined of none. */
-const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];
 
 class Evaluation {
   readonly #directory: string;
@@ -542,39 +405,3 @@ const exchangingServer = (
         { exchange, serve, url, timeoutSeconds: serveTimeout, fingerprint, environment },
         weights,
       );
-
-/** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
-export const isBatchWorking = async (directory: string): Promise<boolean> => {
-  if (endedRuns.has(resolve(directory))) return false;
-  const lock = join(directory, lockName);
-  const text = await unlessMissing(lock, readSmallFile(lock));
-  // Empty: nobody works there. Half-written: it is there at the next look.
-  const holder = jsonOrNone(text?.toString() ?? '');
-  return isClaimant(holder) && (await lifeOf(holder)) !== 'dead';
-};
-
-/**
- * Returns the commands that `--print` shows, one a run of the harness, and one a server to start before: for models
- * that are there, in the tasks that they have no results of.
- *
- * @throws LayerloomError the codes of `evaluateExperiment`
- */
-export const evaluationCommands = async (
-  directory: string,
-  options: EvaluateOptions = {},
-): Promise<{ readonly model: string; readonly command: string }[]> => {
-  const place = resolve(directory);
-  const record = await readRecord(place);
-  const settings = settingsOf(record, place, options);
-  const command = options.lmEval ?? 'lm_eval';
-  const scoring = await prepareScoring(place, settings, command, { keep: true });
-  const there = options.force ? [] : await new ResultFiles(place).list();
-  const commands: { model: string; command: string }[] = [];
-  let scored = 0;
-  for (const model of selectModels(modelsToScore(record, settings, place), options)) {
-    const own = await commandsOf(model, scoring, there, inTurn(settings.baseUrls, scored));
-    if (own.length > 0) scored += 1;
-    for (const command of own) commands.push({ model: model.name, command });
-  }
-  return commands;
-};

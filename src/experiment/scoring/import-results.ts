@@ -13,8 +13,8 @@ import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { openModel } from '../../model/adapters/open-model.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
-import { settingsOf } from './evaluate-experiment.js';
 import { checkEvaluationFolders } from './evaluation-folders.js';
+import { settingsOf } from './evaluation-options.js';
 import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 

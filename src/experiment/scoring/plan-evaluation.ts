@@ -11,11 +11,11 @@ import type { Experiment } from '../file/read-experiment.js';
 import { experimentReferences } from '../file/references.js';
 import { readRecord, type ScoreError } from '../record/experiment-record.js';
 import { checkExperimentTasks } from './check-tasks.js';
-import { type EvaluateOptions, selectModels, settingsOf } from './evaluate-experiment.js';
+import { type EvaluateOptions, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, planInPlace } from './in-place.js';
 import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
-import { resultOf } from './score-model.js';
 import { ScoringOrder } from './scoring-order.js';
+import { resultOf } from './wanted-results.js';
 
 /** A task of models that have no results of it. */
 export interface PlannedTask {

@@ -1,10 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { splitName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
-import { groupBy } from '../../base/lookup.js';
-import { namesIn, unlessMissing } from '../../base/unless-missing.js';
 import { version } from '../../base/version.js';
 import type { MergeToLoad } from '../../batch/in-place/merges-in-place.js';
 import { makeDirectories } from '../../engine/output/durable.js';
@@ -16,35 +13,21 @@ import {
   runHarness,
   withVariables,
 } from '../../evaluation/harness.js';
-import { backendOf, type HarnessResult } from '../../evaluation/harness-output.js';
+import type { HarnessResult } from '../../evaluation/harness-output.js';
 import type { Requests } from '../../evaluation/harness-progress.js';
 import type { KeptHarness, LoadedWeights } from '../../evaluation/kept-harness.js';
-import { prepareTasks } from '../../evaluation/prepare-tasks.js';
-import { evaluationsName, type FoundResult, type ResultFiles } from '../../evaluation/result-files.js';
+import type { FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/server.js';
-import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
 import { exchangeEnvironment } from '../../evaluation/weight-servers.js';
 import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';
-import { tasksOf, unknownTasks } from './check-tasks.js';
-import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
+import { claimIn } from './evaluation-folders.js';
 import { type ModelToScore, pathOf, placeOf, weightsOf } from './models-to-score.js';
+import type { Scoring } from './prepare-scoring.js';
 import { logNameOf } from './running-requests.js';
+import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 import type { ScoreFailures } from './score-failures.js';
-
-/** What all models of a run have in common. */
-export interface Scoring extends AsyncDisposable {
-  readonly settings: EvaluationSettings;
-  readonly command: string;
-  /** Folders of task files that the harness does not have itself. */
-  readonly includePaths: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  /** Tasks that cannot be run, with the reason: a language without data. */
-  readonly without: ReadonlyMap<string, ScoreError>;
-  readonly notes: readonly string[];
-  /** `evaluations/` of the experiment. */
-  readonly directory: string;
-}
+import { backendIn, resultOf } from './wanted-results.js';
 
 /** Outcome of scoring one model. */
 export interface ScoringOutcome {
@@ -58,183 +41,6 @@ export interface ScoringOutcome {
   readonly failed: readonly (ScoreError & { readonly task: string })[];
   readonly seconds: number;
 }
-
-/**
- * Prepares the task files for a run, and finds the tasks that cannot be run. With `keep` the files are at a place
- * where they stay, and the harness is not asked. What evaluations that died left is removed.
- *
- * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
- */
-export const prepareScoring = async (
-  experiment: string,
-  settings: EvaluationSettings,
-  command: string,
-  { keep = false, signal }: { keep?: boolean; signal?: AbortSignal | undefined } = {},
-): Promise<Scoring> => {
-  checkEvaluationFolders(experiment);
-  const directory = join(experiment, evaluationsName);
-  const name = keep ? 'tasks' : `${taskFolder}${randomUUID()}`;
-  const folder = join(directory, name);
-  await makeDirectories(directory, true);
-  if (!keep) await removeLeftovers(experiment);
-  const claim = keep ? undefined : await claimIn(directory, name);
-  const dispose = async () => {
-    if (!keep) await rm(folder, { recursive: true, force: true });
-    await claim?.release();
-  };
-  try {
-    const prepared = await prepareTasks(tasksOf(settings), settings, folder);
-    const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
-    const without = [...prepared.failures, ...unknown];
-    return {
-      settings,
-      command,
-      directory,
-      without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
-      includePaths: prepared.includePaths,
-      environment: prepared.environment,
-      notes: prepared.notes,
-      [Symbol.asyncDispose]: dispose,
-    };
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
-};
-
-/** Spells the back end and what else of the settings may change answers. */
-const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
-  [backendOf(backend, modelArgs), ...others].join(' ');
-
-/** Returns the result of some weights in a task, as the settings ask for it. */
-export const resultOf = (
-  results: readonly FoundResult[],
-  weights: string,
-  task: string,
-  settings: EvaluationSettings,
-): FoundResult | undefined =>
-  results.find(
-    ({ result }) =>
-      result.weights === weights &&
-      result.task === task &&
-      result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
-      result.seed === settings.seed &&
-      result.maxTokens === settings.maxTokensOf(task) &&
-      String(result.rows) === String(settings.rowsOf(task)) &&
-      (result.source === 'imported' || result.backend === backendIn(settings)),
-  );
-
-/** What a run asks, and the identity of its weights. */
-type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
-
-/** Divides tasks by their number of worked examples, which the harness takes one of for all tasks of a run. */
-const runsOf = (
-  { name }: ModelToScore,
-  tasks: readonly string[],
-  { settings, includePaths, directory }: Scoring,
-  more: RunPlace,
-): HarnessRun[] =>
-  [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
-    runOf(name, group, fewshot, { settings, includePaths, directory }, more),
-  );
-
-const runOf = (
-  name: string,
-  tasks: readonly string[],
-  fewshot: number | undefined,
-  { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
-  { path, inPlace, server, servedName, weights }: RunPlace,
-): HarnessRun => {
-  return {
-    name,
-    path,
-    inPlace,
-    tasks,
-    fewshot,
-    rows: rowsOf(tasks, settings),
-    settings,
-    includePaths,
-    server,
-    servedName,
-    directory: join(directory, runsName, keyOf(tasks, fewshot, weights, settings)),
-  };
-};
-
-/** The folder of runs' answers. */
-const runsName = '.runs';
-
-const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
-  new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
-
-/** The name of a run's answers: what is asked, and of which weights. */
-const keyOf = (
-  tasks: readonly string[],
-  fewshot: number | undefined,
-  weights: string,
-  settings: EvaluationSettings,
-): string => {
-  const most = tasks.map((task) => settings.maxTokensOf(task));
-  const rows = [...rowsOf(tasks, settings)];
-  const what = [weights, rows, fewshot ?? null, settings.seed, backendIn(settings), most];
-  return createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
-};
-
-/**
- * Finds answers of a model that has all its results: of a process that died behind the last of them. Those of other
- * settings are for the next evaluation with these; those that are newer than the results are of one that asks again
- * (`force`), and may be resumed.
- *
- * @param results of the model in its tasks
- * @returns directories
- * @throws LayerloomError READ_FAILED
- */
-const answersLeft = async (
-  { tasks }: ModelToScore,
-  weights: string,
-  { settings, directory, without }: Scoring,
-  results: readonly FoundResult[],
-): Promise<string[]> => {
-  const folder = join(directory, runsName);
-  const there = await namesIn(folder);
-  if (there.length === 0) return [];
-  const asked = tasks.filter((task) => !without.has(task));
-  const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
-    // Tasks are asked together, and alone where one has failed.
-    [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
-  );
-  const [left, newest]: [string[], number] = [
-    [],
-    await newestOf(
-      directory,
-      results.map(({ file }) => file),
-    ),
-  ];
-  for (const key of new Set(keys)) {
-    const answers = join(folder, key);
-    if (there.includes(key) && (await newestOf(answers, await namesIn(answers))) <= newest)
-      left.push(answers);
-  }
-  return left;
-};
-
-/**
- * Returns when the newest of some files was written, in milliseconds. Folders do not count: one that is half removed is as
- * new as its removal.
- *
- * @throws LayerloomError READ_FAILED
- */
-const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
-  let newest = Number.NEGATIVE_INFINITY;
-  for (const file of names.map((name) => join(directory, name))) {
-    const found = await unlessMissing(file, stat(file));
-    if (found?.isFile()) newest = Math.max(newest, found.mtimeMs);
-  }
-  return newest;
-};
-
-const removeAll = async (directories: readonly string[]): Promise<void> => {
-  for (const directory of directories) await rm(directory, { recursive: true, force: true });
-};
 
 /** Port of the server in commands that are printed. */
 const printedPort = 8000;

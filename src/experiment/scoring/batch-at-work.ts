@@ -1,0 +1,16 @@
+import { join, resolve } from 'node:path';
+import { unlessMissing } from '../../base/unless-missing.js';
+import { endedRuns, lockName } from '../../batch/record-names.js';
+import { jsonOrNone } from '../../checkpoint/json.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { isClaimant, lifeOf } from '../../store/claimant.js';
+
+/** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
+export const isBatchWorking = async (directory: string): Promise<boolean> => {
+  if (endedRuns.has(resolve(directory))) return false;
+  const lock = join(directory, lockName);
+  const text = await unlessMissing(lock, readSmallFile(lock));
+  // Empty: nobody works there. Half-written: it is there at the next look.
+  const holder = jsonOrNone(text?.toString() ?? '');
+  return isClaimant(holder) && (await lifeOf(holder)) !== 'dead';
+};
