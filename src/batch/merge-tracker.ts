@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError, withCode } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { PlanOptions } from '../compile/plan-recipe.js';
 import { refusedNonFinite } from '../engine/compute/non-finite.js';
@@ -212,8 +212,9 @@ export class MergeTracker {
   }
 
   async #fail(merge: PlannedMerge<BatchMerge>, error: unknown): Promise<void> {
-    const code = error instanceof LayerloomError ? error.code : 'INTERNAL';
-    const message = error instanceof Error ? error.message : String(error);
+    const known = withCode(error);
+    const code = known instanceof LayerloomError ? known.code : 'INTERNAL';
+    const message = known instanceof Error ? known.message : String(known);
     await this.#settle(merge, { ...this.#outcomeOf(merge, 'failed'), error: { code, message } });
   }
 

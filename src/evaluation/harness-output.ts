@@ -132,9 +132,12 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
 
 /** @throws LayerloomError RESULTS_INVALID */
 const readResults = async (file: string): Promise<HarnessResults> => {
+  const text = await readSmallFile(file).catch((error: unknown) => {
+    throw invalidResult(file, reasonOf(error));
+  });
   let value: unknown;
   try {
-    value = parsePythonJson((await readSmallFile(file)).toString());
+    value = parsePythonJson(text.toString());
   } catch (error) {
     throw invalidResult(file, `is malformed or half-written: ${reasonOf(error)}`);
   }

@@ -189,7 +189,8 @@ export const wrongRecords = (work, found) =>
     if (!/\.jsonl?$/.test(name)) return [];
     const text = readFileSync(join(work, name), 'utf8');
     const documents = name.endsWith('.json') ? [text] : text.split('\n').slice(0, -1);
-    return documents.every(isJson) ? [] : [`${name} is not JSON`];
+    if (!documents.every(isJson)) return [`${name} is not JSON`];
+    return /"code": ?"INTERNAL"/.test(text) ? [`${name} has an error without a code`] : [];
   });
 
 /** @param {string} text */

@@ -23,6 +23,7 @@ import { large, writeAdapter, writeModel } from './models.mjs';
  * @property {readonly string[]} [wholes] directories and files below `work` that are there as before or as they should be,
  *   and nothing between
  * @property {readonly string[]} [lasting] what else is there behind the end, whatever happens then
+ * @property {RegExp} [goesOnWithout] what it warns of where it ends well and has not done all: the next one does the rest
  * @property {true} [isSlow] it starts processes that take a second, and is run by its name alone
  * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
  * @property {OfHub} [hub] what a hub has to do with it
@@ -288,6 +289,7 @@ const all = {
       write(place, 'study.yaml', { ...study(place), merges: [grid], ...evaluated });
     },
     isSlow: true,
+    goesOnWithout: / is left out: /,
     command: search,
     again: (place) => [...search(place), '--resume'],
     stores: ['study/.store'],
