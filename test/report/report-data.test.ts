@@ -155,6 +155,31 @@ describe('the data of a report', () => {
     ]);
   });
 
+  it('draws a grid of as many places as configurations have, not as values have combinations', async () => {
+    const experiment = constructedExperiment({ problems: 2 });
+    const variants = [...new Set(experiment.models.map(({ variant }) => variant))];
+    const withParameters = (count: number) => ({
+      ...experiment,
+      models: experiment.models.map((model) => ({
+        ...model,
+        configuration: Object.fromEntries(
+          Array.from({ length: count }, (_, bit) => [`p${bit}`, variants.indexOf(model.variant) % (bit + 2)]),
+        ),
+      })),
+    });
+    // Twelve parameters of up to 13 values: more combinations than a table of any machine has room for.
+    const data = await written(withParameters(12));
+    const [grid] = data.grids;
+    expect(grid?.axes.length).toBeGreaterThan(6);
+    const page = await drawReport(data);
+    const table = page.slice(page.indexOf('<table class="heat-map grid"'));
+    const body = table.slice(table.indexOf('<tbody>'), table.indexOf('</tbody>'));
+    expect(body.match(/<tr/g)?.length).toBeLessThanOrEqual(grid?.cells.length ?? 0);
+    expect(body.match(/<td [^>]*title=/g)).toHaveLength(grid?.cells.length ?? 0);
+    // A record from elsewhere may have any number.
+    expect((await written(withParameters(1000))).grids).toEqual([]);
+  }, 60_000);
+
   it('names no best of two problems, neither in its sentence nor in its pictures', async () => {
     const languages = ['swahili', 'telugu'];
     const experiment = constructedExperiment({ languages, problems: 2 });

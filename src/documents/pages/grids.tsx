@@ -5,14 +5,36 @@ import { showScore, words } from './numbers.js';
 import { named, taskAt } from './results.js';
 import { Caption, Choice, Section, Wide } from './section.js';
 
-type Axis = PageGrid['axes'][number];
+type Cells = PageGrid['cells'];
 
-/** All combinations of the values of some axes, each as indices; one empty combination of no axes. */
-const combinations = (axes: readonly Axis[]): number[][] =>
-  axes.reduce<number[][]>(
-    (some, { values }) => some.flatMap((one) => values.map((_, index) => [...one, index])),
-    [[]],
+/** Places on some axes. */
+type Place = readonly number[];
+
+const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place => axes.map((axis) => at[axis] ?? 0);
+
+/** The places on some axes that cells have, in order; one empty place of no axes. */
+const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
+  [...new Map(cells.map((cell) => [placeOf(cell, axes).join(), placeOf(cell, axes)])).values()].sort(
+    (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
+
+/** Cells of a table, at most: configurations that are no grid, one value of each axis to one, would have their square. */
+const mostCells = 20_000;
+
+/**
+ * Lays a grid out: the first axis and every second further one go down, the others across; all go down where the table
+ * would be too large.
+ */
+const layOut = ({ axes, cells }: PageGrid) => {
+  const order = axes.map((_, index) => index);
+  const [even, odd] = [0, 1].map((rest) => order.filter((index) => index % 2 === rest).reverse());
+  const tried = [
+    { down: even ?? [], across: odd ?? [] },
+    { down: order.toReversed(), across: [] },
+  ].map((each) => ({ ...each, rows: placesOf(cells, each.down), columns: placesOf(cells, each.across) }));
+  const [grid, list] = tried as [(typeof tried)[number], (typeof tried)[number]];
+  return grid.rows.length * grid.columns.length > mostCells ? list : grid;
+};
 
 const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const best = grid.best === null ? undefined : grid.cells[grid.best];
@@ -46,23 +68,21 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   );
 };
 
-/** A grid as one table: the first axis and every second further one go down, the others across. */
+/** A grid as one table. */
 const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const { axes, cells } = grid;
-  const order = axes.map((_, index) => index);
-  const down = order.filter((index) => index % 2 === 0).reverse();
-  const across = order.filter((index) => index % 2 === 1).reverse();
-  const rows = combinations(down.map((index) => axes[index] as Axis));
-  const columns = combinations(across.map((index) => axes[index] as Axis));
+  const { down, across, rows, columns } = layOut(grid);
   const range = rangeOf(cells.map(({ value }) => value));
-  const find = (row: readonly number[], column: readonly number[]) =>
-    cells.findIndex(
-      ({ at }) =>
-        down.every((axis, index) => at[axis] === row[index]) &&
-        across.every((axis, index) => at[axis] === column[index]),
-    );
+  const keyOf = (row: Place, column: Place) => `${row.join()} ${column.join()}`;
+  // Of two cells at one place the first.
+  const indexes = new Map(
+    cells.map((cell, index) => [keyOf(placeOf(cell, down), placeOf(cell, across)), index] as const).reverse(),
+  );
+  const rowSpans = down.map((_, depth) => new Map(spans(rows, depth).map((span) => [span.from, span.span])));
   const label = (axis: number, index: number | undefined) => axes[axis]?.values[index ?? 0] ?? '';
-  const inner = (list: readonly number[]) => axes[list.at(-1) ?? -1]?.values.length ?? 1;
+  /** True for the first of those that differ on the innermost axis alone. */
+  const isEdge = (places: readonly Place[], index: number) =>
+    index === 0 || places[index]?.slice(0, -1).join() !== places[index - 1]?.slice(0, -1).join();
   const head = (list: readonly number[], at: readonly number[]) =>
     list.map((axis, index) => `${words(axes[axis]?.name ?? '')} ${label(axis, at[index])}`).join(', ');
   return (
@@ -90,11 +110,11 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
         </thead>
         <tbody>
           {rows.map((row, r) => (
-            <tr key={row.join()} class={r % inner(down) === 0 ? 'edge' : undefined}>
+            <tr key={row.join()} class={isEdge(rows, r) ? 'edge' : undefined}>
               {down.map((axis, depth) => {
-                const span = spans(rows, depth).find(({ from }) => from === r);
+                const span = rowSpans[depth]?.get(r);
                 return span === undefined ? null : (
-                  <th key={axis} scope={span.span > 1 ? 'rowgroup' : 'row'} rowSpan={span.span}>
+                  <th key={axis} scope={span > 1 ? 'rowgroup' : 'row'} rowSpan={span}>
                     <span class="axis">
                       {down.length > 1 ? short(axes[axis]?.name ?? '') : words(axes[axis]?.name ?? '')}{' '}
                     </span>
@@ -103,9 +123,9 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
                 );
               })}
               {columns.map((column, c) => {
-                const index = find(row, column);
+                const index = indexes.get(keyOf(row, column)) ?? -1;
                 const cell = cells[index];
-                const edge = c % inner(across) === 0 ? ' edge' : '';
+                const edge = isEdge(columns, c) ? ' edge' : '';
                 if (cell === undefined)
                   return (
                     <td key={column.join()} class={edge}>

@@ -20,19 +20,28 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** Returns the axes of a set of configurations: the parameters that differ between them. */
+/** No method has as many parameters; a record from elsewhere may have any number. */
+const mostAxes = 16;
+
+/** Returns the axes of a set of configurations: the parameters that differ between them; none where they are too many. */
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
-  const names = [...new Set(models.flatMap(({ configuration }) => Object.keys(configuration)))];
+  const found = new Map<string, { models: number; readonly values: Set<string> }>();
+  for (const { configuration } of models)
+    for (const [name, value] of Object.entries(configuration)) {
+      const axis = found.get(name) ?? { models: 0, values: new Set() };
+      axis.models += 1;
+      axis.values.add(shown(value));
+      found.set(name, axis);
+    }
+  for (const axis of found.values()) if (axis.models < models.length) axis.values.add(shown(undefined));
+  const axes = [...found].filter(([name, { values }]) => values.size > 1 && !ignored.includes(name));
+  if (axes.length > mostAxes) return [];
   const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
-  return names
-    .filter((name) => !ignored.includes(name))
-    .map((name) => ({
+  return axes
+    .map(([name, { values }]) => ({
       name,
-      values: [...new Set(models.map(({ configuration }) => shown(configuration[name])))].sort((a, b) =>
-        a.localeCompare(b, 'en', { numeric: true }),
-      ),
+      values: [...values].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })),
     }))
-    .filter(({ values }) => values.length > 1)
     .sort((a, b) => rank(a.name) - rank(b.name));
 };
 
