@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { splitName, withName } from './name.js';
 import { isRemote } from './remote.js';
 
@@ -30,9 +30,10 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * plus divides where a model stands before it or behind it.
  *
  * @param folder that paths are relative to
+ * @throws LayerloomError READ_FAILED where the system does not say whether a path exists
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
-  const isHere = (path: string) => exists(resolve(folder, path));
+  const isHere = (path: string) => existsIn(folder, path);
   if (await isHere(text)) return { kind: 'model', at: text, isHere: true };
   const cuts = await Promise.all(
     [...text.matchAll(/\+/g)]

@@ -288,7 +288,8 @@ describe('openCheckpoint', () => {
     rmSync(file);
     mkdirSync(join(file, 'model.safetensors'), { recursive: true });
     await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'READ_FAILED', exitCode: 3 });
-    await expect(openCheckpoint('./nowhere')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
+    for (const name of ['./nowhere', './no\0where', `./${'x'.repeat(5000)}`])
+      await expect(openCheckpoint(name)).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
   });
 });
 
