@@ -41,8 +41,8 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
   );
 
 /** `readSmallFile`; undefined where there is none, and of what it refuses, such as a folder. @throws LayerloomError READ_FAILED */
-export const readFileIfAny = (path: string): Promise<Buffer | undefined> =>
-  readSmallFile(path).catch((cause: unknown) => {
+export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
+  readSmallFile(path, limit).catch((cause: unknown) => {
     if (!isUnreadable(cause)) return undefined;
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   });
