@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { splitName, withName } from './name.js';
 import { isRemote } from './remote.js';
 
@@ -30,10 +30,16 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * plus divides where a model stands before it or behind it.
  *
  * @param folder that paths are relative to
+ * @throws LayerloomError READ_FAILED where the system does not say whether a path exists, and the text might name another
+ *   model then
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
-  const isHere = (path: string) => exists(resolve(folder, path));
-  if (await isHere(text)) return { kind: 'model', at: text, isHere: true };
+  const isHere = (path: string) => existsIn(folder, path);
+  const isWhole = await isHere(text).catch((error: unknown) => {
+    if (!isPathAlone(text)) throw error;
+    return false;
+  });
+  if (isWhole) return { kind: 'model', at: text, isHere: true };
   const cuts = await Promise.all(
     [...text.matchAll(/\+/g)]
       .map(({ index }) => [text.slice(0, index), text.slice(index + 1)] as const)
@@ -55,6 +61,9 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   const either = cuts.find(({ models }) => models === 1);
   return either === undefined ? { kind: 'model', at: text, isHere: false } : await adapted(either.sides);
 };
+
+/** True for a path, whether it exists or not: who opens it finds out. */
+const isPathAlone = (text: string): boolean => (isAbsolute(text) || isDotted(text)) && !text.includes('+');
 
 /** Prints an address as it is written. */
 export const printAddress = (address: ModelAddress): string =>

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { requireOut } from '../base/require-out.js';
 import type { JsonFault } from '../checkpoint/json-file.js';
 import { writeWhole } from '../engine/output/durable.js';
@@ -97,7 +97,7 @@ const analysedIn = async (
   const file = join(analysis, proposalsName);
   return {
     shares: await sharesIn(analysis, input, directory),
-    proposals: existsSync(file) ? await readProposals(file, mismatchIn(file)) : [],
+    proposals: (await exists(file)) ? await readProposals(file, mismatchIn(file)) : [],
   };
 };
 
@@ -125,7 +125,7 @@ const sharesIn = async (
 /** @returns undefined if the expert was not analysed */
 const layersOf = async (analysis: string, name: string): Promise<readonly number[] | undefined> => {
   const file = join(analysis, expertFile(name));
-  if (!existsSync(file)) return undefined;
+  if (!(await exists(file))) return undefined;
   return (await readShares(file, mismatchIn(file))).shares.layers;
 };
 

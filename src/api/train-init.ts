@@ -1,5 +1,5 @@
 import { relative, resolve } from 'node:path';
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
 import { trainingPreset } from '../paper/training.js';
@@ -57,7 +57,7 @@ export const trainInit = async (
   requireOut(options);
   const { base } = parameters;
   // The trainer runs in the new directory, from which a relative path would lead elsewhere.
-  const isHere = base !== undefined && (await exists(base));
+  const isHere = base !== undefined && (await existsIn('.', base));
   const model = isHere ? resolve(base) : base;
   const partition =
     parameters.partition === undefined

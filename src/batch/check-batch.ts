@@ -1,4 +1,4 @@
-import { lstat, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { exists } from '../base/exists.js';
@@ -13,7 +13,7 @@ import { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
 import { keysOfPart, type Part } from './part.js';
-import { lockName, recordName } from './record-names.js';
+import { hasRecord, lockName } from './record-names.js';
 
 /** What a run of an experiment would be given, as far as its checks depend on it. */
 export interface CheckedBatch {
@@ -51,8 +51,7 @@ export const checkBatch = async (
   if (range === undefined) {
     if (await isLocked(join(out, lockName)))
       throw new LayerloomError('OUTPUT_BUSY', { out, staging: join(out, lockName) });
-    const former = await lstat(join(out, recordName)).catch(() => undefined);
-    if (former !== undefined && !resume && !force)
+    if ((await hasRecord(out)) && !resume && !force)
       wanted.push(new LayerloomError('OUTPUT_EXISTS', { out, experiment: true }));
   }
   const directory = resolve(store ?? join(out, '.store'));

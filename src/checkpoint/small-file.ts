@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../base/errors.js';
+import { isUnreadable } from '../base/unless-missing.js';
 
 interface Limit {
   /** Bytes that are read at most. */
@@ -38,6 +39,13 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
       readAll(path, file, bytes, limit),
     ),
   );
+
+/** `readSmallFile`; undefined where there is none, and of what it refuses, such as a folder. @throws LayerloomError READ_FAILED */
+export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
+  readSmallFile(path, limit).catch((cause: unknown) => {
+    if (!isUnreadable(cause)) return undefined;
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  });
 
 /** Over NFS a file that another host has replaced since it was opened is read again: its name leads to what is there now. */
 const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {

@@ -11,6 +11,8 @@ import { readSideFile } from './small-file.js';
  * names, or an adapter's two files. The hub's
  * own library leaves directories without them when it is interrupted, or was asked for some files only, and links
  * to blobs that were removed.
+ *
+ * @throws LayerloomError READ_FAILED
  */
 export const hasAllWeights = async (directory: string): Promise<boolean> => {
   const names = await namesIn(directory);

@@ -110,8 +110,8 @@ export const openEach = async (
 ): Promise<OpenedCheckpoint[]> => {
   const opened = await Promise.allSettled(
     references.map(async (reference) => {
-      const address = await parseAddress(reference.model);
-      const { adapter, checkpoint: found } = await open(address).catch((error: unknown) => {
+      const opening = parseAddress(reference.model).then(open);
+      const { adapter, checkpoint: found } = await opening.catch((error: unknown) => {
         const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
         throw wanted === undefined
           ? at(error, reference.path)

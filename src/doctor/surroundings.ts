@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
+import { reasonOf } from '../base/errors.js';
+import { isMissing } from '../base/unless-missing.js';
 import { knownHarnessVersion } from '../evaluation/kept-harness.js';
 import { hubCacheRoot } from '../sources/hub/cache/hub-cache.js';
 import { type Finding, ok, warning } from './finding.js';
@@ -10,6 +12,8 @@ export interface HubCacheFacts {
   readonly path: string;
   /** Number of models in it; undefined where there is no such directory. */
   readonly models: number | undefined;
+  /** Why it cannot be read, where there may be one. */
+  readonly unread?: string;
 }
 
 /** lm_eval, as `layerloom evaluate` finds it. */
@@ -25,9 +29,9 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   const path = hubCacheRoot(env);
   try {
     return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
-  } catch {
+  } catch (error) {
     // Nothing was ever downloaded; merging needs no cache.
-    return { path, models: undefined };
+    return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
   }
 };
 
@@ -80,11 +84,17 @@ export const examineHarness = (env: NodeJS.ProcessEnv = process.env): HarnessFac
   return { command, file, version: file === undefined ? undefined : versionOf(file) };
 };
 
-export const hubCacheFinding = ({ path, models }: HubCacheFacts): Finding =>
-  ok(
-    'hub cache',
-    models === undefined ? `none (${path})` : `${models} model${models === 1 ? '' : 's'} in ${path}`,
-  );
+export const hubCacheFinding = ({ path, models, unread }: HubCacheFacts): Finding =>
+  unread === undefined
+    ? ok(
+        'hub cache',
+        models === undefined ? `none (${path})` : `${models} model${models === 1 ? '' : 's'} in ${path}`,
+      )
+    : warning(
+        'hub cache',
+        `${path} cannot be read: ${unread}`,
+        'models of the hub (`org/name`) are looked for there: name a directory of this user by HF_HOME',
+      );
 
 export const harnessFinding = ({ command, file, version }: HarnessFacts): Finding => {
   const install = `\`pip install "lm-eval[hf,api]==${knownHarnessVersion}"\``;

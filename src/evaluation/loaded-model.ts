@@ -13,7 +13,7 @@ const backendOfAdapters = 'hf';
  * `BASE+ADAPTER` or a directory whose configuration names its base.
  *
  * @param path absolute: of a model's directory, or of two with a plus between
- * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED
+ * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, READ_FAILED
  */
 export const weightsArguments = async (
   path: string,

@@ -148,7 +148,7 @@ export class ResultFiles {
    * Writes a result, replacing one of the same identity; with `keepNewer` only one that is not newer.
    *
    * @returns the result that is there now, and its file
-   * @throws LayerloomError WRITE_FAILED
+   * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
   async write(
     result: Omit<EvaluationResult, 'texts'>,

@@ -1,4 +1,4 @@
-import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
@@ -9,7 +9,7 @@ import { checkBatch, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
-import { endedRuns, lockName, recordName } from '../batch/record-names.js';
+import { endedRuns, hasRecord, lockName } from '../batch/record-names.js';
 import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { makeDirectories, openToAppend } from '../engine/output/durable.js';
@@ -96,14 +96,14 @@ export const runExperiment = async (
       return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
     }
     return await locked(out, async () => {
-      const former = await lstat(join(out, recordName)).catch(() => undefined);
-      if (former !== undefined && !options.resume && !options.force)
+      const hasFormer = await hasRecord(out);
+      if (hasFormer && !options.resume && !options.force)
         throw new LayerloomError('OUTPUT_EXISTS', { out, experiment: true });
       await clearStaging(
         out,
         merges.map(({ path }) => path),
       );
-      const before = former === undefined ? undefined : await formerRecord(out);
+      const before = hasFormer ? await formerRecord(out) : undefined;
       const write = writtenBy(options, merges, before);
       return await runHere(experiment, merges, { ...batch, write }, started, before);
     });

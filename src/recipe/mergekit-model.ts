@@ -1,4 +1,4 @@
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { expectKey, expectMapping, type Field, isRecipe, notAModel, present, type Scope } from './fields.js';
 import { invalid, unknownKey } from './invalid.js';
 import { nearest } from './nearest.js';
@@ -37,7 +37,8 @@ export const mergekitModel = (scope: Scope): Field => {
   /** Returns the path of a local model before `@revision`, which counts on the hub only; other paths as they are. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
-    if (folder === undefined || (await exists(path)) || !(await exists(folder))) return path;
+    const isHere = (at: string) => existsIn('.', at);
+    if (folder === undefined || (await isHere(path)) || !(await isHere(folder))) return path;
     scope.warn({
       mark,
       key: `@${revision}`,

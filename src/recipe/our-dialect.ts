@@ -1,3 +1,4 @@
+import { LayerloomError } from '../base/errors.js';
 import {
   eachOf,
   expectKey,
@@ -12,6 +13,7 @@ import {
 } from './fields.js';
 import { invalid } from './invalid.js';
 import { partWords } from './model-places.js';
+import { locationOf } from './source.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
 import {
   type Entries,
@@ -30,7 +32,7 @@ import {
  * document or file. Parameters of the method are not checked here. They may be beside the other keys or, as
  * in mergekit, under `parameters`.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */
 export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
   const model = modelField(scope);
@@ -112,4 +114,9 @@ const modelField =
   };
 
 const pathFrom = async ({ find }: Scope, { mark, value }: Text): Promise<Tree> =>
-  leaf(mark, await find(value));
+  leaf(
+    mark,
+    await find(value).catch((error: unknown) => {
+      throw error instanceof LayerloomError ? error.with({ place: locationOf(mark) }) : error;
+    }),
+  );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type FoundModel, foundParts } from '../address/found-model.js';
 import { recordedOriginShape } from '../address/origin-schema.js';
-import { allExist } from '../base/exists.js';
+import { allWithinReach } from '../base/exists.js';
 import type { AdaptedFrom } from '../checkpoint/checkpoint.js';
 import { byPortableText, localText, modelOfText } from '../sources/found-text.js';
 
@@ -70,10 +70,13 @@ export class RecordedInputs {
    * Finds a model of the recipe at its recorded path.
    *
    * @returns its path, behind `NAME=` where a folder's name is not its name; undefined where it is not there
+   * @throws LayerloomError READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    if (input === undefined || !(await allExist(foundParts(input).map(({ path }) => path)))) return undefined;
+    // Where this user may not look, the paths are those of who merged; models found elsewhere are compared.
+    if (input === undefined || !(await allWithinReach(foundParts(input).map(({ path }) => path))))
+      return undefined;
     const found = localText(this.#byText, model, input);
     this.found.set(found, input);
     return found;

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { splitName } from '../address/name.js';
 import { LayerloomError } from '../base/errors.js';
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
 import { type Base, meanName } from './bases.js';
@@ -34,7 +34,9 @@ export const loadBases = async (directories: readonly string[]): Promise<LoadedB
   const refusals: string[] = [];
   const errors: LayerloomError[] = [];
   for (const text of directories) {
-    const { name: given, rest } = (await exists(text)) ? { name: undefined, rest: text } : splitName(text);
+    const { name: given, rest } = (await existsIn('.', text))
+      ? { name: undefined, rest: text }
+      : splitName(text);
     const directory = await realpath(rest).catch(() => resolve(rest));
     const former = loaded.get(directory);
     if (former !== undefined) {

@@ -1,8 +1,7 @@
-import { lstat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
-import { recordName } from '../batch/record-names.js';
+import { hasRecord } from '../batch/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
@@ -181,8 +180,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Expe
 };
 
 const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
-  const there = await lstat(join(resolve(out), recordName)).catch(() => undefined);
-  if (there === undefined) return new Set();
+  if (!(await hasRecord(resolve(out)))) return new Set();
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 

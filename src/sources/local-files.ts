@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { originOf } from '../address/found-model.js';
-import { exists } from '../base/exists.js';
+import { existsIn } from '../base/exists.js';
 import { withoutExtension } from '../checkpoint/containers/containers.js';
 import type { ModelSource } from './source.js';
 import { remoteSources } from './sources.js';
@@ -9,7 +9,7 @@ import { remoteSources } from './sources.js';
 export const localFiles: ModelSource = {
   find: async (at) => {
     const path = resolve(at);
-    if (!(await exists(path))) return { tried: path };
+    if (!(await existsIn('.', at))) return { tried: path };
     const known = remoteSources.map((source) => source.describePath(path)).find((one) => one !== undefined);
     return { name: known?.name ?? withoutExtension(basename(path)), path, ...originOf(known ?? {}) };
   },

@@ -9,7 +9,8 @@ import { remoteSources } from './sources.js';
  * Finds a model: a path, or what a source has of it on this machine. Asks no network. A path that exists goes before what a
  * source names, and `NAME=` before either gives it a name of its own.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; for a base with an adapter, which is no one model
+ * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; for a base with an adapter, which is no one model;
+ *   READ_FAILED
  */
 export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   if (model.kind === 'adapted') {
@@ -32,7 +33,7 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
-/** Finds a model; undefined where it is not here. */
+/** Finds a model; undefined where it is not here. @throws LayerloomError READ_FAILED */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
   locate(model).catch((error: unknown) => {
     if (error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND') return undefined;

@@ -288,7 +288,8 @@ describe('openCheckpoint', () => {
     rmSync(file);
     mkdirSync(join(file, 'model.safetensors'), { recursive: true });
     await expect(openCheckpoint(file)).rejects.toMatchObject({ code: 'READ_FAILED', exitCode: 3 });
-    await expect(openCheckpoint('./nowhere')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
+    for (const name of ['./nowhere', './no\0where', `./${'x'.repeat(5000)}`])
+      await expect(openCheckpoint(name)).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND', exitCode: 3 });
   });
 });
 
@@ -325,7 +326,7 @@ describe('the hub cache', () => {
     writeFileSync(join(repository, 'refs', 'main'), '0123abcd');
     writeFileSync(join(repository, 'blobs', 'feed'), safetensors(small().tensors));
     symlinkSync('../../blobs/feed', join(snapshot, 'model.safetensors'));
-    return { snapshot };
+    return { repository, snapshot };
   };
 
   it('gives a model by name, by name and commit, and by path', async () => {
@@ -344,6 +345,18 @@ describe('the hub cache', () => {
     writeSnapshot();
     await expect(openCheckpoint('math/expert-2')).rejects.toThrow(/models--math--expert-2/);
     await expect(openCheckpoint('math/expert-1@v2')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  });
+
+  it('has no other commit for a revision whose ref cannot be read', async () => {
+    const { repository, snapshot } = writeSnapshot();
+    symlinkSync(snapshot, join(repository, 'snapshots', 'main'));
+    const ref = join(repository, 'refs', 'main');
+    rmSync(ref);
+    symlinkSync(ref, ref);
+    await expect(openCheckpoint('math/expert-1')).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: ref },
+    });
   });
 });
 

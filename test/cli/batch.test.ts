@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { BatchCost, ExperimentRecord } from '../../src/index.js';
@@ -212,6 +212,15 @@ describe('references of an experiment', () => {
     const { code, stderr } = await cli(['batch', file, '-o', out]);
     expect([code, stderr]).toEqual([0, expect.stringMatching(missing)]);
     expect(stderr).not.toContain('reference joint');
+    // A name that the system does not follow, as it opens none in a folder of another user.
+    const late = join(root, 'late');
+    symlinkSync(late, late);
+    const unread = await cli(['batch', file, '--dry-run']);
+    expect([unread.code, unread.stderr]).toEqual([
+      0,
+      expect.stringMatching(/reference late .* cannot be read/),
+    ]);
+    rmSync(late);
     expect(recordOf(out).references.slice(-2)).toEqual([
       { name: 'joint', role: 'joint', languages: ['swahili'], model: `joint=${join(root, 'joint')}` },
       { name: 'late', role: 'checkpoint', languages: ['swahili'], model: `late=${join(root, 'late')}` },

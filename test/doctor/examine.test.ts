@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { examineInstallation } from '../../src/api/examine-installation.js';
@@ -8,7 +8,13 @@ import { addonFindings, originOf, platformFinding } from '../../src/doctor/addon
 import { describeExamination } from '../../src/doctor/describe.js';
 import { directoryFindings, fileSystemType, parseMounts } from '../../src/doctor/directory.js';
 import { machineFindings } from '../../src/doctor/machine.js';
-import { examineHarness, examineHubCache, harnessFinding, pythonOf } from '../../src/doctor/surroundings.js';
+import {
+  examineHarness,
+  examineHubCache,
+  harnessFinding,
+  hubCacheFinding,
+  pythonOf,
+} from '../../src/doctor/surroundings.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 describe('an examination', () => {
@@ -125,7 +131,13 @@ describe('what is found', () => {
     const cache = temporaryDirectory();
     for (const name of ['models--a--b', 'models--a--c', 'datasets--a--d']) mkdirSync(join(cache, name));
     expect(examineHubCache({ HF_HUB_CACHE: cache })).toEqual({ path: cache, models: 2 });
-    expect(examineHubCache({ HF_HUB_CACHE: join(cache, 'none') }).models).toBeUndefined();
+    expect(hubCacheFinding(examineHubCache({ HF_HUB_CACHE: join(cache, 'none') })).mark).toBe('ok');
+    const loop = join(cache, 'loop');
+    symlinkSync(loop, loop);
+    expect(hubCacheFinding(examineHubCache({ HF_HUB_CACHE: loop }))).toMatchObject({
+      mark: 'warning',
+      text: expect.stringMatching(/loop cannot be read: ELOOP/),
+    });
   });
 
   it('asks the environment of lm_eval for its version', () => {

@@ -538,6 +538,16 @@ describe('an interrupted merge', () => {
     await expect(soup({ models: inputs }, { out, resume: true })).rejects.toThrow(
       /b\/model\.safetensors has changed/,
     );
+    // Where the system does not read what would be continued, it stays.
+    const plan = join(stagingPath(out), 'plan.json');
+    const kept = readdirSync(join(stagingPath(out), 'checkpoint'));
+    rmSync(plan);
+    symlinkSync(plan, plan);
+    await expect(soup({ models: inputs }, { out, resume: true })).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: plan },
+    });
+    expect(readdirSync(join(stagingPath(out), 'checkpoint'))).toEqual(kept);
   });
 
   it('begun anew without resume removes what was left, and says so', async () => {

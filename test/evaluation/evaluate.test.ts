@@ -407,6 +407,8 @@ describe('evaluating an experiment', () => {
     rmSync(join(claims, 'clock'), { force: true });
     symlinkSync(others, join(claims, 'clock'));
     writeFileSync(join(claims, 'unread'), '');
+    // As notebooks leave it behind.
+    mkdirSync(join(out, 'evaluations', 'failures', '.ipynb_checkpoints'));
     expect((await evaluateExperiment(out, { ...of, limit: 1 })).results.made).toBe(0);
     expect(errors()).toEqual(failed);
     expect(readFileSync(others, 'utf8')).toBe('text');

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mergeCommand } from '../../src/cli/work/merge.js';
@@ -261,6 +261,12 @@ describe('a recipe', () => {
   it.each<[string, string, (family: Family) => unknown, string]>([
     ['that is not there', 'MODEL_NOT_FOUND', () => undefined, './other'],
     [
+      'that cannot be looked for',
+      'READ_FAILED',
+      ({ root }) => symlinkSync('other', join(root, 'other')),
+      './other',
+    ],
+    [
       'of another width',
       'SHAPE_MISMATCH',
       ({ root }) =>
@@ -291,6 +297,16 @@ describe('a recipe', () => {
     expect(error).toMatchObject({ code, exitCode: 3 });
     expect(error.message).toMatch(/merge\.yaml:5:\d+: /);
     expect(error.message).toContain(part.slice(2));
+  });
+
+  it('of mergekit with a model that cannot be looked for is refused with its place', async () => {
+    const family = writeFamily({ layers: 4 });
+    const loop = join(family.root, 'loop');
+    symlinkSync(loop, loop);
+    const text = `merge_method: passthrough\nmodels:\n  - model: ${loop}\n`;
+    const error = await refusal(text, family);
+    expect(error).toMatchObject({ code: 'READ_FAILED' });
+    expect(error.message).toContain(`merge.yaml:${placeOf(text, 'model: ')}: ${loop} cannot be read: `);
   });
 
   it('whose filter matches nothing is warned of, and with strict refused with its place, also inside another', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/base/lookup.js';
@@ -205,13 +205,20 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     expect(JSON.parse(readFileSync(join(out, 'search.json'), 'utf8')).proposal).toEqual(search.proposal);
   });
 
-  it('refuses proposals that are none', async () => {
+  it('refuses proposals that are none, and those that it cannot read', async () => {
     const { file, root, out } = writeExperiment(merges);
     const analysis = writeAnalysis(root);
-    writeFileSync(join(analysis, 'proposals.json'), '[{"task": "math-1", "bottom": -1}]');
+    const proposals = join(analysis, 'proposals.json');
+    writeFileSync(proposals, '[{"task": "math-1", "bottom": -1}]');
     await expect(searchExperiment(file, { ...options, out, analysis })).rejects.toMatchObject({
       code: 'ANALYSIS_MISMATCH',
       message: expect.stringContaining('proposals.json'),
+    });
+    rmSync(proposals);
+    symlinkSync(proposals, proposals);
+    await expect(searchExperiment(file, { ...options, out, analysis })).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      details: { file: proposals },
     });
   });
 

@@ -1,6 +1,7 @@
 import { type ModelAddress, parseAddress, printAddress } from '../../address/address.js';
 import { splitName, withName } from '../../address/name.js';
 import { LayerloomError } from '../../base/errors.js';
+import { isForbidden } from '../../base/unless-missing.js';
 import { isGiven, isObject } from '../../checkpoint/json.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { methods } from '../../methods/index.js';
@@ -78,19 +79,23 @@ export const onBase = async (model: string, base: string): Promise<string> => {
 const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 
-/** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED */
+/** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED, READ_FAILED */
 export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { checkpoint, config } = await openAdapter(model);
   const { base } = config;
-  if (base !== undefined && (await locateIfHere(await parseAddress(base))) !== undefined) return base;
-  throw new LayerloomError('BASE_NEEDED', {
-    adapter: checkpoint.path,
-    reason:
-      base === undefined
-        ? 'does not say of which base it is, which is needed'
-        : `is of the base ${base}, which is needed and is not here`,
+  const needed = (reason: string, cause?: unknown) =>
+    new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });
+  if (base === undefined) throw needed('does not say of which base it is, which is needed');
+  const found = await whereOf(base).catch((error: unknown) => {
+    // The path is that of who trained it, whose folders this user may not read.
+    if (!isForbidden(error)) throw error;
+    throw needed(`is of the base ${base}, which is needed: ${(error as Error).message}`, error);
   });
+  if (found === undefined) throw needed(`is of the base ${base}, which is needed and is not here`);
+  return base;
 };
+
+const whereOf = async (model: string) => locateIfHere(await parseAddress(model));
 
 const asAdapter = async (recipe: Json): Promise<Json> => {
   const bases = new Map<string, { base: string; adapter: string }>();

@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, propertyAt, valueAt } from '../../base/lookup.js';
+import { namesIn } from '../../base/unless-missing.js';
 import type { JsonFault } from '../../checkpoint/json-file.js';
 import { analyseAt, defaultThreshold, type MavVectors } from '../../measure/analysis/analysis.js';
 import { autoThreshold } from '../../measure/analysis/auto-threshold.js';
@@ -149,10 +149,10 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
  * Reads what `layerloom analyze` wrote to a directory; null if there is none.
  *
  * @param roles of experts by name, also of such as were not analysed
- * @throws LayerloomError the codes of `readVectors`, and READ_FAILED or CONFIG_INVALID for its other files
+ * @throws LayerloomError the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {
-  const names = await readdir(directory).catch((): string[] => []);
+  const names = await namesIn(directory);
   const files = names.filter((name) => vectorsEnding.test(name)).sort();
   const experts: MavVectors[] = [];
   const thresholds: number[] = [];

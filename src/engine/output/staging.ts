@@ -4,7 +4,7 @@ import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from '
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { foreignDirectory } from '../../base/own-directory.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import { readFileIfAny } from '../../checkpoint/small-file.js';
 import { exchange, tryLock } from '../../native/addon.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { makeDirectories, replaceFile, syncDirectory } from './durable.js';
@@ -69,7 +69,11 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
   try {
     const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
-    const former = await readSmallFile(paths.plan, longestText).catch(() => undefined);
+    const former = await readFileIfAny(paths.plan, longestText).catch((error: unknown) => {
+      // What is to be continued is not begun anew because the system fails.
+      if (resume) throw error;
+      return undefined;
+    });
     const continues = resume && former !== undefined;
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
@@ -102,15 +106,13 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
  * Checks what `openStaging` would refuse, and writes nothing.
  *
  * @returns bytes that an earlier run has written, and that this one would keep
- * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH
+ * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
  */
 export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
   const directory = stagingPath(out);
   if (await isLocked(join(directory, 'lock')))
     throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
-  const former = resume
-    ? await readSmallFile(join(directory, 'plan.json'), longestText).catch(() => undefined)
-    : undefined;
+  const former = resume ? await readFileIfAny(join(directory, 'plan.json'), longestText) : undefined;
   if (former === undefined) return 0;
   requireSamePlan(former, plan, directory);
   const done = await readJournal(join(directory, 'journal.jsonl'));

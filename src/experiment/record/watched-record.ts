@@ -15,7 +15,7 @@ export class WatchedRecord {
   /**
    * Returns the record, the same object as long as nobody has written it.
    *
-   * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID
+   * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
     // Records are replaced by renaming: another file has another number or time.

@@ -62,7 +62,8 @@ const isRecent = (at: number | undefined): boolean =>
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED. A model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED where the system fails to read results. A
+ *   model that fails, or a task that cannot be run, does not throw: it is in `failed`
  */
 export const evaluateExperiment = async (
   directory: string,

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { namesIn, unlessMissing } from '../../base/unless-missing.js';
+import { namesIn } from '../../base/unless-missing.js';
 import { jsonOrNone } from '../../checkpoint/json.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import { readFileIfAny } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
 import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
 import type { ScoreError } from '../record/experiment-record.js';
@@ -46,8 +46,7 @@ export class ScoreFailures {
     const read = await Promise.all(
       names.map(async (name) => {
         // Removed since by another process, whose result it has made void, or half-written by one that died.
-        const path = join(this.#directory, name);
-        const text = await unlessMissing(path, readSmallFile(path));
+        const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
     );
@@ -79,8 +78,7 @@ export class ScoreFailures {
     const there = await namesIn(this.#directory);
     if (there.length === 0) return;
     for (const { result } of results) {
-      const file = this.#fileOf(result);
-      const text = await unlessMissing(file, readSmallFile(file));
+      const text = await readFileIfAny(this.#fileOf(result));
       if (text === undefined) continue;
       const at = failureIn(text.toString())?.at;
       if (at === undefined || Date.parse(at) <= Date.parse(result.started)) await this.remove(result);

@@ -114,7 +114,8 @@ export interface ScoringContext {
 /**
  * Scores a model in the tasks that it has no results of, and writes their results.
  *
- * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, IN_PLACE_REFUSED, which any other model would meet too
+ * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of the results, which any
+ *   other model would meet too
  */
 export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
   const started = performance.now();

@@ -142,7 +142,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
   }
 };
 
-/** Reads the record of a model; undefined where its headers are not all here. */
+/** Reads the record of a model; undefined where its headers are not all here. @throws LayerloomError READ_FAILED */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
   const text = await unlessMissing(modelRecordPath(folder), readSmallFile(modelRecordPath(folder)));
   if (text === undefined) return undefined;
@@ -155,6 +155,8 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 /**
  * True if the headers and side files of a model are all here. What links lead to may have been removed, and
  * sparse files or their records lost: then they are fetched again.
+ *
+ * @throws LayerloomError READ_FAILED
  */
 export const isUsable = async (folder: string): Promise<boolean> => {
   const model = await readRangeModel(folder);

@@ -1,6 +1,6 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
-import { exists } from '../../../base/exists.js';
+import { allWithinReach } from '../../../base/exists.js';
 import { placeOf, recordOf } from '../../ranges/folder.js';
 import type { FileContent } from '../../ranges/record.js';
 import { hubRevisionOf } from './hub-cache.js';
@@ -51,5 +51,5 @@ export const statedContent = async (path: string): Promise<string | undefined> =
 const isOfRangeCache = async (path: string): Promise<boolean> => {
   const hub = hubRevisionOf(path);
   if (hub === undefined) return false;
-  return (await placeOf(path)) !== undefined || (await exists(rangeFolder(hub.id, hub.revision)));
+  return (await placeOf(path)) !== undefined || (await allWithinReach([rangeFolder(hub.id, hub.revision)]));
 };

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path';
 import type { HubRevision } from '../../../address/found-model.js';
 import { type HubModel, parseHubId } from '../../../address/remote.js';
 import { exists } from '../../../base/exists.js';
-import { readSmallFile } from '../../../checkpoint/small-file.js';
+import { readFileIfAny } from '../../../checkpoint/small-file.js';
 import type { ModelSource } from '../../source.js';
 import { variable } from '../variables.js';
 
@@ -55,12 +55,15 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
   return (await exists(path)) ? { name: id, path, hub: { id, revision } } : { tried: path };
 };
 
-/** Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself. */
-export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> =>
-  readSmallFile(join(hubCacheRoot(env), modelFolder(id), 'refs', ...revision.split('/'))).then(
-    (text) => text.toString().trim(),
-    () => revision,
-  );
+/**
+ * Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> => {
+  const ref = join(hubCacheRoot(env), modelFolder(id), 'refs', ...revision.split('/'));
+  return (await readFileIfAny(ref))?.toString().trim() ?? revision;
+};
 
 /** A snapshot of the hub's cache, or the folder of a commit in the cache of ranges (range-cache.ts). */
 const snapshotPath =

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { merge } from '../src/index.js';
+import { lora, writeAdapter } from './fixtures/adapters.js';
+import { temporaryDirectory } from './fixtures/checkpoints.js';
+import { writeFamily } from './fixtures/family.js';
+
+const main = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+/** Runs the command line as a user whom modes keep out, who of root's is nobody. */
+const asOther = (cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+  const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+    ...{
+      cwd,
+      encoding: 'utf8',
+      env: { ...process.env, HOME: '/nonexistent', XDG_CACHE_HOME: '/nonexistent', ...env },
+    },
+    ...(isRoot ? { uid: 65534, gid: 65534 } : {}),
+  });
+  return { status, stderr };
+};
+
+/** Folders of one user, which that user alone may read, and of others. */
+const folders = () => {
+  const root = temporaryDirectory();
+  const [own, shared] = [join(root, 'own'), join(root, 'shared')];
+  for (const folder of [own, shared]) mkdirSync(folder);
+  for (const folder of [root, shared]) chmodSync(folder, 0o755);
+  onTestFinished(() => chmodSync(own, 0o700));
+  return { own, shared, close: () => chmodSync(own, 0) };
+};
+
+// Of root, nobody runs it: not in a tree that root alone may read.
+describe.skipIf(asOther('/', ['--version']).status !== 0)(
+  'a user who may not read the folders of another',
+  () => {
+    it('merges by the layerloom.json of the other, with models beside it', async () => {
+      const { own, shared, close } = folders();
+      const { root } = writeFamily({ layers: 2 });
+      cpSync(root, own, { recursive: true, preserveTimestamps: true });
+      await merge({ method: 'soup', models: [join(own, 'a'), join(own, 'b')] }, { out: join(own, 'merged') });
+      cpSync(own, shared, { recursive: true, preserveTimestamps: true });
+      cpSync(join(shared, 'merged', 'layerloom.json'), join(shared, 'layerloom.json'));
+      close();
+      const args = ['merge', 'layerloom.json', '--dry-run'];
+      expect(asOther(shared, args)).toEqual({ status: 0, stderr: '' });
+    });
+
+    it('is told which base an adapter needs, and what to give', () => {
+      const { own, shared, close } = folders();
+      const base = join(own, 'base');
+      writeAdapter(join(shared, 'lora'), lora({ config: { base_model_name_or_path: base } }));
+      close();
+      const { status, stderr } = asOther(shared, [
+        'merge',
+        '{method: soup, models: [./lora], as: full}',
+        '--dry-run',
+      ]);
+      expect(status).toBe(3);
+      expect(stderr).toContain(`is of the base ${base}, which is needed: ${base} cannot be read: EACCES`);
+      expect(stderr).toContain('give the base with --base');
+    });
+
+    // Such a working directory is that of a service, which root has started.
+    it.runIf(isRoot)(
+      'names models in a working directory that is the other’s, as a cache of ranges may be',
+      () => {
+        const { own, shared, close } = folders();
+        const { root } = writeFamily({ layers: 2 });
+        cpSync(root, shared, { recursive: true });
+        const cache = join(shared, 'hub');
+        const snapshot = join(cache, 'models--org--b', 'snapshots', 'main');
+        cpSync(join(shared, 'b'), snapshot, { recursive: true });
+        const recipe = join(shared, 'soup.yaml');
+        writeFileSync(recipe, `{method: soup, models: [one=${join(shared, 'a')}, org/b]}`);
+        close();
+        const args = ['merge', recipe, '--dry-run'];
+        expect(asOther(own, args, { HF_HUB_CACHE: cache, HF_HOME: own })).toEqual({ status: 0, stderr: '' });
+      },
+    );
+  },
+);
