@@ -80,7 +80,7 @@ const scenarios: readonly Scenario[] = [
     title: 'an experiment is run, gets an evaluate: block and scores, and a page says how to do it all again',
     calls: [
       'base/errors.ts: batch EXPERIMENT.yaml -o …',
-      'experiment/scoring/evaluate-experiment.ts: batch EXPERIMENT.yaml -o … --resume',
+      'experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
       'cli/work/table.ts: evaluate …',
       'documents/report/provenance.ts: batch EXPERIMENT.yaml -o …',
       'documents/report/provenance.ts: evaluate …',
