@@ -53,6 +53,8 @@ export class Board {
   readonly margin: number | undefined;
   /** In the order of the experiment's tasks. */
   readonly subjects: readonly Subject[];
+  /** The first subject of each benchmark and language. */
+  readonly #firsts: ReadonlyMap<string, Subject>;
   readonly #refusals = new Set<string>();
   readonly #made = new Map<string, unknown>();
 
@@ -87,6 +89,9 @@ export class Board {
         return [{ benchmark, language, task, metric: of, scale }];
       }),
     );
+    this.#firsts = new Map(
+      this.subjects.map((of) => [`${of.benchmark}\n${of.language}`, of] as const).reverse(),
+    );
     this.imported = new ImportedFigures(experiment.summaries);
   }
 
@@ -103,7 +108,7 @@ export class Board {
 
   /** The first task of a benchmark in a language. */
   subject(benchmark: string, language: string): Subject | undefined {
-    return this.subjects.find((of) => of.benchmark === benchmark && of.language === language);
+    return this.#firsts.get(`${benchmark}\n${language}`);
   }
 
   scores(models: readonly ScoredModel[], { task, metric }: Subject): ModelScore[] {

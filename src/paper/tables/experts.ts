@@ -1,9 +1,11 @@
+import { groupBy } from '../../base/lookup.js';
 import { taskOf } from '../../evaluation/task-facts.js';
 import type { Board, Subject } from '../../scores/board.js';
 import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../../scores/cells.js';
 import { allLanguages } from '../../scores/imported.js';
 import type { Scale } from '../../scores/metrics.js';
 import type { Cell, ScoreTable, TableRow } from '../../scores/score-table.js';
+import type { ScoredModel } from '../../scores/scored-experiment.js';
 import { summarise } from '../../scores/summaries.js';
 
 /** Shares have three digits in Table 5, as the paper prints them. */
@@ -16,20 +18,31 @@ interface Column {
   readonly group: 'base' | 'task' | 'language';
   /** The language that the experts are of. */
   readonly language: string | undefined;
+  /** The experts. */
+  readonly models: readonly ScoredModel[];
 }
 
 /** Table 5: the mean score of every kind of expert in every benchmark and language; empty where it was not run. */
 export const experts = (board: Board): ScoreTable[] => {
+  const byRole = groupBy(board.experiment.models, ({ role }) => role);
+  const ofLanguages = new Map<string, ScoredModel[]>();
+  for (const model of byRole.get('language') ?? [])
+    for (const language of new Set(model.languages))
+      ofLanguages.set(language, [...(ofLanguages.get(language) ?? []), model]);
   const columns: Column[] = [
-    { id: 'base', label: 'base', group: 'base', language: undefined },
-    { id: 'task', label: 'task experts', group: 'task', language: undefined },
+    { id: 'base', label: 'base', group: 'base', language: undefined, models: byRole.get('base') ?? [] },
+    {
+      ...{ id: 'task', label: 'task experts', group: 'task', language: undefined },
+      models: byRole.get('task') ?? [],
+    },
     ...board.languages
-      .filter((language) => isExpertOf(board, language))
+      .filter((language) => ofLanguages.has(language) || isImported(board, language))
       .map((language) => ({
         id: language,
         label: `${language} experts`,
         group: 'language' as const,
         language,
+        models: ofLanguages.get(language) ?? [],
       })),
   ];
   const rows = board.benchmarks.flatMap((benchmark) => [
@@ -51,10 +64,8 @@ export const experts = (board: Board): ScoreTable[] => {
   ];
 };
 
-const isExpertOf = (board: Board, language: string): boolean =>
-  board.experiment.models.some(
-    ({ role, languages }) => role === 'language' && languages.includes(language),
-  ) ||
+/** True if a summary has figures of a language's experts. */
+const isImported = (board: Board, language: string): boolean =>
   board.benchmarks.some((benchmark) =>
     board.imported.testedIn(benchmark).some(
       (tested) =>
@@ -77,52 +88,55 @@ const nameOf = ({ task, language }: Subject): string => {
 const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]): TableRow[] => {
   const subjects = board.subjects.filter((of) => of.benchmark === benchmark);
   const scale = shown(scaleFor(board, benchmark));
+  const isLess = isLessBetter(board, benchmark);
+  const byName = groupBy(subjects, nameOf);
+  const rows = [...byName].flatMap(([name, of]) =>
+    of.map((subject) => ({ subject, name: of.length === 1 ? name : subject.task })),
+  );
+  const named = new Map(rows.map(({ subject, name }) => [subject, name]));
   const computed = subjects.map((subject): TableRow => {
-    const isOnly = subjects.filter((of) => nameOf(of) === nameOf(subject)).length === 1;
-    const name = isOnly ? nameOf(subject) : subject.task;
     const cells = columns.map((column) => expertCell(board, subject, column, scale));
-    return rowOf(board, benchmark, name, cells, [subject]);
+    return rowOf(board, benchmark, named.get(subject) ?? subject.task, {
+      cells,
+      subjects: [subject],
+      isLess,
+    });
   });
   const imported = board.imported
     .testedIn(benchmark)
-    .filter((language) => language !== allLanguages && !subjects.some((of) => nameOf(of) === language))
-    .map((language) =>
-      rowOf(
-        board,
-        benchmark,
-        language,
-        columns.map((column) => importedCell(board, benchmark, language, column, scale)),
-        [],
-      ),
-    );
+    .filter((language) => language !== allLanguages && !byName.has(language))
+    .map((language) => {
+      const cells = columns.map((column) => importedCell(board, benchmark, language, column, scale));
+      return rowOf(board, benchmark, language, { cells, subjects: [], isLess });
+    });
   return [...computed, ...imported];
 };
+
+/** True for a benchmark that is judged by perplexity. */
+const isLessBetter = (board: Board, benchmark: string): boolean =>
+  board.subjects.some((of) => of.benchmark === benchmark && of.scale.unit === 'perplexity');
 
 const rowOf = (
   board: Board,
   benchmark: string,
   name: string,
-  cells: readonly (Cell | null)[],
-  subjects: readonly Subject[],
+  {
+    cells,
+    subjects,
+    isLess,
+  }: {
+    readonly cells: readonly (Cell | null)[];
+    readonly subjects: readonly Subject[];
+    readonly isLess: boolean;
+  },
 ): TableRow => ({
   id: `${benchmark}/${name}`,
   label: `${benchmark}, ${name}`,
-  cells: markBestIn(
-    board,
-    subjects,
-    cells,
-    !board.subjects.some((of) => of.benchmark === benchmark && of.scale.unit === 'perplexity'),
-  ),
+  cells: markBestIn(board, subjects, cells, !isLess),
 });
 
-const expertsOf = (board: Board, column: Column) =>
-  board.experiment.models.filter(
-    ({ role, languages }) =>
-      role === column.group && (column.language === undefined || languages.includes(column.language)),
-  );
-
 const expertCell = (board: Board, subject: Subject, column: Column, scale: Scale): Cell | null => {
-  const summary = summarise(board.scores(expertsOf(board, column), subject));
+  const summary = summarise(board.scores(column.models, subject));
   if (summary === undefined) return importedCell(board, subject.benchmark, nameOf(subject), column, scale);
   return meanCell(summary, summary.estimate, scale);
 };
@@ -143,17 +157,19 @@ const importedCell = (
 };
 
 const meanRow = (board: Board, benchmark: string, columns: readonly Column[]): TableRow[] => {
-  const subjects = [...board.experiment.tasks.keys()].flatMap(
-    (language) => board.subject(benchmark, language) ?? [],
+  const byLanguage = groupBy(
+    board.subjects.filter((of) => of.benchmark === benchmark),
+    ({ language }) => language,
   );
+  const subjects = [...byLanguage.values()].flatMap(([first]) => first ?? []);
   const scale = shown(scaleFor(board, benchmark));
   const cells = columns.map((column): Cell | null => {
-    const models = expertsOf(board, column);
     const computed =
-      subjects.length < 2 || models.length === 0
+      subjects.length < 2 || column.models.length === 0
         ? null
-        : meanOverLanguages(board, { id: column.id, label: column.label, models }, subjects, scale);
+        : meanOverLanguages(board, column, subjects, scale);
     return computed ?? importedCell(board, benchmark, allLanguages, column, scale);
   });
-  return [rowOf(board, benchmark, allLanguages, cells, subjects)];
+  const isLess = isLessBetter(board, benchmark);
+  return [rowOf(board, benchmark, allLanguages, { cells, subjects, isLess })];
 };
