@@ -34,7 +34,7 @@ export const stagesOf = <M extends BatchMerge>(
 ): Stage<M>[] => {
   const idOf = idByPath(plan.inputs);
   const made = new Set<string>();
-  const stages: Stage<M>[] = [];
+  const stages: (Stage<M> & { readonly merges: PlannedMerge<M>[] })[] = [];
   for (const merges of ordered(plan, first)) {
     const shards: DistinctShard[] = [];
     for (const { key } of shardsOf(merges)) {
@@ -45,8 +45,9 @@ export const stagesOf = <M extends BatchMerge>(
     }
     const bytesToWrite = shards.reduce((total, { bytes }) => total + bytes, 0);
     const last = stages.at(-1);
-    if (shards.length > 0) stages.push({ merges, groups: groupShards(shards, idOf), bytesToWrite });
-    else if (last !== undefined) stages[stages.length - 1] = { ...last, merges: [...last.merges, ...merges] };
+    if (shards.length > 0)
+      stages.push({ merges: [...merges], groups: groupShards(shards, idOf), bytesToWrite });
+    else if (last !== undefined) for (const merge of merges) last.merges.push(merge);
   }
   return stages;
 };
@@ -75,8 +76,8 @@ const ordered = <M extends BatchMerge>(
   });
   const units = [...groupBy(left, ({ merge }) => `${merge.entry} ${merge.language}`).values()];
   const isLight = lightIn(plan);
-  const light = units.filter(isLight);
-  return [...urgent, ...light, units.filter((unit) => !light.includes(unit)).flat()];
+  const light = new Set(units.filter(isLight));
+  return [...urgent, ...light, units.filter((unit) => !light.has(unit)).flat()];
 };
 
 /**

@@ -18,15 +18,15 @@ describe('the languages a model is measured in', () => {
     [{ role: 'merge', languages: ['telugu'] }, ['telugu', 'english', 'german']],
     [{ role: 'merge', languages: ['all'] }, all],
   ])('of %j', (model, languages) => {
-    expect(measuredLanguages(model, experiment)).toEqual(languages);
-    expect(measuredLanguages(model, { ...experiment, everyLanguage: true })).toEqual(all);
+    expect(measuredLanguages(experiment)(model)).toEqual(languages);
+    expect(measuredLanguages({ ...experiment, everyLanguage: true })(model)).toEqual(all);
     // The result may be given as the model's languages again.
-    expect(measuredLanguages({ ...model, languages }, experiment)).toEqual(languages);
+    expect(measuredLanguages(experiment)({ ...model, languages })).toEqual(languages);
   });
 
   it('are those that have tasks', () => {
     const one = { ...experiment, evaluatedLanguages: ['swahili'] };
-    expect(measuredLanguages({ role: 'base' }, one)).toEqual(['swahili']);
-    expect(measuredLanguages({ role: 'merge', languages: ['telugu'] }, one)).toEqual([]);
+    expect(measuredLanguages(one)({ role: 'base' })).toEqual(['swahili']);
+    expect(measuredLanguages(one)({ role: 'merge', languages: ['telugu'] })).toEqual([]);
   });
 });

@@ -23,29 +23,39 @@ export interface EvaluatedLanguages {
 }
 
 /**
- * Returns the languages that a model is measured in, the experiment's own first.
+ * Returns a function that tells the languages that a model is measured in, the experiment's own first.
  *
  * Languages that the experiment has no experts of (English) are measured for every model. Of its own, a language
  * expert, a merge and a limited reference are measured in theirs; the base, task experts, merges of no single
  * language and other references in all. With `everyLanguage` every model is measured in every language, which
  * the ten-language means of the paper's Table 2 need.
  */
-export const measuredLanguages = (
-  { role, languages }: MeasuredModel,
-  { ownLanguages, evaluatedLanguages, everyLanguage }: EvaluatedLanguages,
-): string[] => {
-  const isEverywhere =
-    everyLanguage ||
-    role === 'base' ||
-    role === 'task' ||
-    languages === undefined ||
-    languages.includes(allLanguages);
-  return [
-    ...ownLanguages.filter(
-      (language) => evaluatedLanguages.includes(language) && (isEverywhere || languages.includes(language)),
-    ),
-    ...evaluatedLanguages.filter((language) => !ownLanguages.includes(language)),
-  ];
+export const measuredLanguages = ({
+  ownLanguages,
+  evaluatedLanguages,
+  everyLanguage,
+}: EvaluatedLanguages): ((model: MeasuredModel) => string[]) => {
+  const evaluated = new Set(evaluatedLanguages);
+  const own = new Map(
+    [...new Set(ownLanguages)].filter((each) => evaluated.has(each)).map((each, at) => [each, at]),
+  );
+  const known = new Set(ownLanguages);
+  const others = evaluatedLanguages.filter((language) => !known.has(language));
+  return ({ role, languages }) => {
+    const isEverywhere =
+      everyLanguage ||
+      role === 'base' ||
+      role === 'task' ||
+      languages === undefined ||
+      languages.includes(allLanguages);
+    // Of thousands of languages a merge is of one: they are not gone through for each merge.
+    const measured = isEverywhere
+      ? [...own.keys()]
+      : [...new Set(languages)]
+          .flatMap((language) => (own.has(language) ? [language] : []))
+          .sort((a, b) => (own.get(a) ?? 0) - (own.get(b) ?? 0));
+    return [...measured, ...others];
+  };
 };
 
 /**

@@ -25,7 +25,7 @@ export interface ExperimentReference {
 export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
   const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];
-  const evaluated = evaluatedLanguagesOf(experiment);
+  const measured = measuredLanguages(evaluatedLanguagesOf(experiment));
   const reference = (
     name: string,
     role: string,
@@ -34,14 +34,17 @@ export const experimentReferences = (experiment: Experiment): ExperimentReferenc
   ): ExperimentReference => ({
     name,
     role,
-    languages: measuredLanguages({ role, languages: limitedTo }, evaluated),
+    languages: measured({ role, languages: limitedTo }),
     ...(limitedTo === undefined ? {} : { expertIn: limitedTo }),
     model,
   });
   const experts = new Map<string, { path: string; expertIn: string[] }>();
   for (const [language, of] of languages)
-    for (const [name, path] of of)
-      experts.set(name, { path, expertIn: [...(experts.get(name)?.expertIn ?? []), language] });
+    for (const [name, path] of of) {
+      const expertIn: string[] = experts.get(name)?.expertIn ?? [];
+      expertIn.push(language);
+      experts.set(name, { path, expertIn });
+    }
   return [
     ...(base === undefined ? [] : [reference(nameOfModel(base), 'base', base)]),
     ...[...tasks].map(([name, path]) => reference(name, 'task', `${name}=${path}`)),

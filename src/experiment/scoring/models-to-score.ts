@@ -46,11 +46,11 @@ export const modelsToScore = (
   settings: EvaluationSettings,
   directory: string,
 ): ModelToScore[] => {
-  const languages = {
+  const measured = measuredLanguages({
     ownLanguages: ownLanguages(record),
     evaluatedLanguages: [...settings.tasks.keys()],
     everyLanguage: settings.everyLanguage,
-  };
+  });
   return [
     ...record.references.map(
       ({ name, model, languages }: ExperimentReference): ModelToScore => ({
@@ -65,10 +65,7 @@ export const modelsToScore = (
         name: merge.name,
         kind: 'merge',
         model: join(directory, merge.path),
-        tasks: tasksIn(
-          measuredLanguages({ role: 'merge', languages: [merge.language] }, languages),
-          settings,
-        ),
+        tasks: tasksIn(measured({ role: 'merge', languages: [merge.language] }), settings),
       }),
     ),
   ].filter(({ tasks }) => tasks.length > 0);
