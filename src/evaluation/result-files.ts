@@ -171,6 +171,8 @@ export class ResultFiles {
       await makeDirectories(this.directory, true);
       if (textsFile !== null) await this.#put(textsFile, texts);
       await this.#put(`${name}.problems.json`, problems);
+      // Names of a directory become durable in any order: no result is there without its texts and problems.
+      await syncDirectory(this.directory);
       await this.#put(`${name}.json`, stored, 2);
       await syncDirectory(this.directory);
     } catch (cause) {
