@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { groupBy } from '../base/lookup.js';
 import { isUnreadable, namesIn, unlessMissing } from '../base/unless-missing.js';
 import { readJsonFile } from '../checkpoint/json-file.js';
@@ -115,11 +116,7 @@ export class ResultFiles {
       const { result } = await this.read(file);
       // A result without its problems is none: it is made again.
       const problems = this.#problemsAt(file);
-      const isThere = unlessMissing(
-        problems,
-        access(problems).then(() => true),
-      );
-      if ((await isThere) === undefined) throw invalidResult(problems, 'is not there');
+      if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });
       return result;
     } catch (error) {

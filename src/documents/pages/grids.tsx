@@ -14,7 +14,7 @@ const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place => axes.
 
 /** The places on some axes that cells have, in order; one empty place of no axes. */
 const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
-  [...new Map(cells.map((cell) => [placeOf(cell, axes).join(), placeOf(cell, axes)])).values()].sort(
+  [...new Map(cells.map((cell) => placeOf(cell, axes)).map((place) => [place.join(), place])).values()].sort(
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
 
@@ -26,14 +26,13 @@ const mostCells = 20_000;
  * would be too large.
  */
 const layOut = ({ axes, cells }: PageGrid) => {
-  const order = axes.map((_, index) => index);
-  const [even, odd] = [0, 1].map((rest) => order.filter((index) => index % 2 === rest).reverse());
-  const tried = [
-    { down: even ?? [], across: odd ?? [] },
-    { down: order.toReversed(), across: [] },
-  ].map((each) => ({ ...each, rows: placesOf(cells, each.down), columns: placesOf(cells, each.across) }));
-  const [grid, list] = tried as [(typeof tried)[number], (typeof tried)[number]];
-  return grid.rows.length * grid.columns.length > mostCells ? list : grid;
+  const order = axes.map((_, index) => index).reverse();
+  const laid = (isDown: (axis: number) => boolean) => {
+    const [down, across] = [order.filter(isDown), order.filter((axis) => !isDown(axis))];
+    return { down, across, rows: placesOf(cells, down), columns: placesOf(cells, across) };
+  };
+  const grid = laid((axis) => axis % 2 === 0);
+  return grid.rows.length * grid.columns.length > mostCells ? laid(() => true) : grid;
 };
 
 const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {

@@ -1,7 +1,7 @@
-import { lstat, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { unlessMissing } from '../../base/unless-missing.js';
+import { exists } from '../../base/exists.js';
 import { recordName } from '../../batch/record-names.js';
 import { replaceFile, syncDirectory } from '../../engine/output/durable.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
@@ -102,8 +102,7 @@ export class RecordFile {
   }
 
   async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {
-    const evaluations = join(this.#directory, evaluationsName);
-    if ((await unlessMissing(evaluations, stat(evaluations))) === undefined) return record;
+    if (!(await exists(join(this.#directory, evaluationsName)))) return record;
     return await this.#scoreboard.fill(record, await formerRecord(this.#directory));
   }
 }

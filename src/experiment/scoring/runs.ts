@@ -88,13 +88,9 @@ export const answersLeft = async (
     // Tasks are asked together, and alone where one has failed.
     [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
   );
-  const [left, newest]: [string[], number] = [
-    [],
-    await newestOf(
-      directory,
-      results.map(({ file }) => file),
-    ),
-  ];
+  const made = results.map(({ file }) => file);
+  const newest = await newestOf(directory, made);
+  const left: string[] = [];
   for (const key of new Set(keys)) {
     const answers = join(folder, key);
     if (there.includes(key) && (await newestOf(answers, await namesIn(answers))) <= newest)

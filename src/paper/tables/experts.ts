@@ -25,10 +25,12 @@ interface Column {
 /** Table 5: the mean score of every kind of expert in every benchmark and language; empty where it was not run. */
 export const experts = (board: Board): ScoreTable[] => {
   const byRole = groupBy(board.experiment.models, ({ role }) => role);
-  const ofLanguages = new Map<string, ScoredModel[]>();
-  for (const model of byRole.get('language') ?? [])
-    for (const language of new Set(model.languages))
-      ofLanguages.set(language, [...(ofLanguages.get(language) ?? []), model]);
+  const ofLanguages = groupBy(
+    (byRole.get('language') ?? []).flatMap((model) =>
+      [...new Set(model.languages)].map((language) => ({ language, model })),
+    ),
+    ({ language }) => language,
+  );
   const columns: Column[] = [
     { id: 'base', label: 'base', group: 'base', language: undefined, models: byRole.get('base') ?? [] },
     {
@@ -42,7 +44,7 @@ export const experts = (board: Board): ScoreTable[] => {
         label: `${language} experts`,
         group: 'language' as const,
         language,
-        models: ofLanguages.get(language) ?? [],
+        models: (ofLanguages.get(language) ?? []).map(({ model }) => model),
       })),
   ];
   const rows = board.benchmarks.flatMap((benchmark) => [
@@ -90,17 +92,11 @@ const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]
   const scale = shown(scaleFor(board, benchmark));
   const isLess = isLessBetter(board, benchmark);
   const byName = groupBy(subjects, nameOf);
-  const rows = [...byName].flatMap(([name, of]) =>
-    of.map((subject) => ({ subject, name: of.length === 1 ? name : subject.task })),
-  );
-  const named = new Map(rows.map(({ subject, name }) => [subject, name]));
   const computed = subjects.map((subject): TableRow => {
     const cells = columns.map((column) => expertCell(board, subject, column, scale));
-    return rowOf(board, benchmark, named.get(subject) ?? subject.task, {
-      cells,
-      subjects: [subject],
-      isLess,
-    });
+    const name = nameOf(subject);
+    const isOnly = byName.get(name)?.length === 1;
+    return rowOf(board, benchmark, isOnly ? name : subject.task, { cells, subjects: [subject], isLess });
   });
   const imported = board.imported
     .testedIn(benchmark)
@@ -157,11 +153,9 @@ const importedCell = (
 };
 
 const meanRow = (board: Board, benchmark: string, columns: readonly Column[]): TableRow[] => {
-  const byLanguage = groupBy(
-    board.subjects.filter((of) => of.benchmark === benchmark),
-    ({ language }) => language,
+  const subjects = [...board.experiment.tasks.keys()].flatMap(
+    (language) => board.subject(benchmark, language) ?? [],
   );
-  const subjects = [...byLanguage.values()].flatMap(([first]) => first ?? []);
   const scale = shown(scaleFor(board, benchmark));
   const cells = columns.map((column): Cell | null => {
     const computed =
