@@ -8,7 +8,7 @@ import {
   operationOf,
 } from '../operations/index.js';
 import { type Dtype, isFloating } from '../tensor/dtype.js';
-import { elementsOf, type Shape } from '../tensor/reference.js';
+import { elementCount, type Shape } from '../tensor/reference.js';
 import type { ParseContext, Target } from './operands/kind.js';
 import { keepsBits, parseOperand, parseStored } from './operands.js';
 import { parseBy, type Refuse } from './parse.js';
@@ -52,7 +52,10 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   const unparsed = parseBy(formulaSchema, value, refuse);
   const shapes = operandShapes(unparsed, target.shape).values();
   const contextOf = (shape: Shape | undefined): ParseContext<PlannedExpression> => {
-    const shaped = shape === undefined ? target : { ...target, shape, elements: elementsOf(shape) };
+    const elements = shape === undefined ? target.elements : elementCount(shape);
+    if (elements === undefined)
+      return refuse(`no tensor has the shape [${shape?.join(', ')}], which its operands have`);
+    const shaped = { ...target, shape: shape ?? target.shape, elements };
     return {
       target: shaped,
       inputs: context.inputs,

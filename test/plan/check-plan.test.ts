@@ -373,6 +373,18 @@ describe('a formula', () => {
     expect(() => checkPlan(plan)).toThrow(expect.objectContaining({ code: 'MERGE_UNDEFINED' }));
   });
 
+  it('whose operands would be larger than any tensor is refused', async () => {
+    const { plans } = await writePlans();
+    const plan = plans['adapter of a rank'] as MergePlan;
+    put(plan, `${tensor}.expression.shape`, [2 ** 53 - 2, 6]);
+    expect(() => checkPlan(plan)).toThrow(
+      expect.objectContaining({
+        code: 'PLAN_INVALID',
+        message: expect.stringContaining('no tensor has the shape [9007199254740990, 6]'),
+      }),
+    );
+  });
+
   it('is checked at every depth', async () => {
     const plan = await planOf('linear', 'size');
     const [one, two] = (at(plan) as unknown as { terms: { source: StoredTensor }[] }).terms.map(
