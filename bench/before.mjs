@@ -116,10 +116,17 @@ const groups = [
     ],
   },
   {
+    // Embeddings are not analysed: ten models of a small vocabulary fit into the page cache.
     title: 'analyses',
-    make: () => makeCheckpoints(values.inputs, layers, ['base', 'tuned-1', 'tuned-2', 'tuned-3']),
+    make: () =>
+      makeCheckpoints(
+        join(values.inputs, 'analyses'),
+        layers,
+        ['base', ...Array.from({ length: 9 }, (_, at) => `tuned-${at + 1}`)],
+        2048,
+      ),
     jobs: ([base = '', ...experts]) =>
-      [1, 3].map((count) =>
+      [1, 3, 9].map((count) =>
         command(`analyze, ${count} of them`, [
           'analyze',
           '--base',

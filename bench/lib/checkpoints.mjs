@@ -164,9 +164,10 @@ const write = (
  * Makes a base and experts of it, those that are not there yet.
  *
  * @param {string} directory @param {number} layers @param {string[]} names the base is `base`, all others are experts, those `tuned…` for longer
+ * @param {number} [rows] of the vocabulary
  * @returns {string[]} their paths
  */
-export const makeCheckpoints = (directory, layers, names) => {
+export const makeCheckpoints = (directory, layers, names, rows = vocabulary) => {
   const missing = names.filter((name) => !existsSync(join(directory, name, 'config.json')));
   const base = missing.length === 0 ? undefined : baseBlock();
   for (const name of missing) {
@@ -179,7 +180,7 @@ export const makeCheckpoints = (directory, layers, names) => {
         : tuned === undefined
           ? expertBlock(base, 1000 + names.indexOf(name))
           : tunedBlock(base, 2000 + Number(tuned));
-    write(join(directory, name), layers, block);
+    write(join(directory, name), layers, block, { rows });
   }
   return names.map((name) => join(directory, name));
 };
