@@ -116,7 +116,7 @@ const groups = [
     ],
   },
   {
-    // Embeddings are not analysed: ten models of a small vocabulary fit into the page cache.
+    // Of a small vocabulary, so that ten models fit into the page cache.
     title: 'analyses',
     make: () =>
       makeCheckpoints(
