@@ -11,7 +11,14 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { writeTorchCheckpoint } from '../fixtures/torch-files.js';
 import { writeTrained } from '../fixtures/trained.js';
 import { vocabularyFixture } from '../fixtures/vocabulary.js';
-import { type Growth, growthsOfHeader, growthsOfJson, growthsOfLines } from './growth.js';
+import {
+  type Growth,
+  growthsOfGguf,
+  growthsOfHeader,
+  growthsOfJson,
+  growthsOfLines,
+  growthsOfTorch,
+} from './growth.js';
 import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
 
 /** A file that strangers may have made, and commands that read it. */
@@ -38,7 +45,7 @@ const jsonLines: Format = {
   growths: (bytes) => growthsOfLines(bytes.toString()),
 };
 const text: Format = { mutations: ofBytes, growths: (bytes) => growthsOfLines(bytes.toString()) };
-const binary: Format = { mutations: ofBytes, growths: () => [] };
+const gguf: Format = { mutations: ofBytes, growths: growthsOfGguf };
 const safetensors: Format = { mutations: ofSafetensors, growths: growthsOfHeader };
 
 const tokens = ['<s>', '</s>', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs'];
@@ -196,7 +203,8 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     {
       name: 'pickle',
       file: at('torch', 'pytorch_model.bin'),
-      ...binary,
+      mutations: ofBytes,
+      growths: () => growthsOfTorch(experts.math),
       commands: inspected('torch'),
     },
     {
@@ -212,7 +220,15 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
       ...safetensors,
       commands: [['apply', at('base'), at('adapter'), ...to()]],
     },
-    { name: 'GGUF', file: at('gguf', 'model.gguf'), ...binary, commands: [['inspect', at('gguf')]] },
+    {
+      name: 'GGUF',
+      file: at('gguf', 'model.gguf'),
+      ...gguf,
+      commands: [
+        ['inspect', at('gguf')],
+        ['relayout', at('gguf'), ...to()],
+      ],
+    },
     {
       name: 'recipe',
       told: /beyond its dtype/,

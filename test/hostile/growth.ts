@@ -1,4 +1,6 @@
-import { assemble } from '../fixtures/checkpoints.js';
+import { assemble, type Tensors } from '../fixtures/checkpoints.js';
+import { ggufBytes, ggufModel, value as ofGguf, u64 } from '../fixtures/gguf-files.js';
+import { pickle, torchFile, torchTensors } from '../fixtures/torch-files.js';
 import { type Json, pathsIn, withAt } from './mutations.js';
 
 /** A file of any size: what grows in it, and the file with so many more of that. */
@@ -72,4 +74,122 @@ export function* growthsOfHeader(bytes: Buffer): Generator<Growth> {
   const end = 8 + Number(bytes.readBigUInt64LE());
   for (const { label, of } of growthsOfJson(bytes.subarray(8, end).toString().trimEnd()))
     yield { label: `header: ${label}`, of: (count) => assemble(of(count), bytes.subarray(end)) };
+}
+
+/** So many entries, by name. */
+const named = <T>(count: number, of: (name: string, index: number) => T): Record<string, T> =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`more.${index}`, of(`more.${index}`, index)] as const),
+  );
+
+/** Lists within lists, and in the innermost a number. */
+const nestedList = (depth: number): Buffer =>
+  ofGguf.raw(
+    9,
+    Buffer.concat([
+      ...Array.from({ length: depth }, () => Buffer.concat([Buffer.of(9, 0, 0, 0), u64(1)])),
+      Buffer.of(4, 0, 0, 0),
+      u64(1),
+      Buffer.of(7, 0, 0, 0),
+    ]),
+  );
+
+/** What a file of GGUF has more of: keys, tensors, elements of lists, of texts, of extents. */
+export function* growthsOfGguf(): Generator<Growth> {
+  const { metadata, tensors } = ggufModel();
+  const withKeys = (more: (count: number) => Record<string, Buffer>) => (count: number) =>
+    ggufBytes({ metadata: { ...metadata, ...more(count) }, tensors });
+  const texts = (count: number) => Array.from({ length: count }, (_, index) => `token-${index}`);
+  const tensor = (shape: readonly number[]) => ({ type: 'F32', shape, data: Buffer.alloc(32) });
+  const withTensors =
+    (more: (count: number) => Record<string, ReturnType<typeof tensor>>) => (count: number) =>
+      ggufBytes({ metadata, tensors: { ...tensors, ...more(count) } });
+  yield { label: 'keys', of: withKeys((count) => named(count, () => ofGguf.u32(7))) };
+  yield { label: 'a text', of: withKeys((count) => ({ more: ofGguf.text('x-'.repeat(count)) })) };
+  yield {
+    label: 'tokens',
+    of: withKeys((count) => ({ 'tokenizer.ggml.tokens': ofGguf.texts(texts(count)) })),
+  };
+  yield { label: 'a list', of: withKeys((count) => ({ more: ofGguf.texts(texts(count)) })) };
+  yield { label: 'lists in lists', of: withKeys((count) => ({ more: nestedList(count) })) };
+  yield { label: 'a key', of: withKeys((count) => ({ ['x-'.repeat(count)]: ofGguf.u32(7) })) };
+  yield { label: 'tensors', of: withTensors((count) => named(count, () => tensor([8]))) };
+  yield {
+    label: 'tensors of layers',
+    of: withTensors((count) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, index) => [`blk.${index}.attn_norm.weight`, tensor([8])]),
+      ),
+    ),
+  };
+  yield {
+    label: 'the name of a tensor',
+    of: withTensors((count) => ({ ['x-'.repeat(count)]: tensor([8]) })),
+  };
+  yield {
+    label: 'extents',
+    of: withTensors((count) => ({ more: tensor(Array.from({ length: count }, () => 1)) })),
+  };
+}
+
+/** What a file of torch's has more of: tensors, storages, entries of other kinds, texts, and lists within lists. */
+export function* growthsOfTorch(tensors: Tensors): Generator<Growth> {
+  const one = { dtype: 'F32', shape: [2], data: Buffer.alloc(8) } as const;
+  const withTensors = (more: (count: number) => Tensors) => (count: number) => {
+    const { data, storages } = torchTensors({ ...tensors, ...more(count) });
+    return torchFile(data, storages);
+  };
+  const { data, storages } = torchTensors(tensors);
+  const withEntry = (more: (count: number) => Buffer) => (count: number) => {
+    const { data: pickled } = torchTensors(tensors, (dict) =>
+      pickle.dict({ state_dict: dict, more: more(count) }),
+    );
+    return torchFile(pickled, storages);
+  };
+  const repeated = (of: Buffer, count: number) => Buffer.concat(new Array<Buffer>(count).fill(of));
+  yield {
+    label: 'tensors',
+    of: withTensors((count) => named(count, () => ({ ...one, data: Buffer.alloc(8) }))),
+  };
+  yield { label: 'tensors of one storage', of: withTensors((count) => named(count, () => one)) };
+  yield {
+    label: 'tensors of layers',
+    of: withTensors((count) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, index) => [`model.layers.${index}.input_layernorm.weight`, one]),
+      ),
+    ),
+  };
+  yield { label: 'the name of a tensor', of: withTensors((count) => ({ ['x-'.repeat(count)]: one })) };
+  yield {
+    label: 'storages of no tensor',
+    of: (count) => torchFile(data, { ...storages, ...named(count, () => Buffer.alloc(8)) }),
+  };
+  yield { label: 'numbers', of: withEntry((count) => pickle.tuple(repeated(pickle.int(7), count))) };
+  yield {
+    label: 'keys',
+    of: withEntry((count) => pickle.dict(named(count, () => pickle.int(7)))),
+  };
+  yield { label: 'a text', of: withEntry((count) => pickle.text('x-'.repeat(count))) };
+  yield {
+    label: 'tuples in tuples',
+    of: withEntry((count) => Buffer.concat([pickle.int(7), repeated(pickle.op('\x85'), count)])),
+  };
+  yield {
+    label: 'what is kept for later',
+    of: withEntry((count) =>
+      Buffer.concat([
+        pickle.int(7),
+        ...Array.from({ length: count }, (_, index) => {
+          const put = Buffer.from([0x72, 0, 0, 0, 0]);
+          put.writeUInt32LE(index, 1);
+          return put;
+        }),
+      ]),
+    ),
+  };
+  yield {
+    label: 'a tuple doubled again and again',
+    of: withEntry((count) => Buffer.concat([pickle.int(7), repeated(pickle.op('2\x86'), count)])),
+  };
 }

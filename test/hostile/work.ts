@@ -1,3 +1,4 @@
+import type { HeapProfiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 
 /** Blocks of these ran because a test did. */
@@ -19,6 +20,9 @@ const indexIn = (self: unknown, what: unknown, from: number): number =>
   typeof self === 'string' ? indexOfText.call(self, String(what), from) : indexOf.call(self, what, from);
 const whole: Amount = (self) => lengthOf(self);
 const made: Amount = (_self, _args, result) => lengthOf(result);
+/** What is taken out, and what moves up behind it. */
+const spliced: Amount = (self, [from], result) =>
+  lengthOf(result) + Math.max(0, lengthOf(self) - Number(from));
 /** Of a match: from where it began to look to the match's end, or to the text's. */
 const matched: Amount = (self, [text], result, began) => {
   const { sticky, global, lastIndex } = self as RegExp;
@@ -37,7 +41,8 @@ const walking: readonly (readonly [object, string, Amount])[] = [
     [String.prototype, name, searched] as const,
   ]),
   ...['slice', 'concat', 'flat', 'join'].map((name) => [Array.prototype, name, made] as const),
-  ...['splice', 'shift', 'unshift', 'fill'].map((name) => [Array.prototype, name, whole] as const),
+  [Array.prototype, 'splice', spliced],
+  ...['shift', 'unshift', 'fill'].map((name) => [Array.prototype, name, whole] as const),
   ...['split', 'replace', 'replaceAll', 'trim'].map((name) => [String.prototype, name, whole] as const),
   [RegExp.prototype, 'exec', matched],
   [RegExp.prototype, 'test', matched],
@@ -67,28 +72,55 @@ const countWalks = (add: (name: string, amount: number) => void): (() => void) =
   };
 };
 
-/** Work by the function that did it: counts of blocks, and of elements and characters by built-in functions. */
-export type Work = ReadonlyMap<string, number>;
+/** Amounts by the function that they are of. */
+type Amounts = ReadonlyMap<string, number>;
+
+export interface Work {
+  /** Counts of blocks, and of elements and characters by built-in functions. */
+  readonly steps: Amounts;
+  /** Bytes that were allocated in JavaScript's heap, those included that were freed again; from a sample of one in 16 KiB. */
+  readonly bytes: Amounts;
+}
+
+const fileOf = (url: string): string => url.split('/').slice(-2).join('/');
+
+/** Adds up the allocations of a profile by function. */
+const allocated = (
+  { callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode,
+  add: (name: string, bytes: number) => void,
+): void => {
+  if (selfSize > 0) add(`${callFrame.functionName} in ${fileOf(callFrame.url)}`, selfSize);
+  for (const child of children) allocated(child, add);
+};
+
+const adder =
+  (amounts: Map<string, number>) =>
+  (name: string, amount: number): void => {
+    amounts.set(name, (amounts.get(name) ?? 0) + amount);
+  };
 
 /**
  * Counts the work of a function, which no clock can: how often blocks of JavaScript ran in the modules of the program and
- * its libraries, and the elements and characters that built-in functions walked over. What a regular expression does
- * beyond its text's length, and what copies of objects by `...` do, is not seen.
+ * its libraries, the elements and characters that built-in functions walked over, and the memory that was asked for. What a
+ * regular expression does beyond its text's length is not seen, nor are copies of objects by `...` but by the memory they take.
  */
 export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
-  const work = new Map<string, number>();
-  const add = (name: string, amount: number): void => {
-    work.set(name, (work.get(name) ?? 0) + amount);
-  };
+  const [steps, bytes] = [new Map<string, number>(), new Map<string, number>()];
+  const [add, addBytes] = [adder(steps), adder(bytes)];
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  // What is collected counts too: a quadratic copy is garbage at once.
+  const all = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };
+  await session.post('HeapProfiler.startSampling', { samplingInterval: 16_384, ...all });
   const release = countWalks(add);
   try {
     await run();
   } finally {
     release();
+    const { profile } = await session.post('HeapProfiler.stopSampling');
+    allocated(profile.head, addBytes);
   }
   const { result } = await session.post('Profiler.takePreciseCoverage');
   session.disconnect();
@@ -96,14 +128,15 @@ export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
     if (!ofTests.test(url))
       for (const { functionName, ranges } of functions)
         for (const { count, startOffset } of ranges)
-          add(`${functionName || startOffset} in ${url.split('/').slice(-2).join('/')}`, count);
-  return work;
+          add(`${functionName || startOffset} in ${fileOf(url)}`, count);
+  return { steps, bytes };
 };
 
-export const total = (work: Work): number => [...work.values()].reduce((sum, count) => sum + count, 0);
+export const total = (amounts: Amounts): number =>
+  [...amounts.values()].reduce((sum, count) => sum + count, 0);
 
-/** The functions that do most more than before. */
-export const mostGrown = (before: Work, after: Work): string =>
+/** The functions that have most more than before. */
+export const mostGrown = (before: Amounts, after: Amounts): string =>
   [...after]
     .map(([name, count]): [string, number] => [name, count - (before.get(name) ?? 0)])
     .sort((a, b) => b[1] - a[1])
