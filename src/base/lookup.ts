@@ -19,6 +19,10 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
+/** Returns `record[key]`; undefined where the record has no such key of its own: one from elsewhere may be `toString`. */
+export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined;
+
 /**
  * Returns the value of a key.
  *

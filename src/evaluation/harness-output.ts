@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../base/errors.js';
+import { ownValue } from '../base/lookup.js';
 import { isObject, parsePythonJson } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { readSamples } from './harness-samples.js';
@@ -167,7 +168,7 @@ const numberOr = (other: number, value: unknown): number => {
 const of = <Value>(
   byTask: Readonly<Record<string, Value>> | null | undefined,
   task: string,
-): Value | undefined => (byTask && Object.hasOwn(byTask, task) ? byTask[task] : undefined);
+): Value | undefined => (byTask ? ownValue(byTask, task) : undefined);
 
 const mostNested = 100;
 

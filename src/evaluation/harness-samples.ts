@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer';
 import { reasonOf } from '../base/errors.js';
+import { ownValue } from '../base/lookup.js';
 import { isObject, parsePythonJson } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
@@ -97,7 +98,7 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
       },
       filter: sample.filter ?? 'none',
       metrics: sample.metrics.flatMap((metric) => {
-        const score = Object.hasOwn(sample, metric) ? scoreOf(sample[metric]) : undefined;
+        const score = scoreOf(ownValue(sample, metric));
         return score === undefined ? [] : [[metric, score] as const];
       }),
       answer: response === undefined || typeof answer !== 'string' ? undefined : answer,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
-import { itemAt } from '../base/lookup.js';
+import { itemAt, ownValue } from '../base/lookup.js';
 import { bitsOf } from '../tensor/dtype.js';
 import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from './file-ranges.js';
 import type { TensorToLoad } from './weights-to-load.js';
@@ -132,9 +132,7 @@ export class PartsHeld {
     await using files = new FilesToRead();
     const differing: string[] = [];
     for (const tensor of weights) {
-      const parts = workers.flatMap((said) =>
-        Object.hasOwn(said, tensor.name) ? (said[tensor.name] ?? []) : [],
-      );
+      const parts = workers.flatMap((said) => ownValue(said, tensor.name) ?? []);
       const boxes = parts.map(({ box }) => box);
       let isSame =
         boxes.length <= mostParts && boxes.every((box) => isWithin(box, tensor)) && cover(boxes, tensor);

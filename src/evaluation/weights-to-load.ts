@@ -1,5 +1,5 @@
 import { parseAddress } from '../address/address.js';
-import { itemAt, valueAt } from '../base/lookup.js';
+import { itemAt, ownValue, valueAt } from '../base/lookup.js';
 import { isBareAdapter } from '../model/adapters/open-adapter.js';
 import { openModel } from '../model/adapters/open-model.js';
 import { bitsOf, type Dtype } from '../tensor/dtype.js';
@@ -113,7 +113,7 @@ export const tensorsThatDiffer = async (
   await using files = new FilesToRead();
   const differing: string[] = [];
   for (const tensor of weights) {
-    const said = Object.hasOwn(fingerprint, tensor.name) ? fingerprint[tensor.name] : undefined;
+    const said = ownValue(fingerprint, tensor.name);
     if (said !== undefined && 'samples' in said && asked === 'samples') {
       const hash = await files.read(tensor.file, (handle) => hashRanges(handle, samplesOf(tensor)));
       if (hash === said.samples) continue;

@@ -1,4 +1,4 @@
-import { valueAt } from '../base/lookup.js';
+import { ownValue, valueAt } from '../base/lookup.js';
 import type { Board, Subject } from './board.js';
 import { chooseOnHalf } from './choose-on-half.js';
 import { whyNoBest } from './conclusion.js';
@@ -53,8 +53,7 @@ const labels: Readonly<Record<string, string>> = {
 const order = Object.keys(labels);
 
 export const labelOf = (id: string): string =>
-  (Object.hasOwn(labels, id) ? labels[id] : undefined) ??
-  id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
+  ownValue(labels, id) ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
 
 /** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);

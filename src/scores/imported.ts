@@ -1,3 +1,4 @@
+import { ownValue } from '../base/lookup.js';
 import type { Scale } from './metrics.js';
 import { type Cell, fixed } from './score-table.js';
 import type { ImportedSummary } from './scored-experiment.js';
@@ -42,7 +43,7 @@ export class ImportedFigures {
       const row = summary.row.toLowerCase().trim();
       const named = [...languages].find((language) => row.startsWith(`${language} `));
       const rest = named === undefined ? row : row.slice(named.length + 1);
-      const group = (Object.hasOwn(aliases, rest) ? aliases[rest] : undefined) ?? rest.replaceAll(' ', '-');
+      const group = ownValue(aliases, rest) ?? rest.replaceAll(' ', '-');
       const own = shared.includes(group) ? undefined : summary.language;
       return { summary, group, subject: named ?? own };
     });

@@ -1,3 +1,4 @@
+import { ownValue } from '../base/lookup.js';
 import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import type { HeadlineMetric, ScoredModel } from './scored-experiment.js';
@@ -51,7 +52,7 @@ export const scaleOf = (metric: string): Scale => {
 /** Returns whether more is better, as the result states it; perplexities are better when lower. */
 export const isHigherBetter = ({ higherIsBetter }: EvaluationResult, metric: string): boolean => {
   const name = nameOfMetric(metric);
-  return higherIsBetter[name] ?? !perplexities.test(name);
+  return ownValue(higherIsBetter, name) ?? !perplexities.test(name);
 };
 
 /** Computes the score of many problems from the sums of their scores and of their weights. */

@@ -1,3 +1,4 @@
+import { ownValue } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { isHigherBetter, standardErrorOf } from './metrics.js';
 import type { ScoredModel } from './scored-experiment.js';
@@ -19,7 +20,7 @@ export interface ModelScore {
 /** Returns a model's score; undefined if it has none of this metric. */
 export const scoreOf = (model: ScoredModel, task: string, metric: string): ModelScore | undefined => {
   const result = model.results.get(task);
-  const value = result?.metrics[metric];
+  const value = result && ownValue(result.metrics, metric);
   if (result === undefined || value === undefined || value === null) return undefined;
   const stated = result.metrics[standardErrorOf(metric)];
   const isShare = value >= 0 && value <= 1 && isHigherBetter(result, metric);

@@ -155,6 +155,16 @@ describe('the data of a report', () => {
     ]);
   });
 
+  it('takes what every object inherits for no parameter of a configuration', async () => {
+    const experiment = constructedExperiment({ problems: 2 });
+    const models = experiment.models.map((model, index) => ({
+      ...model,
+      configuration: index % 2 === 0 ? { ...model.configuration, toString: 'x' } : model.configuration,
+    }));
+    const { grids } = await written({ ...experiment, models });
+    expect(grids[0]?.axes.find(({ name }) => name === 'toString')?.values).toEqual(['undefined', 'x']);
+  });
+
   it('draws a grid of as many places as configurations have, not as values have combinations', async () => {
     const experiment = constructedExperiment({ problems: 2 });
     const variants = [...new Set(experiment.models.map(({ variant }) => variant))];

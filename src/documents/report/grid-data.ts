@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt, ownValue } from '../../base/lookup.js';
 import { isByCounts } from '../../methods/swap-counts.js';
 import { sentenceOf, whyNoBest } from '../../scores/conclusion.js';
 import { rowOf } from '../../scores/intervals/rows.js';
@@ -79,7 +79,9 @@ const gridOf = (
     return summary === undefined
       ? []
       : {
-          at: axes.map(({ name: parameter, values }) => values.indexOf(shown(configuration[parameter]))),
+          at: axes.map(({ name: parameter, values }) =>
+            values.indexOf(shown(ownValue(configuration, parameter))),
+          ),
           variant,
           value: summary.avg,
           stderr: summary.estimate?.stderr ?? null,

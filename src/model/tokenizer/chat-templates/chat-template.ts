@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../../base/errors.js';
+import { ownValue } from '../../../base/lookup.js';
 import { chatTemplates } from './formats.js';
 
 /** Words for the values of a chat template, which end "expected …". */
@@ -14,7 +15,7 @@ export const chatTemplateNames: readonly string[] = ['auto', ...Object.keys(chat
 export const chatTemplateOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined;
   if (value === 'auto' || value.includes('{')) return value;
-  return Object.hasOwn(chatTemplates, value) ? chatTemplates[value] : undefined;
+  return ownValue(chatTemplates, value);
 };
 
 /**
