@@ -1,10 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { bugs } from './bugs.mjs';
 import { library } from './seam.mjs';
 
 const { header } = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } };
+
+it('each bug that is planted has its place in the compiled program', () => {
+  expect(bugs.length).toBeGreaterThan(25);
+  for (const { name, file, text } of bugs)
+    expect(readFileSync(new URL(`../../dist/${file}`, import.meta.url), 'utf8'), name).toContain(text);
+});
 
 // Only Linux with glibc loads the library, which `npm test` builds.
 describe.skipIf(process.platform !== 'linux' || header.glibcVersionRuntime === undefined)(
