@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -37,7 +38,8 @@ enum Number : std::uint32_t { isFree, isUsedAgain, isHidden };
 struct Unit {
     State state;
     std::atomic<std::int32_t> turn;
-    /// Milliseconds that it sleeps; -1 until something comes.
+    /// Milliseconds that it sleeps yet, -1 until something comes; those that have passed while it waits for
+    /// its turn.
     std::int64_t sleep;
 };
 
@@ -48,7 +50,7 @@ struct Process {
     std::uint32_t diesAt, isReplaced;
     Number number;
     std::uint32_t turnsTaken;
-    /// Nanoseconds that it has slept.
+    /// Nanoseconds that have passed while it or another slept.
     std::int64_t slept;
     Unit units[2];
 };
@@ -166,6 +168,30 @@ void jump(std::int64_t seconds) {
     all.passed[all.passedCount++] = {now, ahead + seconds};
 }
 
+/// A call takes no longer than so many milliseconds: on a disk where each took ten seconds the heartbeats of
+/// several claims, four calls each behind those of the work, would come too late, and a claim that is taken
+/// over then is no mistake.
+constexpr std::int64_t longest = 2'000;
+
+/// Has time pass for all: who sleeps has less to sleep, who waits has waited for longer.
+void pass(std::int64_t ms) {
+    Shared& all = *shared;
+    for (Process& process : all.processes) {
+        if (process.status != in) continue;
+        process.slept += ms * 1'000'000;
+        for (Unit& unit : process.units) {
+            if (unit.state == waiting) unit.sleep += ms;
+            if (unit.state == sleeping && unit.sleep > 0)
+                unit.sleep = std::max<std::int64_t>(0, unit.sleep - ms);
+        }
+    }
+    all.sleptUnnoted += ms;
+    // The clock that all share goes on too, in steps of which there is room for all.
+    if (all.sleptUnnoted < 20'000) return;
+    jump(all.sleptUnnoted / 1000);
+    all.sleptUnnoted = 0;
+}
+
 /// Gives the next turn, if nobody is at work. Under the lock.
 void decide() {
     Shared& all = *shared;
@@ -174,6 +200,7 @@ void decide() {
         int process, unit;
     } ready[2 * processes], asleep[2 * processes];
     int readyCount = 0, asleepCount = 0;
+    std::int64_t waited = 0, earliest = 0;
     for (int index = 0; index < processes; ++index) {
         Process& process = all.processes[index];
         if (process.status == expected) return;
@@ -186,8 +213,16 @@ void decide() {
         for (int unit = 0; unit < 2; ++unit) {
             const Unit& one = process.units[unit];
             if (one.state == running) return;
-            if (one.state == waiting) ready[readyCount++] = {index, unit};
-            if (one.state == sleeping && one.sleep >= 0) asleep[asleepCount++] = {index, unit};
+            if (one.state == waiting) {
+                ready[readyCount++] = {index, unit};
+                waited = std::max(waited, one.sleep);
+            }
+            if (one.state != sleeping || one.sleep < 0) continue;
+            // Of sleepers the first to wake.
+            if (asleepCount > 0 && one.sleep > earliest) continue;
+            if (asleepCount > 0 && one.sleep < earliest) asleepCount = 0;
+            earliest = one.sleep;
+            asleep[asleepCount++] = {index, unit};
         }
     }
     if (readyCount + asleepCount == 0) return;
@@ -195,7 +230,8 @@ void decide() {
         all.isHung = 1;
         return;
     }
-    const bool wakes = readyCount == 0 || (asleepCount > 0 && below(256) < all.wakes);
+    const bool mayWake = asleepCount > 0 && waited + earliest <= longest;
+    const bool wakes = readyCount == 0 || (mayWake && below(256) < all.wakes);
     auto chosen = wakes ? asleep[below(static_cast<std::uint32_t>(asleepCount))]
                         : ready[below(static_cast<std::uint32_t>(readyCount))];
     if (!wakes && below(256) < all.stays)
@@ -208,13 +244,7 @@ void decide() {
     Process& process = all.processes[chosen.process];
     Unit& unit = process.units[chosen.unit];
     if (wakes) {
-        process.slept += unit.sleep * 1'000'000;
-        all.sleptUnnoted += unit.sleep;
-        // The clock that all share goes on too, in steps of which there is room for all.
-        if (all.sleptUnnoted >= 20'000) {
-            jump(all.sleptUnnoted / 1000);
-            all.sleptUnnoted = 0;
-        }
+        pass(earliest);
         return give(unit, go);
     }
     process.turnsTaken += 1;
@@ -304,6 +334,7 @@ void before(const char* kind, const std::string& path) {
     Unit& unit = process->units[isMainThread ? 0 : 1];
     lock();
     unit.state = waiting;
+    unit.sleep = 0;
     decide();
     unlock();
     const Turn turn = waitFor(unit);
@@ -382,6 +413,7 @@ int polling(int timeout, Poll poll) {
     if (process == nullptr || timeout == 0 || !isMain()) return poll(timeout);
     Unit& unit = process->units[0];
     unit.turn = noTurn;
+    unit.sleep = timeout;
     for (;;) {
         lock();
         // It may have been chosen while it looked for what had come.
@@ -395,7 +427,6 @@ int polling(int timeout, Poll poll) {
             unlock();
             return found;
         }
-        unit.sleep = timeout;
         unit.state = sleeping;
         decide();
         unlock();
