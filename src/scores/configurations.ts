@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../base/lookup.js';
+import { groupBy, itemAt, valueAt } from '../base/lookup.js';
 import { isByCounts } from '../methods/swap-counts.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
@@ -24,14 +24,11 @@ export const isPair = ({ role, task, languageExpert }: ScoredModel): boolean =>
 
 /** Returns the configurations of the pairs of a language, in the experiment's order. */
 export const configurationsOf = (models: readonly ScoredModel[], language: string): Configuration[] => {
-  const found = new Map<string, ScoredModel[]>();
-  for (const model of models) {
-    if (!isPair(model) || model.language !== language || model.method === null || model.variant === null)
-      continue;
-    const key = `${model.method} ${model.variant}`;
-    found.set(key, [...(found.get(key) ?? []), model]);
-  }
-  return [...found.values()].map((of) => {
+  const pairs = models.filter(
+    (model) =>
+      isPair(model) && model.language === language && model.method !== null && model.variant !== null,
+  );
+  return [...groupBy(pairs, ({ method, variant }) => `${method} ${variant}`).values()].map((of) => {
     const { method, variant } = itemAt(of, 0);
     return { method: method as string, variant: variant as string, models: of };
   });

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { splitName } from '../address/name.js';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
+import { groupBy } from '../base/lookup.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
 import type { ExperimentReference } from '../experiment/file/references.js';
@@ -44,17 +45,14 @@ const mostNamed = 5;
 
 /** Warns of each task of which models have results of several versions: means are over all of them. */
 const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
-  const tasks = new Map<string, Map<string, string[]>>();
-  for (const { name, results } of models)
-    for (const [task, { taskVersion }] of results) {
-      const versions = tasks.get(task) ?? new Map<string, string[]>();
-
-      tasks.set(task, versions.set(taskVersion, [...(versions.get(taskVersion) ?? []), name]));
-    }
-  return [...tasks].flatMap(([task, versions]) => {
+  const all = models.flatMap(({ name, results }) =>
+    [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
+  );
+  return [...groupBy(all, ({ task }) => task)].flatMap(([task, ofTask]) => {
+    const versions = groupBy(ofTask, ({ taskVersion }) => taskVersion);
     const [most, ...others] = [...versions].toSorted(([, a], [, b]) => b.length - a.length);
     if (most === undefined || others.length === 0) return [];
-    const names = others.flatMap(([, of]) => of);
+    const names = others.flatMap(([, of]) => of.map(({ name }) => name));
     const few = names.length <= mostNamed ? names : [];
     const again = layerloomCommand(
       'evaluate',

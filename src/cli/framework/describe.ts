@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import { groupBy } from '../../base/lookup.js';
 import { ExampleCommand } from './help.js';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 
@@ -61,11 +62,10 @@ export const describeCommands = (program: Command): CommandDescription[] => desc
 const describe = (command: Command, path: readonly string[]): CommandDescription[] => {
   const help = command.createHelp();
   const title = (heading: string) => heading.replace(/:$/, '');
-  const groups = new Map<string, OptionDescription[]>();
-  for (const option of [...command.options.filter(({ hidden }) => !hidden), ...helpOptionOf(command)]) {
-    const group = title(option.helpGroupHeading ?? 'Options:');
-    groups.set(group, [...(groups.get(group) ?? []), describeOption(option)]);
-  }
+  const groups = groupBy(
+    [...command.options.filter(({ hidden }) => !hidden), ...helpOptionOf(command)],
+    ({ helpGroupHeading = 'Options:' }) => title(helpGroupHeading),
+  );
   const children = command.commands.filter((each) => help.visibleCommands(command).includes(each));
   return [
     {
@@ -80,7 +80,10 @@ const describe = (command: Command, path: readonly string[]): CommandDescription
         variadic: argument.variadic,
         choices: argument.argChoices ?? [],
       })),
-      optionGroups: [...groups].map(([heading, options]) => ({ title: heading, options })),
+      optionGroups: [...groups].map(([heading, options]) => ({
+        title: heading,
+        options: options.map(describeOption),
+      })),
       examples: (command instanceof ExampleCommand ? command.examples : []).map(([line, purpose]) => ({
         command: line,
         purpose,

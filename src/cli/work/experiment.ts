@@ -5,6 +5,7 @@ import { type StudyModels, selectedModels, trainedModels } from '../../api/study
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { groupBy } from '../../base/lookup.js';
 import { wayFrom } from '../../base/way.js';
 import { writeWhole } from '../../engine/output/durable.js';
 import { checkExperimentText } from '../../experiment/file/read-experiment.js';
@@ -180,18 +181,19 @@ const languagesOf = async (
   given: readonly string[],
   folder: string,
 ): Promise<Record<string, Record<string, string>>> => {
-  const byLanguage = new Map<string, string[]>();
-  for (const one of given) {
+  const all = given.map((one) => {
     const { language, expert } = /^(?<language>[^:/=]+):(?<expert>.+)$/s.exec(one)?.groups ?? {};
     if (language === undefined || expert === undefined)
       throw new LayerloomError('USAGE', {
         reason: `--lang ${one}: expected LANGUAGE:NAME=DIR, such as swahili:swh-1=./swh-1`,
       });
-    byLanguage.set(language, [...(byLanguage.get(language) ?? []), expert]);
-  }
+    return { language, expert };
+  });
   const found: [string, Record<string, string>][] = [];
-  for (const [language, experts] of byLanguage)
+  for (const [language, of] of groupBy(all, (one) => one.language)) {
+    const experts = of.map(({ expert }) => expert);
     found.push([language, await expertsOf(`--lang ${language}:`, experts, folder)]);
+  }
   return Object.fromEntries(found);
 };
 

@@ -1,3 +1,4 @@
+import { groupBy } from '../../base/lookup.js';
 import type { PageTask } from './data.js';
 
 /** Formats a score in its task's unit: 32.4 for a share, else three significant digits. */
@@ -21,11 +22,11 @@ export const showNumber = (value: number): string => {
 export const showThresholds = (
   experts: readonly { readonly name: string; readonly threshold: number }[],
 ): string => {
-  const names = new Map<number, string[]>();
-  for (const { name, threshold } of experts) names.set(threshold, [...(names.get(threshold) ?? []), name]);
-  return [...names]
+  const alike = groupBy(experts, ({ threshold }) => threshold);
+  const named = (of: typeof experts) => of.map(({ name }) => name).join(' and ');
+  return [...alike]
     .map(([threshold, of]) =>
-      names.size === 1 ? showNumber(threshold) : `${showNumber(threshold)} for ${of.join(' and ')}`,
+      alike.size === 1 ? showNumber(threshold) : `${showNumber(threshold)} for ${named(of)}`,
     )
     .join(', ');
 };

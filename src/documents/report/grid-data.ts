@@ -1,4 +1,4 @@
-import { itemAt, ownValue } from '../../base/lookup.js';
+import { groupBy, itemAt, ownValue } from '../../base/lookup.js';
 import { isByCounts } from '../../methods/swap-counts.js';
 import { sentenceOf, whyNoBest } from '../../scores/conclusion.js';
 import { rowOf } from '../../scores/intervals/rows.js';
@@ -69,9 +69,7 @@ const gridOf = (
   const axes = axesOf(scored);
   const [first] = scored;
   if (first === undefined || axes.length === 0) return undefined;
-  const byVariant = new Map<string, ScoredModel[]>();
-  for (const model of scored)
-    byVariant.set(model.variant ?? '', [...(byVariant.get(model.variant ?? '') ?? []), model]);
+  const byVariant = groupBy(scored, ({ variant }) => variant ?? '');
   const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
   const cells = [...byVariant].flatMap(([variant, some]) => {
     const summary = summarise(scoresOf(some, name, metric));

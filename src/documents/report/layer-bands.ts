@@ -1,3 +1,4 @@
+import { groupBy } from '../../base/lookup.js';
 import { type SwapOrigin, swapOrigins } from '../../methods/swap-origins.js';
 import { decimals } from '../../operations/words.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
@@ -23,13 +24,9 @@ const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
 
 /** The origin in words; of several, each with its modules. */
 const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
-  const modules = new Map<string, string[]>();
-  for (const origin of origins) {
-    const words = wordsOf(origin, names);
-    modules.set(words, [...(modules.get(words) ?? []), origin.module]);
-  }
-  if (modules.size === 1) return [...modules.keys()].join();
-  return [...modules].map(([words, of]) => `${of.join(', ')}: ${words}`).join('; ');
+  const alike = groupBy(origins, (origin) => wordsOf(origin, names));
+  if (alike.size === 1) return [...alike.keys()].join();
+  return [...alike].map(([words, of]) => `${of.map(({ module }) => module).join(', ')}: ${words}`).join('; ');
 };
 
 const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {

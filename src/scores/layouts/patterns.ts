@@ -1,9 +1,8 @@
-import { itemAt } from '../../base/lookup.js';
+import { groupBy, itemAt } from '../../base/lookup.js';
 import type { Board, Subject } from '../board.js';
 import { idOf, numberCell, textCell } from '../cells.js';
 import { compete, configurationsOf, isPair, swapSetting } from '../configurations.js';
 import { meanOf } from '../mean.js';
-import type { ModelScore } from '../model-score.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import { benchmarkNotes } from './notes.js';
@@ -61,13 +60,11 @@ const rowOf = (
   models: readonly ScoredModel[],
 ): TableRow[] => {
   const scores = board.scores(models, subject);
-  const byLayers = new Map<string, ModelScore[]>();
-  for (const score of scores) {
-    const setting = swapSetting(score.model);
-    if (setting === undefined) continue;
-    const layers = `(${setting.bottom}, ${setting.top})`;
-    byLayers.set(layers, [...(byLayers.get(layers) ?? []), score]);
-  }
+  const ofSwaps = scores.flatMap(({ model, value }) => {
+    const setting = swapSetting(model);
+    return setting === undefined ? [] : { layers: `(${setting.bottom}, ${setting.top})`, value };
+  });
+  const byLayers = groupBy(ofSwaps, ({ layers }) => layers);
   const competition = compete(
     configurationsOf(models, subject.language),
     new Map(scores.map((score) => [score.model.name, score])),

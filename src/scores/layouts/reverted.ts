@@ -1,3 +1,4 @@
+import { groupBy } from '../../base/lookup.js';
 import type { Board, Subject } from '../board.js';
 import { idOf, meanCell, meanOfCells } from '../cells.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
@@ -12,15 +13,13 @@ import { benchmarkNotes } from './notes.js';
  */
 export const reverted = (board: Board): ScoreTable[] => {
   const { models } = board.experiment;
-  const variants = new Map<string, ScoredModel[]>();
-  for (const model of models)
-    if (
-      model.method === 'revert' &&
-      model.task !== null &&
-      model.languageExpert === null &&
-      model.variant !== null
-    )
-      variants.set(model.variant, [...(variants.get(model.variant) ?? []), model]);
+  const variants = groupBy(
+    models.filter(
+      ({ method, task, languageExpert, variant }) =>
+        method === 'revert' && task !== null && languageExpert === null && variant !== null,
+    ),
+    ({ variant }) => variant ?? '',
+  );
   const ofRole = (role: string) => models.filter((model) => model.role === role);
   const groups: readonly (readonly [id: string, label: string, models: readonly ScoredModel[]])[] = [
     ['base', 'base', ofRole('base')],
