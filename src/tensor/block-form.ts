@@ -17,12 +17,11 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Elements of a block, which stand side by side in a row. */
-export const elementsOfBlock = (type: BlockType): number => types[type][0];
-
-/** Bytes of a row of so many elements; no integer where blocks do not fill it. */
-export const bytesOfRow = (type: BlockType, width: number): number =>
-  (width / types[type][0]) * types[type][1];
+/** Bytes of a row of so many elements; undefined where whole blocks do not fill it. */
+export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
+  const [elements, bytes] = types[type];
+  return width % elements === 0 ? (width / elements) * bytes : undefined;
+};
 
 /** How GGUF stores a tensor where its bytes are not its elements, in order: in blocks along rows, rows in another order. */
 export interface BlockForm {

@@ -385,6 +385,25 @@ describe('a formula', () => {
     );
   });
 
+  it.each<[string, number, RegExp]>([
+    ['half a block', 128, /its rows of 128 fill no blocks of Q4_K/],
+    ['more elements than it has', 2 ** 40, /its rows of 1099511627776 do not make \d+ elements/],
+  ])('over blocks in rows of %s is refused', async (_, width, reason) => {
+    const { plans } = await writePlans();
+    const { plan, source } = Object.values(plans)
+      .flatMap((plan) => plan.shards.flatMap(({ tensors }) => tensors.map((one) => ({ plan, one }))))
+      .flatMap(({ plan, one }) => {
+        const [term] = one.expression.kind === 'linear' ? one.expression.terms : [];
+        const source = term?.source as unknown as { blocks?: { type: string; width: number } } | undefined;
+        return source?.blocks?.type === 'Q4_K' ? [{ plan, source: source.blocks }] : [];
+      })
+      .at(0) as { plan: MergePlan; source: { width: number } };
+    source.width = width;
+    expect(() => checkPlan(plan)).toThrow(
+      expect.objectContaining({ code: 'PLAN_INVALID', message: expect.stringMatching(reason) }),
+    );
+  });
+
   it('is checked at every depth', async () => {
     const plan = await planOf('linear', 'size');
     const [one, two] = (at(plan) as unknown as { terms: { source: StoredTensor }[] }).terms.map(

@@ -51,11 +51,11 @@ export const blocks: OperandKind<BlockTensor> = {
     const { blocks: form, of: given } = parseBy(schema, value, refuse);
     const { type, width, head } = form;
     const rows = target.elements / width;
-    if (!Number.isInteger(rows))
+    if (!Number.isInteger(rows) || rows === 0)
       return refuse(`its rows of ${width} do not make ${target.elements} elements`);
     if (head !== 0 && rows % head !== 0) return refuse(`its ${rows} rows are not of whole heads of ${head}`);
     const bytes = bytesOfRow(type, width);
-    if (!Number.isInteger(bytes)) return refuse(`its rows of ${width} fill no blocks of ${type}`);
+    if (bytes === undefined) return refuse(`its rows of ${width} fill no blocks of ${type}`);
     const of = parseSource(given, context);
     if (of.dtype !== 'U8') return refuse(`its blocks are of ${of.dtype}`);
     if (of.end - of.begin !== rows * bytes) return refuse('its blocks have another length');

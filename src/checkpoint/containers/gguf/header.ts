@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../../base/errors.js';
-import { type BlockType, blockTypes, bytesOfRow, elementsOfBlock } from '../../../tensor/block-form.js';
+import { type BlockType, blockTypes, bytesOfRow } from '../../../tensor/block-form.js';
 import { elementCount, type Shape } from '../../../tensor/reference.js';
 import { short } from '../short-name.js';
 import { invalid, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';
@@ -158,9 +158,10 @@ const placed = (
   const elements = elementCount(shape);
   const width = shape.at(-1) ?? 0;
   if (elements === undefined) throw new LayerloomError('SHAPE_OVERFLOW', { file, tensor, shape });
-  if (elements === 0 || width % elementsOfBlock(known) !== 0)
+  const bytesInRow = bytesOfRow(known, width);
+  if (elements === 0 || bytesInRow === undefined)
     throw invalid(file, `its shape [${shape.join(', ')}] fills no blocks of ${known}`, name);
-  const bytes = (elements / width) * bytesOfRow(known, width);
+  const bytes = (elements / width) * bytesInRow;
   const begin = data + offset;
   if (offset % alignment !== 0)
     throw new LayerloomError('OFFSETS_INVALID', {

@@ -116,7 +116,7 @@ const inFile = (
   if (isPlain) return { dtype: type, shape, begin, end };
   // A bias has a row for each element.
   const width = head !== 0 && shape.length === 1 ? 1 : (shape.at(-1) ?? 1);
-  if (!Number.isInteger(bytesOfRow(type, width)))
+  if (bytesOfRow(type, width) === undefined)
     throw unsupported(file, `is of ${type} in one row`, 'give the model that it was made of', name);
   const form: BlockForm = { type, width, head, plus };
   const dtype = type === 'F32' || type === 'F16' ? type : 'BF16';
