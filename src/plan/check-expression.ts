@@ -51,11 +51,11 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
   const unparsed = parseBy(formulaSchema, value, refuse);
   const shapes = operandShapes(unparsed, target.shape).values();
-  const contextOf = (shape: Shape | undefined): ParseContext<PlannedExpression> => {
-    const elements = shape === undefined ? target.elements : elementCount(shape);
+  const contextOf = (shape: Shape): ParseContext<PlannedExpression> => {
+    const elements = elementCount(shape);
     if (elements === undefined)
-      return refuse(`no tensor has the shape [${shape?.join(', ')}], which its operands have`);
-    const shaped = { ...target, shape: shape ?? target.shape, elements };
+      return refuse(`no tensor has the shape [${shape.join(', ')}], which its operands have`);
+    const shaped = { ...target, shape, elements };
     return {
       target: shaped,
       inputs: context.inputs,
@@ -67,7 +67,7 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
     context.count.operands += 1;
     if (context.count.operands > mostOperands)
       return refuse(`its expression has more than ${mostOperands} operands`);
-    return parseOperand(operand, contextOf(shapes.next().value));
+    return parseOperand(operand, contextOf(shapes.next().value ?? target.shape));
   };
   const formula = mapOperands(
     unparsed,

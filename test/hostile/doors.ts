@@ -45,7 +45,6 @@ const jsonLines: Format = {
   growths: (bytes) => growthsOfLines(bytes.toString()),
 };
 const text: Format = { mutations: ofBytes, growths: (bytes) => growthsOfLines(bytes.toString()) };
-const gguf: Format = { mutations: ofBytes, growths: growthsOfGguf };
 const safetensors: Format = { mutations: ofSafetensors, growths: growthsOfHeader };
 
 const tokens = ['<s>', '</s>', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs'];
@@ -223,7 +222,8 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
     {
       name: 'GGUF',
       file: at('gguf', 'model.gguf'),
-      ...gguf,
+      mutations: ofBytes,
+      growths: growthsOfGguf,
       commands: [
         ['inspect', at('gguf')],
         ['relayout', at('gguf'), ...to()],

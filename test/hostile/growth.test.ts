@@ -5,7 +5,7 @@ import { makeDoors, readDoor, removeOutputs } from './doors.js';
 import { mostGrown, total, type Work, workOf } from './work.js';
 
 const isAll = process.env['LAYERLOOM_HOSTILE'] === 'all';
-/** The doors that are tried; LAYERLOOM_DOOR=GGUF for those of one name. */
+/** The name of the one door that is tried; default: all. */
 const chosen = process.env['LAYERLOOM_DOOR'];
 /** Of the growths of all files; `npm run test:hostile` tries all. */
 const sample = 10;
@@ -17,12 +17,12 @@ const most = 6;
 /** What is nothing beside the command itself, which differs a little from run to run: counted steps, and bytes. */
 const little = { steps: 500_000, bytes: 8e6 };
 
-/** What grows faster than a count when `run` is called with each of `counts`; undefined where nothing does. */
-const fasterIn = async (run: (count: number) => Promise<unknown>): Promise<string | undefined> => {
+/** What grows faster than a count in what `prepare` returns for each of `counts`; undefined where nothing does. */
+const fasterIn = async (prepare: (count: number) => () => Promise<unknown>): Promise<string | undefined> => {
   // Once more at first, when modules are loaded.
-  await run(counts[0]);
+  await prepare(counts[0])();
   const works: Work[] = [];
-  for (const count of counts) works.push(await workOf(() => run(count)));
+  for (const count of counts) works.push(await workOf(prepare(count)));
   const [small, middle, large] = works as [Work, Work, Work];
   const faster = (['steps', 'bytes'] as const).flatMap((of) => {
     const [first, second] = [total(middle[of]) - total(small[of]), total(large[of]) - total(middle[of])];
@@ -33,17 +33,17 @@ const fasterIn = async (run: (count: number) => Promise<unknown>): Promise<strin
 };
 
 it('sees copies of copies by their memory, and elements that are compared with all by their steps', async () => {
-  const copies = async (count: number) => {
+  const copies = (count: number) => async () => {
     let all: Record<string, number> = {};
     for (let index = 0; index < count; index += 1) all = { ...all, [`key ${index}`]: index };
     return all;
   };
-  const comparisons = async (count: number) => {
+  const comparisons = (count: number) => async () => {
     const all: number[] = [];
     for (let index = 0; index < count; index += 1) if (!all.includes(index)) all.push(index);
     return all;
   };
-  const linear = async (count: number) => {
+  const linear = (count: number) => async () => {
     const all: number[] = [];
     for (let index = 0; index < 1000 * count; index += 1) all.push(index);
     return new Set(all);
@@ -55,22 +55,22 @@ it('sees copies of copies by their memory, and elements that are compared with a
 
 it('work on a file, and the memory asked for, grow no faster than the file, whatever grows in it', async () => {
   const { root, doors } = await makeDoors();
-  const all = doors.flatMap((door) =>
-    chosen !== undefined && door.name !== chosen
-      ? []
-      : [...door.growths(readDoor(door))].flatMap((growth) =>
-          door.commands.map((command) => ({ door, growth, command })),
-        ),
-  );
+  const all = doors
+    .filter(({ name }) => chosen === undefined || name === chosen)
+    .flatMap((door) =>
+      [...door.growths(readDoor(door))].flatMap((growth) =>
+        door.commands.map((command) => ({ door, growth, command })),
+      ),
+    );
   expect(all.length).toBeGreaterThan(chosen === undefined ? 300 : 0);
   const some = isAll ? all : all.filter((_, index) => index % Math.ceil(all.length / sample) === 0);
   for (const { door, growth, command } of some) {
     const valid = readDoor(door);
     try {
-      const faster = await fasterIn(async (count) => {
+      const faster = await fasterIn((count) => {
         removeOutputs(root);
         writeFileSync(door.file, growth.of(count));
-        await cli([...command, '--json']);
+        return () => cli([...command, '--json']);
       });
       const told = `${door.name}, ${growth.label}: ${command.join(' ')}: ${faster}`;
       expect.soft(faster, told).toBeUndefined();

@@ -77,10 +77,12 @@ export function* growthsOfHeader(bytes: Buffer): Generator<Growth> {
 }
 
 /** So many entries, by name. */
-const named = <T>(count: number, of: (name: string, index: number) => T): Record<string, T> =>
-  Object.fromEntries(
-    Array.from({ length: count }, (_, index) => [`more.${index}`, of(`more.${index}`, index)] as const),
-  );
+const named = <T>(
+  count: number,
+  of: () => T,
+  nameOf = (index: number) => `more.${index}`,
+): Record<string, T> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [nameOf(index), of()] as const));
 
 /** Lists within lists, and in the innermost a number. */
 const nestedList = (depth: number): Buffer =>
@@ -117,8 +119,10 @@ export function* growthsOfGguf(): Generator<Growth> {
   yield {
     label: 'tensors of layers',
     of: withTensors((count) =>
-      Object.fromEntries(
-        Array.from({ length: count }, (_, index) => [`blk.${index}.attn_norm.weight`, tensor([8])]),
+      named(
+        count,
+        () => tensor([8]),
+        (index) => `blk.${index}.attn_norm.weight`,
       ),
     ),
   };
@@ -155,8 +159,10 @@ export function* growthsOfTorch(tensors: Tensors): Generator<Growth> {
   yield {
     label: 'tensors of layers',
     of: withTensors((count) =>
-      Object.fromEntries(
-        Array.from({ length: count }, (_, index) => [`model.layers.${index}.input_layernorm.weight`, one]),
+      named(
+        count,
+        () => one,
+        (index) => `model.layers.${index}.input_layernorm.weight`,
       ),
     ),
   };
