@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { existsIn } from '../base/exists.js';
 import { splitName, withName } from './name.js';
-import { isRemote } from './remote.js';
+import { checkRemote, isRemote } from './remote.js';
 
 /** The address of one model. */
 export interface PlainAddress {
@@ -30,8 +30,8 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * plus divides where a model stands before it or behind it.
  *
  * @param folder that paths are relative to
- * @throws LayerloomError READ_FAILED where the system does not say whether a path exists, and the text might name another
- *   model then
+ * @throws LayerloomError INVALID_PARAMETER for a revision or a repository's name that the hub cannot have; READ_FAILED where
+ *   the system does not say whether a path exists, and the text might name another model then
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
   const isHere = (path: string) => existsIn(folder, path);
@@ -59,7 +59,9 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   const { name, rest } = splitName(text);
   if (name !== undefined) return { ...(await parseAddress(rest, folder)), name };
   const either = cuts.find(({ models }) => models === 1);
-  return either === undefined ? { kind: 'model', at: text, isHere: false } : await adapted(either.sides);
+  if (either !== undefined) return await adapted(either.sides);
+  checkRemote(text);
+  return { kind: 'model', at: text, isHere: false };
 };
 
 /** True for a path, whether it exists or not: who opens it finds out. */

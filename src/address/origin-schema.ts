@@ -1,12 +1,12 @@
 import * as z from 'zod';
+import { staysInside } from './file-name.js';
 import type { HubRevision, Origin } from './found-model.js';
-
-const text = z.string();
+import { isRepositoryName, isRevision } from './remote.js';
 
 const hub = z.strictObject({
-  id: text,
-  revision: text,
-  inside: text.exactOptional(),
+  id: z.string().refine(isRepositoryName, { error: 'no name of a repository' }),
+  revision: z.string().refine(isRevision, { error: 'no revision' }),
+  inside: z.string().refine(staysInside, { error: 'no path within a snapshot' }).exactOptional(),
 }) satisfies z.ZodType<HubRevision>;
 
 type Shape = Record<keyof Origin, z.ZodType>;

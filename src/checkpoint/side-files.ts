@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { staysInside } from '../address/file-name.js';
 import { isWeightsName } from './containers/containers.js';
-import { cardName, provenanceName, staysInside } from './file-names.js';
+import { cardName, provenanceName } from './file-names.js';
 import { moduleFolder } from './module-folders.js';
 
 /**

@@ -10,7 +10,8 @@ export const localFiles: ModelSource = {
   find: async (at) => {
     const path = resolve(at);
     if (!(await existsIn('.', at))) return { tried: path };
-    const known = remoteSources.map((source) => source.describePath(path)).find((one) => one !== undefined);
+    const descriptions = await Promise.all(remoteSources.map((source) => source.describePath(path)));
+    const known = descriptions.find((one) => one !== undefined);
     return { name: known?.name ?? withoutExtension(basename(path)), path, ...originOf(known ?? {}) };
   },
 };

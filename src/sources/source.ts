@@ -51,8 +51,11 @@ export interface RemoteSource extends ModelSource {
   names(at: string): boolean;
   /** A word: its folders in the cache of ranges (ranges/folder.ts) are called `WORD--…`. */
   readonly folders: string;
-  /** Returns what is known of a path in a folder or cache of this source, whoever names it; undefined for other paths. */
-  describePath(path: string): (Origin & { readonly name?: string }) | undefined;
+  /**
+   * Returns what is known of a path in a folder or cache of this source, whoever names it; undefined for other paths, and
+   * where links lead out of that folder.
+   */
+  describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
   /** Returns the command of another program that fetches a model to where `find` finds it. */
   fetchCommand?(at: string): string;
   /**

@@ -315,15 +315,17 @@ describe('what has no tensors', () => {
 describe('the hub cache', () => {
   afterEach(() => vi.unstubAllEnvs());
 
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+
   /** As the hub's own library lays it out: blobs by hash, snapshots of relative links. */
   const writeSnapshot = () => {
     const cache = temporaryDirectory();
     vi.stubEnv('HF_HUB_CACHE', cache);
     const repository = join(cache, 'models--math--expert-1');
-    const snapshot = join(repository, 'snapshots', '0123abcd');
+    const snapshot = join(repository, 'snapshots', commit);
     for (const directory of [join(repository, 'blobs'), join(repository, 'refs'), snapshot])
       mkdirSync(directory, { recursive: true });
-    writeFileSync(join(repository, 'refs', 'main'), '0123abcd');
+    writeFileSync(join(repository, 'refs', 'main'), commit);
     writeFileSync(join(repository, 'blobs', 'feed'), safetensors(small().tensors));
     symlinkSync('../../blobs/feed', join(snapshot, 'model.safetensors'));
     return { repository, snapshot };
@@ -331,7 +333,7 @@ describe('the hub cache', () => {
 
   it('gives a model by name, by name and commit, and by path', async () => {
     const { snapshot } = writeSnapshot();
-    for (const model of ['math/expert-1', 'math/expert-1@main', 'math/expert-1@0123abcd', snapshot]) {
+    for (const model of ['math/expert-1', 'math/expert-1@main', `math/expert-1@${commit}`, snapshot]) {
       const { name, path, tensors } = await openCheckpoint(model);
       expect([name, path, tensors.size]).toEqual([
         'math/expert-1',

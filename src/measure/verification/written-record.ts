@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import * as z from 'zod';
+import { staysInside } from '../../address/file-name.js';
 import { LayerloomError } from '../../base/errors.js';
-import { provenanceName, staysInside } from '../../checkpoint/file-names.js';
+import { provenanceName } from '../../checkpoint/file-names.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
 import { extractionMethod } from '../extraction/adapter-files.js';
 

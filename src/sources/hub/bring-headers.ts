@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type HubModel, parseHubId } from '../../address/remote.js';
+import { type HubModel, isCommit, parseHubId } from '../../address/remote.js';
 import { LayerloomError } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
@@ -14,12 +14,14 @@ import type { ListedFile } from '../ranges/record.js';
 import { bringSideFiles } from './bring-side-files.js';
 import {
   blobPath,
+  checkOwnFolders,
   type HubCacheCommit,
   placeLink,
   pointerPath,
   snapshotPath,
   writeRef,
 } from './cache/cache-writer.js';
+import { checkRangeFolder } from './cache/own-repository.js';
 import { rangeFolder } from './cache/range-folders.js';
 import type { BroughtModel, HubOptions } from './hub.js';
 import { findOffline } from './offline.js';
@@ -45,9 +47,11 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   if (kept !== undefined) return kept;
   await using hub = await openHub(options);
   const { id } = asked;
-  const commit = /^[0-9a-f]{40}$/.test(asked.revision) ? asked.revision : await askCommit(hub, asked);
+  const commit = isCommit(asked.revision) ? asked.revision : await askCommit(hub, asked);
   const at: HubCacheCommit = { cache: hub.environment.cache, id, commit };
   const folder = rangeFolder(id, commit, hub.environment.ranges);
+  checkOwnFolders(at);
+  await checkRangeFolder(folder);
   const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
   // Removed by another process before it was held.
@@ -67,11 +71,9 @@ const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string):
   return folder;
 };
 
-/** A revision becomes a path of the cache. */
 const parseModel = (model: string): HubModel => {
   const asked = parseHubId(model);
-  if (asked === undefined || asked.revision.split('/').some((part) => /^\.{0,2}$/.test(part)))
-    throw invalidParameter('model', model, 'org/name or org/name@revision');
+  if (asked === undefined) throw invalidParameter('model', model, 'org/name or org/name@revision');
   return asked;
 };
 

@@ -1,12 +1,11 @@
 import type { FoundModel } from '../../address/found-model.js';
+import { isCommit, parseHubId } from '../../address/remote.js';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import { hasAllWeights } from '../../checkpoint/whole.js';
 import type { FetchOptions } from '../source.js';
 import { bringHeaders } from './bring-headers.js';
 import { hubEnvironment } from './environment.js';
 import { findInCaches } from './find-in-caches.js';
-
-const commit = /@[0-9a-f]{40}$/;
 
 /**
  * Brings the headers of a model here. A branch or tag is asked for anew, as the hub's own library does; where the hub cannot
@@ -21,7 +20,7 @@ export const bringModel = async (model: string, options: FetchOptions): Promise<
   const here =
     found !== undefined && 'path' in found && (await hasAllWeights(found.path)) ? found : undefined;
   // A commit does not move.
-  if (here !== undefined && commit.test(model)) return [];
+  if (here !== undefined && isCommit(parseHubId(model)?.revision ?? '')) return [];
   try {
     await bringHeaders(model, options);
     const { offline } = await hubEnvironment();

@@ -10,7 +10,9 @@ import { cutIntoParts, decideExtents } from '../ranges/parts.js';
 import { RangeFile } from '../ranges/range-file.js';
 import { isComplete } from '../ranges/record.js';
 import type { NeededRanges } from '../source.js';
+import { checkOwnFolders } from './cache/cache-writer.js';
 import { rangeFolders } from './cache/hub-cache.js';
+import { checkRangeFolder } from './cache/own-repository.js';
 import { promote } from './cache/promote.js';
 import { hubEnvironment } from './environment.js';
 import { FileDownload } from './file-download.js';
@@ -32,6 +34,7 @@ export const bringRanges = async (
   options: HubOptions = {},
 ): Promise<void> => {
   const files = await findNeeds(needs, rangeFolders);
+  await checkPlaces(files, options);
   const extents = decideExtents(
     files.map(({ record, needed }) => ({ bytes: record.bytes, present: record.present, needed })),
   );
@@ -56,6 +59,16 @@ export const bringRanges = async (
     }
     throw error;
   });
+};
+
+/** Refuses to write to folders that lead elsewhere. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Promise<void> => {
+  if (files.length === 0) return;
+  const { cache } = await hubEnvironment(env);
+  for (const { folder, id, commit } of new Map(files.map(({ place }) => [place.folder, place])).values()) {
+    await checkRangeFolder(folder);
+    checkOwnFolders({ cache, id, commit });
+  }
 };
 
 /** Moves a file to the hub's cache that was complete with its header, or when an earlier run was ended. */

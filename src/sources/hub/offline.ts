@@ -1,10 +1,10 @@
 import type { HubModel } from '../../address/remote.js';
 import { hasAllWeights } from '../../checkpoint/whole.js';
-import { isUsable } from '../ranges/folder.js';
 import { holdRangeFolder } from '../ranges/hold.js';
-import { snapshotPath } from './cache/cache-writer.js';
+import { repositoryPath, snapshotPath } from './cache/cache-writer.js';
 import { cachedCommit } from './cache/hub-cache.js';
-import { rangeFolder } from './cache/range-folders.js';
+import { commitOfSnapshot } from './cache/own-repository.js';
+import { usableRangeFolder } from './cache/range-folders.js';
 import { hubEnvironment } from './environment.js';
 import type { BroughtModel } from './hub.js';
 
@@ -18,9 +18,10 @@ export const findOffline = async (
   const commit = await cachedCommit(asked, env);
   const { id } = asked;
   const snapshot = snapshotPath({ cache, id, commit });
-  if (await hasAllWeights(snapshot)) return { path: snapshot, id, revision: commit };
-  const folder = rangeFolder(id, commit, ranges);
-  if (!(await isUsable(folder))) return undefined;
+  if (await hasAllWeights(snapshot))
+    return { path: snapshot, id, revision: await commitOfSnapshot(repositoryPath({ cache, id }), snapshot) };
+  const folder = await usableRangeFolder(id, commit, ranges);
+  if (folder === undefined) return undefined;
   await holdRangeFolder(folder, ranges);
   return { path: folder, id, revision: commit };
 };

@@ -1,5 +1,6 @@
 import { lstat, mkdir, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import { staysInside } from '../../address/file-name.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { allExist, exists } from '../../base/exists.js';
 import { putInPlace } from '../../base/put-in-place.js';
@@ -118,7 +119,7 @@ export interface RangeCacheModel {
 }
 
 const isNames = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((name) => typeof name === 'string');
+  Array.isArray(value) && value.every((name) => typeof name === 'string' && staysInside(name));
 
 /** Parses a record; one that a disk has lost counts as empty, and the headers are fetched again. */
 const parseObject = (text: string): Record<string, unknown> => {
@@ -142,14 +143,18 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
   }
 };
 
-/** Reads the record of a model; undefined where its headers are not all here. @throws LayerloomError READ_FAILED */
+/**
+ * Reads the record of a model; undefined where its headers are not all here, and for a record of another model.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
   const text = await unlessMissing(modelRecordPath(folder), readSmallFile(modelRecordPath(folder)));
-  if (text === undefined) return undefined;
+  const at = rangeFolderAt(folder);
+  if (text === undefined || at === undefined) return undefined;
   const { id, commit, weights, sideFiles } = parseObject(text.toString());
-  if (typeof id !== 'string' || typeof commit !== 'string' || !isNames(weights) || !isNames(sideFiles))
-    return undefined;
-  return { id, commit, weights, sideFiles };
+  if (id !== at.id || commit !== at.commit || !isNames(weights) || !isNames(sideFiles)) return undefined;
+  return { id: at.id, commit: at.commit, weights, sideFiles };
 };
 
 /**

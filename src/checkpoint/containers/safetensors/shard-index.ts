@@ -1,5 +1,5 @@
+import { staysInside } from '../../../address/file-name.js';
 import { LayerloomError } from '../../../base/errors.js';
-import { staysInside } from '../../file-names.js';
 import { isObject } from '../../json.js';
 
 export const singleFileName = 'model.safetensors';

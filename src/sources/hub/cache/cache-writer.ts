@@ -1,12 +1,14 @@
 import { createHash, type Hash } from 'node:crypto';
-import { copyFile, link, mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
+import { linkBelow } from '../../../base/own-directory.js';
 import { putInPlace } from '../../../base/put-in-place.js';
 import { withLock } from '../../ranges/lock.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { modelFolder } from './hub-cache.js';
+import { readRef } from './own-repository.js';
 
 /** A commit of a model in the hub's cache, written as the hub's own library writes it. */
 export interface HubCacheCommit {
@@ -16,10 +18,29 @@ export interface HubCacheCommit {
   readonly commit: string;
 }
 
-const modelRoot = ({ cache, id }: HubCacheCommit): string => join(cache, modelFolder(id));
+/** The folder of a repository. */
+export const repositoryPath = ({ cache, id }: Omit<HubCacheCommit, 'commit'>): string =>
+  join(cache, modelFolder(id));
+
+const locksPath = ({ cache, id }: HubCacheCommit): string => join(cache, '.locks', modelFolder(id));
+
+/**
+ * Refuses to write to a repository of which a folder leads elsewhere by a link that another user of the cache may have
+ * placed. The cache itself, and the folder of the repository, may be links, as `readRef` has them.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const checkOwnFolders = (at: HubCacheCommit): void => {
+  const repository = repositoryPath(at);
+  const inside = [join(repository, 'blobs'), join(repository, 'refs'), snapshotPath(at)];
+  const link =
+    inside.map((folder) => linkBelow(repository, folder)).find((one) => one !== undefined) ??
+    linkBelow(at.cache, locksPath(at));
+  if (link !== undefined) throw new LayerloomError('WRITE_FAILED', { file: repository, reason: link });
+};
 
 /** The folder of a commit's files. */
-export const snapshotPath = (at: HubCacheCommit): string => join(modelRoot(at), 'snapshots', at.commit);
+export const snapshotPath = (at: HubCacheCommit): string => join(repositoryPath(at), 'snapshots', at.commit);
 
 /** The place of a file in its commit's folder: a link to its blob. */
 export const pointerPath = (at: HubCacheCommit, name: string): string =>
@@ -27,7 +48,7 @@ export const pointerPath = (at: HubCacheCommit, name: string): string =>
 
 /** The place of a file's bytes. */
 export const blobPath = (at: HubCacheCommit, { etag }: ListedFile): string =>
-  join(modelRoot(at), 'blobs', etag);
+  join(repositoryPath(at), 'blobs', etag);
 
 const failed = (file: string) => (cause: unknown) => {
   if (cause instanceof LayerloomError) throw cause;
@@ -54,15 +75,14 @@ const copyDurably = async (from: string, to: string): Promise<void> => {
 };
 
 /** The locks that the hub's library takes too: a file is fetched by one process at a time. */
-const lockPath = ({ cache, id }: HubCacheCommit, { etag }: ListedFile): string =>
-  join(cache, '.locks', modelFolder(id), `${etag}.lock`);
+const lockPath = (at: HubCacheCommit, { etag }: ListedFile): string => join(locksPath(at), `${etag}.lock`);
 
 /** Notes which commit a branch or tag is; a commit needs none. @throws LayerloomError WRITE_FAILED */
 export const writeRef = async (at: HubCacheCommit, revision: string): Promise<void> => {
   if (revision === at.commit) return;
-  const path = join(modelRoot(at), 'refs', ...revision.split('/'));
-  const known = await readFile(path, 'utf8').catch(() => undefined);
-  if (known === at.commit) return;
+  const path = join(repositoryPath(at), 'refs', ...revision.split('/'));
+  // One that is refused is replaced.
+  if ((await readRef(repositoryPath(at), revision).catch(() => undefined)) === at.commit) return;
   await mkdir(dirname(path), { recursive: true })
     .then(() => putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably)))
     .catch(failed(path));

@@ -3,7 +3,7 @@ import { dirname, resolve, sep } from 'node:path';
 import { allWithinReach } from '../../../base/exists.js';
 import { placeOf, recordOf } from '../../ranges/folder.js';
 import type { FileContent } from '../../ranges/record.js';
-import { hubRevisionOf } from './hub-cache.js';
+import { commitPathOf } from './hub-cache.js';
 import { rangeFolder } from './range-folders.js';
 
 const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -49,7 +49,7 @@ export const statedContent = async (path: string): Promise<string | undefined> =
 };
 
 const isOfRangeCache = async (path: string): Promise<boolean> => {
-  const hub = hubRevisionOf(path);
+  const hub = commitPathOf(path)?.hub;
   if (hub === undefined) return false;
   return (await placeOf(path)) !== undefined || (await allWithinReach([rangeFolder(hub.id, hub.revision)]));
 };

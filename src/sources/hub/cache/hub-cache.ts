@@ -1,11 +1,17 @@
 import { homedir } from 'node:os';
 import { join, sep } from 'node:path';
 import type { HubRevision } from '../../../address/found-model.js';
-import { type HubModel, parseHubId } from '../../../address/remote.js';
+import {
+  type HubModel,
+  isCommit,
+  isRepositoryName,
+  isRevision,
+  parseHubId,
+} from '../../../address/remote.js';
 import { exists } from '../../../base/exists.js';
-import { readFileIfAny } from '../../../checkpoint/small-file.js';
 import type { ModelSource } from '../../source.js';
 import { variable } from '../variables.js';
+import { commitOfSnapshot, readRef } from './own-repository.js';
 
 /** The directory of all that the hub's own library keeps: caches and the token. */
 export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
@@ -50,9 +56,10 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
   const parsed = parseHubId(at);
   if (parsed === undefined) return undefined;
   const { id } = parsed;
-  const revision = await cachedCommit(parsed);
-  const path = join(hubCacheRoot(), modelFolder(id), 'snapshots', revision);
-  return (await exists(path)) ? { name: id, path, hub: { id, revision } } : { tried: path };
+  const folder = join(hubCacheRoot(), modelFolder(id));
+  const path = join(folder, 'snapshots', await cachedCommit(parsed));
+  if (!(await exists(path))) return { tried: path };
+  return { name: id, path, hub: { id, revision: await commitOfSnapshot(folder, path) } };
 };
 
 /**
@@ -60,19 +67,29 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
  *
  * @throws LayerloomError READ_FAILED
  */
-export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> => {
-  const ref = join(hubCacheRoot(env), modelFolder(id), 'refs', ...revision.split('/'));
-  return (await readFileIfAny(ref))?.toString().trim() ?? revision;
-};
+export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> =>
+  isCommit(revision)
+    ? revision
+    : ((await readRef(join(hubCacheRoot(env), modelFolder(id)), revision)) ?? revision);
 
-/** A snapshot of the hub's cache, or the folder of a commit in the cache of ranges (range-cache.ts). */
-const snapshotPath =
-  /(?:^|\/)models--(?<organisation>[^/]+?)--(?<model>[^/]+)\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40})(?:\/(?<inside>.+))?$/;
+/** A snapshot of the hub's cache, or the folder of a commit in the cache of ranges. */
+const commitPath =
+  /^(?<folder>(?<repository>(?:.*?\/)?models--(?<organisation>[^/]+?)--(?<model>[^/]+))\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40}))(?:\/(?<inside>.+))?$/s;
 
-/** The repository and commit of a path in a commit's folder, which its own names say; undefined for others. */
-export const hubRevisionOf = (path: string): HubRevision | undefined => {
-  const groups = snapshotPath.exec(path.split(sep).join('/'))?.groups;
+/** A path in the folder of a commit, read by its names alone. */
+export interface CommitPath {
+  readonly hub: HubRevision;
+  /** The folder of the commit, and of its repository. */
+  readonly folder: string;
+  readonly repository: string;
+}
+
+/** Reads the repository and commit of a path in a commit's folder; undefined for others. */
+export const commitPathOf = (path: string): CommitPath | undefined => {
+  const groups = commitPath.exec(path.split(sep).join('/'))?.groups;
   if (groups === undefined) return undefined;
-  const { organisation, model, revision = '', inside } = groups;
-  return { id: `${organisation}/${model}`, revision, ...(inside === undefined ? {} : { inside }) };
+  const { folder = '', repository = '', organisation, model, revision = '', inside } = groups;
+  const id = `${organisation}/${model}`;
+  if (!isRepositoryName(id) || !isRevision(revision)) return undefined;
+  return { folder, repository, hub: { id, revision, ...(inside === undefined ? {} : { inside }) } };
 };

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { parseHubId } from '../../../address/remote.js';
+import { isRepositoryName, isRevision, parseHubId } from '../../../address/remote.js';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
 import { invalidParameter } from '../../../base/invalid-parameter.js';
@@ -34,6 +34,7 @@ export const pushCheckpoint = async (
 ): Promise<PushResult> => {
   const id = checkRepository(repository);
   const { revision = 'main', dryRun = false } = options;
+  if (!isRevision(revision)) throw invalidParameter('revision', revision, 'the name of a branch');
   const files = await filesToPush(directory);
   const warnings = checkCard(await cardOf(directory));
   if (dryRun) {
@@ -99,7 +100,10 @@ const sourcesOf = async (directory: string): Promise<Source[]> => {
   const sources = (Array.isArray(inputs) ? inputs : []).flatMap((input): Source[] => {
     const hub = isObject(input) ? input['hub'] : undefined;
     const { id, revision } = isObject(hub) ? hub : {};
-    return typeof id === 'string' && typeof revision === 'string' && parseHubId(id)?.id === id
+    return typeof id === 'string' &&
+      typeof revision === 'string' &&
+      isRepositoryName(id) &&
+      isRevision(revision)
       ? [{ id, revision }]
       : [];
   });

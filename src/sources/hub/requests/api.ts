@@ -1,4 +1,5 @@
-import type { HubModel } from '../../../address/remote.js';
+import { staysInside } from '../../../address/file-name.js';
+import { type HubModel, isCommit } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/json.js';
 import { isContentName } from '../../ranges/record.js';
 import { patiently } from './patience.js';
@@ -24,14 +25,12 @@ const getJson = (hub: HubSession, { id, revision }: HubModel, address: string): 
     return { value: parseJson(hub, answer, text), headers: answer.headers };
   });
 
-const commitHash = /^[0-9a-f]{40}$/;
-
 /** Asks the hub which commit a revision is. */
 export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Promise<string> => {
   const address = `${hub.environment.endpoint}/api/models/${id}/revision/${encodeURIComponent(revision)}`;
   const { value } = await getJson(hub, { id, revision }, address);
   const commit = isObject(value) ? value['sha'] : undefined;
-  if (typeof commit !== 'string' || !commitHash.test(commit))
+  if (typeof commit !== 'string' || !isCommit(commit))
     throw unavailable(hub, 'answers without the commit of a model, as no hub does');
   return commit;
 };
@@ -83,6 +82,7 @@ const parseFile = ({
 }: Record<string, unknown>): Omit<HubFile, 'name'> | string => {
   // Half a character can be in no address.
   if (/\p{Surrogate}/u.test(String(path))) return 'with a name that is no text';
+  if (!staysInside(String(path))) return 'with a name that leads out of a repository';
   if (isObject(lfs)) {
     const sha256 = String(lfs['oid']).replace(/^sha256:/, '');
     if (!/^[0-9a-f]{64}$/.test(sha256)) return 'without a SHA-256';
