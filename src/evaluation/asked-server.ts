@@ -21,6 +21,26 @@ const loadClient = async () => {
 
 let client: ReturnType<typeof loadClient> | undefined;
 
+/** The most bytes of an answer: hashes of the parts of a model's tensors are a few megabytes. */
+const mostBytes = 64 * 1024 * 1024;
+
+const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      // Ends the loop, which closes the connection.
+      if (bytes > mostBytes) break;
+    }
+  } catch (error) {
+    throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
+  }
+  if (bytes > mostBytes) throw new Permanent(`${url} sends an answer of more than ${mostBytes} bytes`);
+  return Buffer.concat(chunks).toString();
+};
+
 interface Patience {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
@@ -75,9 +95,7 @@ export class AskedServer {
     }).catch((error: unknown) => {
       throw new Fault(`${url} did not answer (${reasonOf(error)})`);
     });
-    const text = await answer.body.text().catch((error: unknown) => {
-      throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
-    });
+    const text = await textOf(answer.body, url);
     if (answer.statusCode === 404)
       throw new Permanent(`${url} is not there: the server must be ${this.#needs}`);
     if (answer.statusCode >= 300)

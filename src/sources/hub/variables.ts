@@ -31,7 +31,8 @@ export const hubVariables = {
   HF_HUB_OFFLINE: { meaning: '`1`: the hub is asked nothing, also with `--download`.' },
   TRANSFORMERS_OFFLINE: { meaning: 'The same.' },
   HF_HUB_DOWNLOAD_TIMEOUT: {
-    meaning: 'Seconds without a byte after which a connection is given up and made again.',
+    meaning:
+      'Seconds without a byte, or with less than 1 KiB each of weights, after which a connection is given up and made again.',
     otherwise: '`30`',
   },
   HTTPS_PROXY: { meaning: 'A proxy.' },

@@ -64,6 +64,9 @@ async function* listPages(
   }
 }
 
+/** More than any model has. */
+const mostFiles = 200_000;
+
 /** More than any file of the hub, and less than file systems take. */
 const mostBytes = 2 ** 42;
 
@@ -107,6 +110,7 @@ export const listFiles = async (
       const file = parseFile(entry);
       if (typeof file === 'string') throw unavailable(hub, `lists ${at.id}/${name} ${file}, as no hub does`);
       files.set(name, { name, ...file });
+      if (files.size > mostFiles) throw unavailable(hub, `lists more than ${mostFiles} files of ${at.id}`);
     }
   return files;
 };

@@ -18,17 +18,24 @@ export class Transient extends Error {
 /** An answer that makes no sense. It is asked for a few times only: a proxy may have stumbled, or it stays so. */
 export class Nonsense extends Transient {}
 
-/** Failures in a row after which nonsense, and a network that has never answered, is given up. */
+/** A server that sends less in a while than a file can be fetched at. */
+export class TooSlow extends Transient {}
+
+/** Failures in a row after which nonsense, what is too slow, and a network that has never answered, is given up. */
 const fewAttempts = 4;
 
 /** Bytes of one request since its last failure that count as progress: less would take for ever. */
 const leastProgress = 1024;
+
+/** The same where the failure was slowness. */
+const progressIfSlow = 1024 * 1024;
 
 /** Counts failures in a row of one request, and waits between repetitions. */
 export class Attempts {
   readonly #hub: HubSession;
   #failures = 0;
   #bytes = 0;
+  #needed = leastProgress;
 
   constructor(hub: HubSession) {
     this.#hub = hub;
@@ -37,7 +44,7 @@ export class Attempts {
   /** Notes that bytes came: a connection that is cut again and again still gets there. */
   progressed(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes >= leastProgress) this.#failures = 0;
+    if (this.#bytes >= this.#needed) this.#failures = 0;
   }
 
   /**
@@ -50,10 +57,11 @@ export class Attempts {
     const { patience, reached, signal } = this.#hub;
     checkInterrupt(signal);
     if (!(error instanceof Transient)) throw error;
-    const hadProgress = this.#bytes >= leastProgress;
+    const hadProgress = this.#bytes >= this.#needed;
     this.#bytes = 0;
     this.#failures += 1;
-    const isLong = reached && !(error instanceof Nonsense);
+    this.#needed = error instanceof TooSlow ? progressIfSlow : leastProgress;
+    const isLong = reached && !(error instanceof Nonsense) && !(error instanceof TooSlow);
     const most = isLong ? patience.attempts : Math.min(patience.attempts, fewAttempts);
     if (this.#failures >= most)
       throw unavailable(

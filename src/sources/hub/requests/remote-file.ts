@@ -2,8 +2,8 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
 import type { RemoteBytes, Sink } from '../../ranges/fetch-into.js';
 import type { ListedFile } from '../../ranges/record.js';
-import { batches } from './batches.js';
-import { Attempts, Nonsense, networkError, Transient } from './patience.js';
+import { batches, type LeastPace } from './batches.js';
+import { Attempts, Nonsense, networkError, TooSlow, Transient } from './patience.js';
 import { alteredBy, bodyRange, plainRange } from './plain-body.js';
 import { refusalOf } from './refusal.js';
 import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js';
@@ -15,6 +15,9 @@ export interface HubFile extends ListedFile {
   /** Its name in the hub's Xet storage, by which the hub copies it. */
   readonly xetHash?: string;
 }
+
+/** Bytes a second that one connection must bring. */
+const leastRate = 1024;
 
 /** Thrown where a server answers with the whole file although a range was asked for. */
 export class RangesIgnored extends Error {}
@@ -106,7 +109,7 @@ export class RemoteFile implements RemoteBytes {
       throw error;
     }
     try {
-      for await (const chunks of batches(answer.body)) {
+      for await (const chunks of batches(answer.body, this.#leastPace(answer))) {
         if (first) this.#checkFirst(answer, chunks);
         first = false;
         const wanted = cut(chunks, skip, rest);
@@ -120,6 +123,13 @@ export class RemoteFile implements RemoteBytes {
     }
     // A server may answer with a part of the range; one that sends less than it says was cut.
     throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
+  }
+
+  #leastPace({ url }: Answer): LeastPace {
+    const { stallMs: ms } = this.#hub.environment;
+    const bytes = Math.ceil((leastRate * ms) / 1000);
+    const error = () => new TooSlow(`${hostOf(url)} sent less than ${bytes} bytes in ${ms / 1000} s`);
+    return { bytes, ms, error };
   }
 
   /** Asks the address that the hub has given for the file before, or the hub. */

@@ -143,10 +143,13 @@ export const discard = (body: Answer['body']): void => {
   body.dump({ limit: restBytes }).then(settled, settled);
 };
 
+/** The most text of a server's reason that is shown. */
+const mostSaid = 500;
+
 /** The reason that the hub gives in a header, in parentheses. */
 export const reasonGiven = (headers: Readonly<Record<string, string>>): string => {
   const message = headers['x-error-message'];
-  return message === undefined ? '' : ` (${message})`;
+  return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;
 };
 
 /** True if an answer is a page, as proxies and login portals send in place of what was asked. */
