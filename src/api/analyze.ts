@@ -4,6 +4,7 @@ import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
 import type { AnalysisResult } from '../documents/analysis/write-analysis.js';
 import type { ReduceOptions } from '../engine/compute/reduce.js';
+import { checkApartFrom } from '../engine/output/apart.js';
 import type { MavVectors } from '../measure/analysis/analysis.js';
 import { rolesOf } from '../measure/analysis/expert-roles.js';
 import type { Overlap } from '../measure/analysis/overlap.js';
@@ -102,6 +103,7 @@ export const analyze = async (
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);
     rolesIn(names);
+    await checkApartFrom(options.out, from.length > 0 ? [] : [reference, ...experts]);
     await prepareDirectory(options.out);
   };
   const found =

@@ -2,6 +2,7 @@ import { relative, resolve } from 'node:path';
 import { existsIn } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
+import { checkApartFrom } from '../engine/output/apart.js';
 import { trainingPreset } from '../paper/training.js';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
@@ -71,6 +72,7 @@ export const trainInit = async (
   const run = itemAt(runs, 0);
   await checkDataFiles([...new Set(runs.flatMap(({ mix }) => filesOf(mix)))]);
   const out = resolve(options.out);
+  await checkApartFrom(out, [run.base]);
   const files = await writeTraining(runs, run.base, out);
   const commands =
     runs.length === 1 ? instructionsOf(run) : sweepCommands(runs, relative(process.cwd(), out) || '.');

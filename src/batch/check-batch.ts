@@ -1,10 +1,12 @@
 import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { FoundParts } from '../address/found-model.js';
 import { LayerloomError } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { namesIn } from '../base/unless-missing.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { type Checked, checkMemory, orWanted } from '../engine/check-run.js';
+import { checkApart, checkOutsideStores, isInside, realPathOf } from '../engine/output/apart.js';
 import { checkWritable, existingAbove } from '../engine/output/durable.js';
 import { checkDevice, checkLink, type Link } from '../engine/output/link.js';
 import { isLocked } from '../engine/output/staging.js';
@@ -32,7 +34,8 @@ export interface CheckedBatch {
  * nothing.
  *
  * @returns as refusals MEMORY_NEEDED, OUTPUT_EXISTS without `resume`, DISK_SPACE; and that fewer threads are used
- * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and
+ *   the codes of `checkPlaces`
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -47,6 +50,7 @@ export const checkBatch = async (
   const warnings = await checkMemory(tensors, threads, wanted);
   if (given === undefined) return { wanted, warnings };
   const out = resolve(given);
+  await checkPlaces(namesOf(plan), plan.inputs, { out, store });
   await checkWritable(out);
   if (range === undefined) {
     if (await isLocked(join(out, lockName)))
@@ -62,6 +66,36 @@ export const checkBatch = async (
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
   return { wanted, warnings };
 };
+
+/**
+ * Refuses an output or a store in the directory of an input, an output in a store, and a store in the place of a merge.
+ *
+ * @param names of the merges
+ * @throws LayerloomError OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
+ */
+export const checkPlaces = async (
+  names: readonly string[],
+  inputs: readonly FoundParts[],
+  { out, store = join(out, '.store') }: Pick<CheckedBatch, 'store'> & { readonly out: string },
+): Promise<void> => {
+  await checkApart(out, inputs);
+  await checkApart(store, inputs);
+  await checkOutsideStores(out);
+  const [output, directory] = await Promise.all([realPathOf(resolve(out)), realPathOf(resolve(store))]);
+  if (isInside(output, directory))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: output,
+      reason: `is in the store ${directory}; choose another output`,
+    });
+  const own = names.find((name) => isInside(directory, join(output, name)));
+  if (own !== undefined)
+    throw new LayerloomError('STORE_INVALID', {
+      store: directory,
+      reason: `is in the place of the merge ${own}; choose another directory`,
+    });
+};
+
+export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.map(({ merge }) => merge.name);
 
 /** Room on a disk, in bytes. */
 export interface DiskNeed {

@@ -14,7 +14,7 @@ import { ShardStore } from '../store/shard-store.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './batch-plan.js';
-import { checkDevices } from './check-batch.js';
+import { checkDevices, checkPlaces, namesOf } from './check-batch.js';
 import { type BatchCost, costOf } from './cost.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
@@ -56,7 +56,7 @@ export interface BatchResult extends RunCost {
  * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
  * continue.
  *
- * @throws LayerloomError the codes of `planBatch`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID, WRITE_FAILED,
+ * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID, WRITE_FAILED,
  *   INTERRUPTED
  */
 export const runBatch = async (
@@ -68,6 +68,7 @@ export const runBatch = async (
   const link = checkLink(options.link ?? 'hard');
   const whole = await planBatch(merges, options);
   const plan = narrowed(whole, options.write ?? (() => true));
+  await checkPlaces(namesOf(plan), plan.inputs, options);
   await makeDirectories(options.out);
   const store = await ShardStore.open(options.store ?? join(options.out, '.store'), { create: true });
   await checkDevices(store.directory, options.out, link);

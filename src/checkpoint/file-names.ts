@@ -1,6 +1,9 @@
 /** The provenance file, which also marks a directory as ours to replace. Written last. */
 export const provenanceName = 'layerloom.json';
 
+/** The file that makes a directory a store of shards. */
+export const storeMarkerName = 'layerloom-store.json';
+
 /** The model card. */
 export const cardName = 'README.md';
 

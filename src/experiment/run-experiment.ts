@@ -5,13 +5,14 @@ import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 import { clearStaging } from '../batch/assemble.js';
 import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
-import { checkBatch, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
+import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
 import { endedRuns, hasRecord, lockName } from '../batch/record-names.js';
 import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
+import { checkApartFrom } from '../engine/output/apart.js';
 import { makeDirectories, openToAppend } from '../engine/output/durable.js';
 import { parseEvaluation } from '../evaluation/settings.js';
 import { weightsOfShards } from '../evaluation/weights.js';
@@ -90,6 +91,7 @@ export const runExperiment = async (
     const warnings = await missingReferences(experiment);
     const { write: _write, ...others } = options;
     const batch = { ...others, ...commonOf(experiment, options), out, warnings };
+    await checkPlacesOf(experiment, merges, options);
     // A part of an array job only makes shards; the last job writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
@@ -109,6 +111,31 @@ export const runExperiment = async (
     });
   });
 };
+
+/**
+ * `checkPlaces`, by the models that an experiment names, before a directory or its lock is made. Once all models are opened,
+ * those of merges are known too.
+ */
+const checkPlacesOf = async (
+  experiment: Experiment,
+  merges: readonly ExperimentMerge[],
+  options: Pick<ExperimentOptions, 'out' | 'store'>,
+): Promise<void> => {
+  const { out, store = out } = options;
+  for (const place of new Set([out, store])) await checkApartFrom(place, modelsOf(experiment));
+  await checkPlaces(
+    merges.map(({ name }) => name),
+    [],
+    options,
+  );
+};
+
+/** The models that an experiment names outside its merges. */
+const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
+  ...(base === undefined ? [] : [base]),
+  ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
+  ...[...runs.values(), ...furtherReferences].map(({ path }) => path),
+];
 
 /**
  * Tells the merges that a run writes: those that it is to write, and those that an earlier one wrote.
@@ -297,6 +324,7 @@ export const planExperiment = async (
       assume: true,
     });
     const { out } = options;
+    if (out !== undefined) await checkPlacesOf(experiment, merges, { ...options, out });
     const before = out === undefined ? undefined : await formerRecord(resolve(out));
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { writer } from '../checkpoint/containers/containers.js';
+import { storeMarkerName } from '../checkpoint/file-names.js';
 
 const { extension } = writer;
 
@@ -51,7 +52,7 @@ export const pathsOf = (root: string) => {
 
 export type StorePaths = ReturnType<typeof pathsOf>;
 
-export const markerName = 'layerloom-store.json';
+export const markerName = storeMarkerName;
 
 const keyPattern = /^[0-9a-f]{16,128}$/;
 

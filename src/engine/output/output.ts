@@ -1,5 +1,5 @@
-import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { foundParts } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
@@ -8,6 +8,7 @@ import { provenanceName } from '../../checkpoint/file-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { MergePlan } from '../../plan/plan.js';
+import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 
 /** A merge's target directory, checked before anything is written. */
 export interface Output {
@@ -18,32 +19,6 @@ export interface Output {
   /** Checks it once more: under the lock of its staging directory no other run renames a checkpoint into place. */
   readonly again: () => Promise<Output>;
 }
-
-/** Classifies a path; a dangling symbolic link is `other`. */
-const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
-  const named = await lstat(path).catch(() => undefined);
-  if (named === undefined) return 'absent';
-  const found = named.isSymbolicLink() ? await stat(path).catch(() => undefined) : named;
-  return found?.isDirectory() ? 'directory' : 'other';
-};
-
-/**
- * Returns the real path of a file that may not exist: of its nearest existing ancestor, with the rest
- * appended.
- */
-export const realPathOf = async (path: string): Promise<string> => {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (dirname(path) === path) throw error;
-    return join(await realPathOf(dirname(path)), basename(path));
-  }
-};
-
-const isInside = (path: string, directory: string): boolean => {
-  const way = relative(directory, path);
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
-};
 
 /**
  * Checks that a merge may write to `out`, before it writes anything.
@@ -61,6 +36,7 @@ export const checkOutput = async (
   const path = await realPathOf(resolve(out));
   const again = () => checkOutput(plan, out, force);
   await checkAgainstInputs(plan, path);
+  await checkOutsideStores(path);
   const kind = await kindOf(path);
   if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
   if (isWeightsName(path)) throw invalid('names a file, but a merge is written as a directory');
@@ -81,18 +57,13 @@ export const checkOutput = async (
  * would lose it.
  */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
-  for (const input of inputs) {
-    const places = foundParts(input);
-    for (const { path } of places)
-      if ((await kindOf(path)) === 'directory' && isInside(out, await realPathOf(path)))
-        throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out, input: path });
-    for (const file of [...places, ...input.files])
-      if (isInside(await realPathOf(file.path), out))
-        throw new LayerloomError('OUTPUT_INVALID', {
-          out,
-          reason: `contains the input ${file.path}; choose another output`,
-        });
-  }
+  await checkApart(out, inputs);
+  for (const file of inputs.flatMap((input) => [...foundParts(input), ...input.files]))
+    if (isInside(await realPathOf(file.path), out))
+      throw new LayerloomError('OUTPUT_INVALID', {
+        out,
+        reason: `contains the input ${file.path}; choose another output`,
+      });
 };
 
 /**
