@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { layerloomCommand } from './command-line.js';
+import { fileLimitOf } from './file-limit.js';
 import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
 import { visible, visibleLine } from './visible.js';
@@ -269,8 +270,8 @@ const catalogue = {
       `${d.file} has ${d.bytes} bytes, too few for a file of weights; is the download complete?`,
   ),
   HEADER_TOO_LARGE: input(
-    (d: { file: string; bytes: number }) =>
-      `${d.file} announces a header of ${d.bytes} bytes, more than a file of weights has; is it one?`,
+    (d: { file: string; bytes?: number }) =>
+      `${d.file} announces a header${d.bytes === undefined ? '' : ` of ${d.bytes} bytes`} that is larger than any of a file of weights; is it one?`,
   ),
   HEADER_TRUNCATED: input(
     (d: { file: string; announced: number; available: number }) =>
@@ -629,7 +630,7 @@ const catalogue = {
   ),
   THREADS_UNAVAILABLE: failed(
     (d: { reason: string }) =>
-      `threads cannot be started (${d.reason}); use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`,
+      `threads cannot be started (${d.reason}); use fewer (${optionName('threads')})${d.reason.includes('ulimit') ? '' : ', or let more processes run (ulimit -u)'}`,
   ),
   ADDON_MISSING: failed(
     (d: { file: string; target: string; remedy: string }) =>
@@ -771,7 +772,7 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (place === undefined ? '' : `${visibleLine(place.file)}:${place.line}:${place.column}: `) +
   message +
   (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for ${optionName('resume')}`) +
-  (place === undefined ? '' : `\n${visible(place.excerpt)}`);
+  (place === undefined || place.excerpt === '' ? '' : `\n${visible(place.excerpt)}`);
 
 /** Names the parameter of INVALID_PARAMETER as it is written: an option, or in the file's snake case. */
 const spelt = <Details extends object>(details: Details, { option, place }: ErrorContext): Details => {
@@ -801,7 +802,9 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
     // The request is the user's own text, and commander's may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    super(messageIn(visible(entry.message(spelt(texts, context))), context), options);
+    // A syntax error quotes the text, which programs print with the causes of an error.
+    const cause = options.cause instanceof SyntaxError ? {} : options;
+    super(messageIn(visible(entry.message(spelt(texts, context))), context), cause);
     this.name = 'LayerloomError';
     this.code = code;
     this.details = withContext(details, context);
@@ -852,7 +855,13 @@ const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
  */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
-  const { syscall, path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  const limit = fileLimitOf(error);
+  if (limit !== undefined && code === 'ERR_WORKER_INIT_FAILED')
+    return new LayerloomError('THREADS_UNAVAILABLE', { reason: limit }, { cause: error });
+  const { missing } = /^Cannot find (?:module|package) '(?<missing>[^']+)'/.exec(error.message)?.groups ?? {};
+  if (limit !== undefined && missing !== undefined)
+    return new LayerloomError('READ_FAILED', { file: missing, reason: limit }, { cause: error });
   if (syscall === undefined || path === undefined || syscall.startsWith('spawn')) return error;
   const isWrite = writes.test(syscall) || (syscall === 'open' && needsRoom.test(codeOf(error) ?? ''));
   const details = { file: dest ?? path, reason: reasonOf(error) };
@@ -869,15 +878,20 @@ export const withPath = (error: unknown, path: string): unknown => {
 
 /**
  * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or
- * directory`. Of limits on open files, also what to do: whichever file met the limit, it is not at fault.
+ * directory`. Of limits on open files, also what to do.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const unnamed = unnamedErrors.get((error as NodeJS.ErrnoException).errno ?? 0);
-  const reason = unnamed ?? error.message.replace(/, \w+( '.*)?$/, '');
-  return /^E[MN]FILE\b/.test(reason)
-    ? `${reason}; let more files be open at once (ulimit -n), and run again`
-    : reason;
+  return unnamed ?? fileLimitOf(error) ?? jsonFault(error) ?? error.message.replace(/, \w+( '.*)?$/, '');
+};
+
+/** Says where a text stops being JSON. V8 quotes the text, which may be of another file than was meant. */
+const jsonFault = (error: Error): string | undefined => {
+  if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
+  const { position } = / at position (?<position>\d+)/.exec(error.message)?.groups ?? {};
+  if (position !== undefined) return `there is a mistake at character ${Number(position) + 1}`;
+  return /end of JSON input/.test(error.message) ? 'it ends too early' : 'it has other characters';
 };
 
 /** @throws LayerloomError INTERRUPTED, once `signal` is aborted */

@@ -1,5 +1,5 @@
 import { constants } from 'node:buffer';
-import type { ZodType } from 'zod';
+import { ZodRecord, type ZodType } from 'zod';
 import { type LayerloomError, reasonOf } from '../base/errors.js';
 import { readSmallFile } from './small-file.js';
 
@@ -42,6 +42,8 @@ export const readJsonFile = async <T>(file: string, { schema, what, fail }: Json
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;
   const [issue] = error.issues;
-  const at = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
+  // Any key may stand at the top of a record: the file may be another one, whose keys are not repeated.
+  const path = (schema instanceof ZodRecord ? issue?.path.slice(1) : issue?.path) ?? [];
+  const at = path.length === 0 ? '' : `${path.join('.')}: `;
   throw fail({ file, reason: `is not ${what} (${at}${issue?.message})`, isRead: true });
 };

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { constants, type FileHandle, open, readlink, realpath } from 'node:fs/promises';
+import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../base/errors.js';
 import { isUnreadable } from '../base/unless-missing.js';
@@ -97,7 +97,7 @@ const openBeside = async (path: string): Promise<FileHandle> => {
   if (!(await mayBeLinked(path, target)))
     throw refusal(
       path,
-      `it is a link to ${target}, a file of another name, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
+      `it is a link to ${target}, a file of another name or beside no model, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
   const file = await open(target, reading | constants.O_NOFOLLOW);
   // A directory above it may have become a link since; where there is no /proc to tell, its name is still the
@@ -114,14 +114,26 @@ const contentAddressed = [
   /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
 ];
 
+/** Names that other programs give their own files too, some of which hold secrets: `~/.docker/config.json`. */
+const isCommonName = (name: string): boolean => /^(config|params)\.json$|\.py$/.test(name);
+
+/** Files that stand in the folders of models alone. */
+const isOfModels = (name: string): boolean =>
+  /\.(safetensors|bin|pth?|gguf)$|^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(
+    name,
+  );
+
 /**
  * A link from a stranger must not bring just any file of this machine into an output: its target has the same
- * name, stands in the same directory, or is named by its content.
+ * name, stands in the same directory, or is named by its content. One of a common name stands beside a model's files.
  */
-const mayBeLinked = async (path: string, target: string): Promise<boolean> =>
-  basename(target) === basename(path) ||
-  dirname(target) === (await realpath(dirname(path))) ||
-  contentAddressed.some((pattern) => pattern.test(target));
+const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
+  const folder = dirname(target);
+  if (folder === (await realpath(dirname(path)))) return true;
+  if (contentAddressed.some((pattern) => pattern.test(target))) return true;
+  if (basename(target) !== basename(path)) return false;
+  return !isCommonName(basename(path)) || (await readdir(folder)).some(isOfModels);
+};
 
 /** Calls `use` with a file that was found to be regular, and its size; closes it, however that ends. */
 const withRegularFile = async <T>(

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError, withCode } from '../base/errors.js';
+import { exitCodes, LayerloomError, reasonOf, withCode } from '../base/errors.js';
 import { pythonName, type Reader, spellFor } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { instructionSets } from '../native/addon.js';
@@ -28,7 +28,11 @@ export const reportError = (
   return known?.exitCode ?? exitCodes.failed;
 };
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => {
+  // Of a syntax error, which quotes the text, the reason alone.
+  if (error instanceof SyntaxError) return reasonOf(error);
+  return error instanceof Error ? error.message : String(error);
+};
 
 /** An error of no code, as JSON has it. */
 const internal = (error: unknown) => ({ code: 'INTERNAL', message: messageOf(error), details: {} });

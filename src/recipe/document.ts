@@ -30,6 +30,11 @@ export interface DocumentKind {
   /** The expected form of each document, after "expected". */
   readonly document: string;
   /**
+   * Keys in snake case, one of which each such file has. A file without any may be another one than was meant, so that no
+   * message quotes it. Default: messages quote every file.
+   */
+  readonly keys?: readonly string[];
+  /**
    * Called for a document in which keys stand twice in one mapping, in which the last one counts. Default: an
    * error.
    */
@@ -47,6 +52,16 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
+/** Says what a text is not, where it has none of its kind's keys; undefined for an empty one. */
+const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
+  if (keys === undefined) return undefined;
+  // At the start of a line, or behind a bracket or comma.
+  const key = new RegExp(`(?:^|[{,\\n])[ \\t]*["']?(?:${keys.join('|')})["']?[ \\t]*:`);
+  return text.trim() === '' || key.test(text)
+    ? undefined
+    : { reason: `this is not ${name}`, expected: document };
+};
+
 /**
  * Parses the documents of a recipe's file, each of which must be a mapping; empty documents are left out.
  * Uses the core schema of YAML 1.2, in which `1e-5` is a number, with anchors and `<<`, which recipes written
@@ -62,7 +77,8 @@ export const parseDocuments = (
   file: string,
   what: DocumentKind = recipeKind,
 ): [Mapping, ...Mapping[]] => {
-  const source = sourceOf(file, text.replace(/^\uFEFF/, ''));
+  const plain = text.replace(/^\uFEFF/, '');
+  const source = sourceOf(file, plain, foreignTo(what, plain));
   const [first, ...others] = composed(source).flatMap(
     (document) => new Reader(source, what).root(document) ?? [],
   );

@@ -20,8 +20,9 @@ export const shown = (word: string): string =>
     ? word
     : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
 
-export const invalid = (mark: Mark, { key, ...fault }: Fault): LayerloomError => {
+export const invalid = (mark: Mark, found: Fault): LayerloomError => {
   const place = locationOf(mark);
+  const { key, ...fault }: Fault = mark.source.foreign ?? found;
   return new LayerloomError(
     'RECIPE_INVALID',
     { ...(key === undefined ? {} : { key: shown(key) }), ...fault, excerpt: place.excerpt },

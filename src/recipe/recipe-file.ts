@@ -24,6 +24,12 @@ export interface RecipeDocument {
 /** True for a recipe that is given as text in a file's place: a mapping in the flow style of YAML, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
+/** Keys of recipes in either dialect, one of which each has. */
+export const recipeKeys = [
+  ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
+  ...['merge_method', 'base_model', 'experts'],
+];
+
 /** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
 const largest = 1_000_000;
 
@@ -58,6 +64,7 @@ const recipeFileOf = ({ text, ...recorded }: RecordedRecipe, file: string): Reci
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
+    keys: recipeKeys,
     onRepeated: (document, keys) => {
       if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
       repeated.push(...keys);

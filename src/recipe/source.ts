@@ -6,7 +6,7 @@ export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The line, and below it a caret under the column. */
+  /** The line, and below it a caret under the column; empty where the text is not quoted. */
   readonly excerpt: string;
 }
 
@@ -16,6 +16,8 @@ export interface RecipeText {
   readonly file: string;
   readonly text: string;
   readonly lines: LineCounter;
+  /** Says what the text should have been, where it has no key of that: it may be any file, so that no message quotes it. */
+  readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
 /** A place as an offset, which is converted to a `Location` only for messages. */
@@ -24,14 +26,15 @@ export interface Mark {
   readonly offset: number;
 }
 
-export const sourceOf = (file: string, text: string): RecipeText => {
+export const sourceOf = (file: string, text: string, foreign?: RecipeText['foreign']): RecipeText => {
   const lines = new LineCounter();
   lines.addNewLine(0);
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);
-  return { file, text, lines };
+  return { file, text, lines, ...(foreign === undefined ? {} : { foreign }) };
 };
 
-export const locationOf = ({ source: { file, text, lines }, offset }: Mark): Location => {
+export const locationOf = ({ source: { file, text, lines, foreign }, offset }: Mark): Location => {
+  if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
   // No further than is shown: a file may be one long line, with thousands of places in it.

@@ -43,6 +43,14 @@ describe('a side file', () => {
   it.each<[string, () => string]>([
     ['a file', () => withTarget('LICENSE')],
     ['a link to a file of its name', () => withLink(withTarget('elsewhere', 'LICENSE'))],
+    [
+      'a link to a config.json beside weights',
+      () => {
+        const target = withTarget('base', 'config.json');
+        writeFileSync(join(target, '..', 'model.safetensors'), '');
+        return withLink(target, 'config.json');
+      },
+    ],
     ['a link to a blob of a hub cache', () => withLink(withTarget('models--a--b', 'blobs', 'feed'))],
     ['a link to a file of a store', () => withLink(withTarget('shards', 'ab', `${keyOf('a')}.json`))],
     ['a link through another', () => withLink(withLink(withTarget('LICENSE'), 'other'))],
@@ -79,6 +87,16 @@ describe('a side file', () => {
     ],
     ['a link to itself', () => withLink('LICENSE'), /ELOOP/],
     ['a link to nothing', () => withLink('nowhere'), /ENOENT/],
+    [
+      'a link to another program’s file of its name',
+      () => withLink(withTarget('.docker', 'config.json'), 'config.json'),
+      /it is a link to .*config\.json, a file of another name or beside no model/,
+    ],
+    [
+      'a link to code of its name',
+      () => withLink(withTarget('site', 'settings.py'), 'settings.py'),
+      /it is a link to .*settings\.py/,
+    ],
     [
       'larger than 256 MiB',
       () => {

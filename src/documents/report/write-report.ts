@@ -5,7 +5,7 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
-import { isObject } from '../../checkpoint/json.js';
+import { isObject, jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
@@ -61,7 +61,8 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
     if (text === undefined) continue;
-    const { architecture } = JSON.parse(text.toString()) as { architecture?: unknown };
+    const record = jsonOrNone(text.toString());
+    const architecture = isObject(record) ? record['architecture'] : undefined;
     if (isObject(architecture) && typeof architecture['layers'] === 'number') return architecture['layers'];
   }
   return undefined;

@@ -1,5 +1,5 @@
 import type { Piscina } from 'piscina';
-import { codeOf, LayerloomError, reasonOf } from '../../base/errors.js';
+import { codeOf, LayerloomError, reasonOf, withCode } from '../../base/errors.js';
 
 /**
  * The bundled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
@@ -47,7 +47,10 @@ export class Threads {
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Loaded on demand: a plan needs no threads.
-    const { Piscina } = await import('piscina');
+    const { Piscina } = await import('piscina').catch((cause: unknown) => {
+      // While the run's files are open, which may be why.
+      throw withCode(cause);
+    });
     const threads = takeKept();
     if (threads !== undefined && threads.#count === count && !threads.#failed) {
       threads.#onError = onError;

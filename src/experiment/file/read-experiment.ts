@@ -10,7 +10,7 @@ import { isSnakeCase, toSnakeCase } from '../../recipe/case.js';
 import { type DocumentKind, parseDocuments } from '../../recipe/document.js';
 import { expectKey, expectList, expectMapping, inCamelCase } from '../../recipe/fields.js';
 import { checkKeys, invalid } from '../../recipe/invalid.js';
-import { isRecipeText, readText } from '../../recipe/recipe-file.js';
+import { isRecipeText, readText, recipeKeys } from '../../recipe/recipe-file.js';
 import type { Location, Mark } from '../../recipe/source.js';
 import {
   type Entries,
@@ -77,9 +77,11 @@ export interface MergeEntry {
   readonly tree: Mapping;
 }
 
+const known = keysOf(experimentSchema);
+
 const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };
 
-const known = keysOf(experimentSchema);
+const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
 
 /**
  * Reads an experiment's file. Relative paths begin in its folder. A text that begins with `{` is the experiment itself:
@@ -167,7 +169,7 @@ interface MergePlace {
 }
 
 const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
-  const [document, second] = parseDocuments(text, label, kind);
+  const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile);
   if (second !== undefined)
     throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
   if (

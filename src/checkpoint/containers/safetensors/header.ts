@@ -28,7 +28,12 @@ export interface Header {
 export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < prefixBytes) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const length = new DataView(prefix.buffer, prefix.byteOffset, prefixBytes).getBigUint64(0, true);
-  if (length > maxHeaderBytes) throw new LayerloomError('HEADER_TOO_LARGE', { file, bytes: Number(length) });
+  // The number itself is the first bytes of a file that may be any.
+  if (length > maxHeaderBytes)
+    throw new LayerloomError(
+      'HEADER_TOO_LARGE',
+      length > fileBytes ? { file } : { file, bytes: Number(length) },
+    );
   const announced = Number(length);
   const available = fileBytes - prefixBytes;
   if (announced > available) throw new LayerloomError('HEADER_TRUNCATED', { file, announced, available });
