@@ -11,7 +11,11 @@ if (Number(process.versions.node.split('.')[0]) < oldest) {
   );
   process.exitCode = 1;
 } else if (/^(--version|-V)$/.test(process.argv.slice(2).join(' '))) {
-  // Answered here, since scripts ask it often: it needs nothing of the program.
+  // Answered here, since scripts ask it often: it needs nothing of the program. A reader that is gone ends it as SIGPIPE
+  // would, as other commands (src/cli/main.ts).
+  process.stdout.on('error', function () {
+    process.exitCode = 141;
+  });
   process.stdout.write(`${require('../package.json').version}\n`);
 } else {
   require('../dist/cli/start.cjs').run();

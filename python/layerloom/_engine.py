@@ -48,15 +48,23 @@ class Engine:
     """A process of the engine. Its pipes are this process's alone: it ends when this process does, however that ends."""
 
     def __init__(self) -> None:
-        # A session of its own: Ctrl-C in a terminal is for Python, which asks for the call's end.
-        self.process = subprocess.Popen(
-            [find_node(), entry, "serve-calls"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Without buffers, whose locks a forked process may find held for ever.
-            bufsize=0,
-            start_new_session=True,
-        )
+        # A pipe of its own for answers: plugins and libraries may print to stdout, which is this process's.
+        self.answers, theirs = os.pipe()
+        try:
+            # A session of its own: Ctrl-C in a terminal is for Python, which asks for the call's end.
+            self.process = subprocess.Popen(
+                [find_node(), entry, "serve-calls", str(theirs)],
+                stdin=subprocess.PIPE,
+                pass_fds=[theirs],
+                # Without buffers, whose locks a forked process may find held for ever.
+                bufsize=0,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self.answers)
+            raise
+        finally:
+            os.close(theirs)
         self.lock = threading.Lock()
         self.calls: dict[int, Call] = {}
         self.ended = False
@@ -89,24 +97,33 @@ class Engine:
         return call
 
     def read(self) -> None:
-        """Hands each line to its call, until the process ends."""
-        assert self.process.stdout is not None
-        for text in lines_of(self.process.stdout.fileno()):
-            line: dict[str, Any] = json.loads(text)
-            call = self.calls[line["call"]]
-            if "error" in line or "result" in line:
-                del self.calls[call.number]
-                finish(call, line)
-            else:
-                call.listener(line)
+        """Hands each line to its call, until the process ends. A line that is no answer ends it: others may be lost."""
+        try:
+            for text in lines_of(self.answers):
+                self.hand_over(text)
+        except Exception:
+            logger.exception("the engine is ended: it wrote what is no answer")
+            self.process.kill()
         exit_code = self.process.wait()
         with self.lock:
             self.ended = True
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        os.close(self.answers)
         for call in self.calls.values():
             call.result.set_exception(EngineEnded(exit_code))
+
+    def hand_over(self, text: bytes) -> None:
+        """Hands a line to its call, which is forgotten once it has its result: else it fails with the others."""
+        line: dict[str, Any] = json.loads(text)
+        call = self.calls[line["call"]]
+        if "error" in line or "result" in line:
+            finish(call, line)
+            del self.calls[call.number]
+        elif line.keys() & {"note", "progress", "event"}:
+            call.listener(line)
+        else:
+            raise ValueError("a line without an answer")
 
     def close(self) -> None:
         """Lets the process end, and waits for it: what it had begun leaves nothing behind."""
@@ -116,10 +133,14 @@ class Engine:
 
 
 def lines_of(pipe: int) -> Iterator[bytes]:
-    rest = b""
+    """Reads lines, each byte of which is copied once, however long a line is."""
+    parts: list[bytes] = []
     while chunk := os.read(pipe, 1 << 16):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            yield b"".join([*parts, line])
+            parts.clear()
+        parts.append(rest)
 
 
 def finish(call: Call, line: dict[str, Any]) -> None:
@@ -202,9 +223,9 @@ def forget() -> None:
     engine, running = running, None
     if engine is not None:
         # Else the engine would outlive the parent: its input ends with the last copy of the pipe.
-        for pipe in (engine.process.stdin, engine.process.stdout):
-            assert pipe is not None
-            pipe.close()
+        assert engine.process.stdin is not None
+        engine.process.stdin.close()
+        os.close(engine.answers)
         # Its end is for the parent to wait for.
         engine.process.returncode = 0
 

