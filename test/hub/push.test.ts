@@ -200,6 +200,29 @@ describe('push', () => {
     expect(uploads.commits).toHaveLength(1);
   });
 
+  it('says before it sends anything which files name paths of this machine', async () => {
+    const { uploads, as } = await hubFor();
+    const directory = await merged();
+    const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
+    const config = JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8'));
+    write('config.json', JSON.stringify({ ...config, _name_or_path: '/home/me/secret project/base' }));
+    write('tokenizer_config.json', JSON.stringify({ name_or_path: '../base', url: 'https://x.org/home/me' }));
+    write('generation_config.json', JSON.stringify({ eos_token_id: 2, note: 'a/b, 1/2 and /v1/chat' }));
+    write('LICENSE', 'see ~/licences/mine.txt and /home/me/other');
+    const told: string[] = [];
+    const onWarning = (warning: string) => {
+      expect(uploads.commits.length).toBe(0);
+      told.push(warning);
+    };
+    const { warnings } = await push(directory, 'me/merged', { ...as('writer'), onWarning });
+    expect(told).toEqual(warnings);
+    expect(told.filter((warning) => warning.includes('of this machine')).sort()).toEqual([
+      expect.stringMatching(/^LICENSE names ~\/licences\/mine\.txt and 1 more, of this machine;/),
+      expect.stringMatching(/^config\.json names \/home\/me\/secret, of this machine;/),
+      expect.stringMatching(/^tokenizer_config\.json names \.\.\/base, of this machine;/),
+    ]);
+  });
+
   it('asks nothing of the hub in a dry run', async () => {
     const { hub } = await hubFor();
     const { code, stdout, stderr } = await cli(

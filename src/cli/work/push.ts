@@ -25,10 +25,10 @@ export const pushCommand = async ({
   const result = await watched({ quiet }, ({ signal, onProgress }) =>
     push(directory, repository, {
       ...given,
+      onWarning: quiet ? undefined : warn,
       signal,
       onProgress: onProgress && ((state) => onProgress({ phase: 'upload', ...state })),
     }),
   );
-  if (!quiet) result.warnings.forEach(warn);
   show(result, { json, quiet }, describePush);
 };

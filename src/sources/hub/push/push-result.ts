@@ -8,6 +8,8 @@ export interface PushOptions extends HubOptions {
   readonly revision?: string | undefined;
   /** The commit's title. */
   readonly message?: string | undefined;
+  /** Called with each warning before anything is sent; the result has them too. */
+  readonly onWarning?: ((warning: string) => void) | undefined;
   /** List the files, check them, and ask nothing of the hub. Default false. */
   readonly dryRun?: boolean | undefined;
 }

@@ -12,6 +12,7 @@ import { type HubSession, openHub } from '../requests/session.js';
 import { checkCard } from './card.js';
 import type { Source } from './copy-from-sources.js';
 import { filesToPush } from './files-to-push.js';
+import { localPathsIn } from './local-paths.js';
 import type { PushOptions, PushResult } from './push-result.js';
 import { pushError } from './refusal.js';
 import { upload } from './upload.js';
@@ -36,7 +37,9 @@ export const pushCheckpoint = async (
   const { revision = 'main', dryRun = false } = options;
   if (!isRevision(revision)) throw invalidParameter('revision', revision, 'the name of a branch');
   const files = await filesToPush(directory);
-  const warnings = checkCard(await cardOf(directory));
+  const warnings = [...checkCard(await cardOf(directory)), ...(await localPathsIn(files))];
+  // Before anything is sent.
+  for (const warning of warnings) options.onWarning?.(warning);
   if (dryRun) {
     const planned = files.map(({ name, bytes }) => ({ name, bytes, state: 'planned' as const }));
     return {

@@ -1,0 +1,52 @@
+import { homedir } from 'node:os';
+import { isWeightsName } from '../../../checkpoint/containers/containers.js';
+import { readSideFile } from '../../../checkpoint/small-file.js';
+import type { FileToPush } from './files-to-push.js';
+
+/** Larger files are vocabularies, whose words may look like paths. */
+const mostBytes = 1024 * 1024;
+
+/** Files of words, in which any text may stand. */
+const isOfWords = (name: string): boolean =>
+  /^(tokenizer|vocab|added_tokens|special_tokens_map|tekken)\.json$|^(merges|vocab)\.txt$|\.(model|tiktoken|py)$/.test(
+    name,
+  );
+
+/** Folders in which users keep their own files. */
+const ofUsers = [
+  '/home/',
+  '/Users/',
+  '/root/',
+  '/mnt/',
+  '/media/',
+  '/scratch/',
+  '/data/',
+  '/workspace/',
+  '/tmp/',
+];
+
+/** A path in a text: in quotes, or between white space and brackets. One of an address (`https://…`) is none. */
+const path = /(?<![\w:/.~-])(?:~|\.{1,2})?\/[\w.@+%=-]+(?:\/[\w.@+%=-]*)*/g;
+
+const isLocal = (text: string, isJson: boolean): boolean =>
+  [homedir(), ...ofUsers].some((folder) => folder.length > 1 && text.startsWith(folder)) ||
+  text.startsWith('~/') ||
+  // A card names models that must lie beside it so, and has no others.
+  (isJson && /^\.{1,2}\//.test(text));
+
+/** Returns the first path of this machine in each file that is sent and may have one, in words. */
+export const localPathsIn = async (files: readonly FileToPush[]): Promise<string[]> => {
+  const found: string[] = [];
+  for (const { name, path: file, bytes } of files) {
+    const base = name.split('/').at(-1) ?? name;
+    if (isWeightsName(base) || isOfWords(base) || bytes > mostBytes) continue;
+    const text = (await readSideFile(file)).toString();
+    const paths = new Set((text.match(path) ?? []).filter((one) => isLocal(one, base.endsWith('.json'))));
+    const [first, ...others] = paths;
+    if (first !== undefined)
+      found.push(
+        `${name} names ${first}${others.length === 0 ? '' : ` and ${others.length} more`}, of this machine; all who read the model will see it: remove it there`,
+      );
+  }
+  return found;
+};
