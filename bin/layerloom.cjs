@@ -13,7 +13,7 @@ if (Number(process.versions.node.split('.')[0]) < oldest) {
 } else if (/^(--version|-V)$/.test(process.argv.slice(2).join(' '))) {
   // Answered here, since scripts ask it often: it needs nothing of the program. A reader that is gone ends it as SIGPIPE
   // would, as other commands (src/cli/main.ts).
-  process.stdout.on('error', function () {
+  process.stdout.on('error', () => {
     process.exitCode = 141;
   });
   process.stdout.write(`${require('../package.json').version}\n`);
