@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import Papa from 'papaparse';
 import { splitName } from '../address/name.js';
-import { layerloomCommand } from '../base/command-line.js';
+import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
@@ -254,7 +254,7 @@ const poolsOf = async (
       throw invalid(
         directory,
         `has no figure of ${name} in ${task}`,
-        `run ${layerloomCommand('evaluate', directory)} again`,
+        `run ${layerloomCommand('evaluate', argument(directory))} again`,
       );
     return isTurned(task) ? -value : value;
   };

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { layerloomCommand } from '../base/command-line.js';
+import { argument, layerloomCommand } from '../base/command-line.js';
 import { type TrainingStatus as Found, trainingStatusOf } from '../training/status.js';
 
 /** The runs of trainings, and what to type next. */
@@ -22,8 +22,8 @@ export const trainingStatus = async (directories: readonly string[]): Promise<Tr
   return {
     ...found,
     next: layerloomCommand(
-      ...['experiment', 'init', '--preset', 'checkpoints'],
-      ...['--training', ...named, '-o', 'checkpoints.yaml'],
+      ...(['experiment', 'init', '--preset', 'checkpoints'] as const),
+      ...(['--training', ...named.map(argument), '-o', 'checkpoints.yaml'] as const),
     ),
   };
 };

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { layerloomCommand } from './command-line.js';
+import { argument, layerloomCommand } from './command-line.js';
 import { fileLimitOf } from './file-limit.js';
 import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
@@ -505,7 +505,7 @@ const catalogue = {
 
   EXPERIMENT_MISSING: input(
     (d: { directory: string }) =>
-      `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', d.directory)}\` first`,
+      `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(d.directory))}\` first`,
   ),
   EXPERIMENT_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
   RESULTS_INVALID: input(
@@ -549,7 +549,7 @@ const catalogue = {
   ),
   IN_PLACE_REFUSED: usage(
     (d: { reason: string; directory?: string }) =>
-      `merges cannot be scored ${optionName('inPlace')}: ${d.reason}; write them (\`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', d.directory ?? 'DIR', '--resume')}\`), and leave the option out`,
+      `merges cannot be scored ${optionName('inPlace')}: ${d.reason}; write them (\`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(d.directory ?? 'DIR'), '--resume')}\`), and leave the option out`,
   ),
   SERVER_FAILED: failed(
     (d: { model: string; reason: string; log: string }) =>

@@ -99,7 +99,7 @@ const recipeText = ({ recipe, notes, plugins }: CardContent): string[] => [
   ...fenced('yaml', recipeYaml(recipe)),
   '',
   ...(notes.length === 0 ? [] : [`Found from the models: ${markdownText(notes.join('; '))}.`, '']),
-  `\`${layerloomCommand('merge', 'README.md', '-o', 'merged', ...(plugins.length === 0 ? [] : ['--plugin', 'FILE']))}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
+  `\`${layerloomCommand('merge', 'README.md', '-o', 'merged', ...(plugins.length === 0 ? [] : (['--plugin', 'FILE'] as const)))}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
   ...(plugins.length === 0
     ? []
     : [

@@ -1,7 +1,7 @@
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type FoundModel, originOf } from '../address/found-model.js';
-import { layerloomCommand } from '../base/command-line.js';
+import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { TensorReference } from '../tensor/reference.js';
@@ -123,7 +123,7 @@ const whyNot = (names: readonly string[], directory: string): string => {
   if (saved !== undefined)
     return whyNoWeights(
       names,
-      `it holds the checkpoints of a run; give one of them, such as ${saved}, or average them with \`${layerloomCommand('soup', directory, '--schedule', 'uniform')}\``,
+      `it holds the checkpoints of a run; give one of them, such as ${saved}, or average them with \`${layerloomCommand('soup', argument(directory), '--schedule', 'uniform')}\``,
     );
   const loose =
     readers

@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../base/command-line.js';
+import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, valueAt } from '../base/lookup.js';
 import { sideFileObject } from '../checkpoint/side-file-content.js';
@@ -267,7 +267,7 @@ export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,
       tensor: name,
-      reason: `is quantised, and its rows would have to move; write the model first: ${layerloomCommand('relayout', checkpoint.path, '--dtype', 'bfloat16', '-o', 'DIR')}`,
+      reason: `is quantised, and its rows would have to move; write the model first: ${layerloomCommand('relayout', argument(checkpoint.path), '--dtype', 'bfloat16', '-o', 'DIR')}`,
     });
   if (!isStored(stored) && checkpoint.adapted !== undefined)
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {

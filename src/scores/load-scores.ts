@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { splitName } from '../address/name.js';
-import { layerloomCommand } from '../base/command-line.js';
+import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { groupBy } from '../base/lookup.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../evaluation/result.js';
@@ -56,9 +56,9 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
     const few = names.length <= mostNamed ? names : [];
     const again = layerloomCommand(
       'evaluate',
-      directory,
+      argument(directory),
       '--force',
-      ...few.flatMap((name) => ['--only', name]),
+      ...few.flatMap((name) => ['--only', argument(name)] as const),
     );
     return [
       `${task}: ${most[1].length} models have results of version ${most[0]} of the task, and ${others.map(([version, of]) => `${of.length} of version ${version}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means are over both, and the versions are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,

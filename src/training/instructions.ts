@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { layerloomCommand, shellWord } from '../base/command-line.js';
+import { argument, layerloomCommand, shellPath } from '../base/command-line.js';
 import { itemAt } from '../base/lookup.js';
 import type { Side } from '../measure/partition/partition.js';
 import { spelt } from '../recipe/block.js';
@@ -79,14 +79,22 @@ const revertedModel = 'reverted';
 const finishingCommands = (run: TrainingRun): Instruction[] => {
   if (run.way === 'simultaneous' && run.lora !== undefined)
     return [
-      [layerloomCommand('relayout', trainedModel(run), '-o', 'merged'), 'base and adapter as one model'],
+      [
+        layerloomCommand('relayout', argument(trainedModel(run)), '-o', 'merged'),
+        'base and adapter as one model',
+      ],
     ];
   if (run.way !== 'revert') return [];
-  const of = ['--base', run.base, trainedModel(run)];
-  const by = ['--partition', partitionCopy, '--side', sideOf(run)];
+  const of = ['--base', argument(run.base), argument(trainedModel(run))] as const;
+  const by = ['--partition', argument(partitionCopy), '--side', sideOf(run)] as const;
   return [
     ...(run.partition === undefined
-      ? ([[layerloomCommand('partition', run.base, '-o', partitionCopy), 'the part of each expert']] as const)
+      ? ([
+          [
+            layerloomCommand('partition', argument(run.base), '-o', argument(partitionCopy)),
+            'the part of each expert',
+          ],
+        ] as const)
       : []),
     [
       layerloomCommand('revert', ...of, ...by, '-o', revertedModel),
@@ -110,21 +118,30 @@ export const sequelOf = (run: TrainingRun): Sequel => {
     return { text: 'A baseline to compare merges with: its last checkpoint is a model as it is.' };
   const own = run.way === 'revert' ? revertedModel : trainedModel(run);
   const [task, language] = sideOf(run) === 'task' ? [own, 'LANGUAGE_EXPERT'] : ['TASK_EXPERT', own];
-  const by = run.way === 'plain' ? [] : ['--partition', partitionCopy];
+  const by = run.way === 'plain' ? [] : (['--partition', argument(partitionCopy)] as const);
   return {
     text:
       run.way === 'plain'
         ? `Train the other experts alike (other presets, or \`--seed\`), choose among their checkpoints with \`${layerloomCommand('select')}\`, and swap layers:`
         : `Train the expert of the ${sideOf(run) === 'task' ? 'language' : 'task'} alike, by the same ${partitionCopy}, and put the parts together:`,
-    command: layerloomCommand('swap', '--task', task, '--lang', language, ...by, '-o', 'merged'),
+    command: layerloomCommand(
+      'swap',
+      '--task',
+      argument(task),
+      '--lang',
+      argument(language),
+      ...by,
+      '-o',
+      'merged',
+    ),
   };
 };
 
 /** Returns the commands of a sweep whose directory is at a path. */
 export const sweepCommands = (runs: readonly TrainingRun[], directory: string): Instruction[] => [
   ...installCommands(itemAt(runs, 0)),
-  [`bash ${shellWord(join(directory, 'train.sh'))}`, `all ${runs.length} runs`],
-  [layerloomCommand('train', 'status', directory), 'which are there, and what comes next'],
+  [`bash ${shellPath(join(directory, 'train.sh'))}`, `all ${runs.length} runs`],
+  [layerloomCommand('train', 'status', argument(directory)), 'which are there, and what comes next'],
 ];
 
 /** What to do with the models of a sweep. */

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { parseAddress } from '../address/address.js';
-import { shellWord } from '../base/command-line.js';
+import { shellPath } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
@@ -173,7 +173,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  const again = `bash ${shellWord(relative(process.cwd(), join(directory, scriptName)))}`;
+  const again = `bash ${shellPath(relative(process.cwd(), join(directory, scriptName)))}`;
   if (isForeign)
     return {
       ...found,
@@ -192,7 +192,7 @@ const statusOf = async (
   return {
     ...found,
     state: 'unfinished',
-    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${shellWord(relative(process.cwd(), join(directory, endedName)))}, then ` : ''}${again}`,
+    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${shellPath(relative(process.cwd(), join(directory, endedName)))}, then ` : ''}${again}`,
   };
 };
 

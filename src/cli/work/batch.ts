@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { diskNeedOf } from '../../batch/check-batch.js';
 import type { Part } from '../../batch/part.js';
@@ -99,8 +99,8 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
   const isScored = range === undefined && result.experiment.evaluate?.tasks !== undefined;
   const pending = result.experiment.merges.filter(({ state }) => state === 'pending').length;
   const evaluation = inPlace
-    ? layerloomCommand('evaluate', out, '--in-place')
-    : layerloomCommand('evaluate', out);
+    ? layerloomCommand('evaluate', argument(out), '--in-place')
+    : layerloomCommand('evaluate', argument(out));
   const next = isScored ? evaluation : undefined;
   if (options.json) {
     const { experiment: _experiment, merges: _merges, ...rest } = result;

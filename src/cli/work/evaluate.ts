@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import {
   describeEvaluation,
@@ -122,8 +122,13 @@ const nextOf = (
 ): string | undefined => {
   if (results.made + results.there === 0 || failed.length + missing.length > 0) return undefined;
   return experiment.merges.length === 0
-    ? layerloomCommand('select', '--scores', directory, '-o', 'selection.json')
-    : layerloomCommand('report', directory, '-o', `${directory.replace(/\/+$/, '')}.html`);
+    ? layerloomCommand('select', '--scores', argument(directory), '-o', 'selection.json')
+    : layerloomCommand(
+        'report',
+        argument(directory),
+        '-o',
+        argument(`${directory.replace(/\/+$/, '')}.html`),
+      );
 };
 
 const dryRun = async (

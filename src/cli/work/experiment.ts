@@ -2,7 +2,7 @@ import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path
 import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
 import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { groupBy } from '../../base/lookup.js';
@@ -109,7 +109,12 @@ const checkCount = (parameter: string, count: number | undefined): void => {
 
 /** The batch of an experiment, into a directory of the file's name. */
 const nextOf = (file: string): string =>
-  layerloomCommand('batch', file, '-o', join(dirname(file), basename(file, extname(file))));
+  layerloomCommand(
+    'batch',
+    argument(file),
+    '-o',
+    argument(join(dirname(file), basename(file, extname(file)))),
+  );
 
 /** Writes the paths of models so that they lead from `folder` to where they lead from here. */
 const modelsFrom = async (

@@ -1,5 +1,5 @@
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { describeSelection } from '../../documents/text/selection-text.js';
@@ -51,4 +51,13 @@ const isSelection = (text: string): boolean => {
 };
 
 const nextOf = (file: string): string =>
-  layerloomCommand('experiment', 'init', '--preset', 'paper', '--selection', file, '-o', 'study.yaml');
+  layerloomCommand(
+    'experiment',
+    'init',
+    '--preset',
+    'paper',
+    '--selection',
+    argument(file),
+    '-o',
+    'study.yaml',
+  );

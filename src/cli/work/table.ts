@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { TableFormat } from '../../documents/score-table/formats.js';
 import { writeWhole } from '../../engine/output/durable.js';
@@ -64,7 +64,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
     printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
     note(
-      `there are no scores for these tables; \`${layerloomCommand('evaluate', directories[0] ?? 'DIR')}\` makes them`,
+      `there are no scores for these tables; \`${layerloomCommand('evaluate', argument(directories[0] ?? 'DIR'))}\` makes them`,
     );
   checkComplete(tables);
 };

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { valueAt } from '../../base/lookup.js';
 import { fileName, type MavVectors } from '../../measure/analysis/analysis.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
@@ -38,11 +38,11 @@ export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles
       command: layerloomCommand(
         'swap',
         '--task',
-        addressOf(valueAt(byName, task)),
+        argument(addressOf(valueAt(byName, task))),
         '--lang',
-        addressOf(valueAt(byName, language)),
-        ...['--bottom', String(bottom), '--top', String(top)],
-        ...['-o', `merged-${fileName(task)}-${fileName(language)}`],
+        argument(addressOf(valueAt(byName, language))),
+        ...(['--bottom', `${bottom}`, '--top', `${top}`] as const),
+        ...(['-o', `merged-${fileName(task)}-${fileName(language)}`] as const),
       ),
       warnings: concerns.map((concern) => said[concern](proposal, layers)),
     };

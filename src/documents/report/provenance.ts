@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { version } from '../../base/version.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
 import type { Fact, ReportData } from '../pages/data.js';
@@ -92,9 +92,9 @@ export const provenanceOf = (
     ],
     commands: [
       ...(record === null ? [] : ['# EXPERIMENT.yaml is the text below']),
-      layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory),
-      ...(results.length > 0 ? [layerloomCommand('evaluate', directory)] : []),
-      layerloomCommand('report', directory, '-o', 'report.html'),
+      layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory)),
+      ...(results.length > 0 ? [layerloomCommand('evaluate', argument(directory))] : []),
+      layerloomCommand('report', argument(directory), '-o', 'report.html'),
       ...(record === null ? [] : ['', record.experiment.trimEnd()]),
     ],
     warnings: experiment.warnings,

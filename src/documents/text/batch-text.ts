@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { groupBy, itemAt } from '../../base/lookup.js';
 import type { DiskNeed } from '../../batch/check-batch.js';
 import type { BatchCost } from '../../batch/cost.js';
@@ -76,7 +76,7 @@ export const describeTimes = (
       : [
           scoringTimeLine(
             scoring,
-            `\`${layerloomCommand('evaluate', out, '--limit', '20', '--only', 'NAME')}\` of a model that is there`,
+            `\`${layerloomCommand('evaluate', argument(out), '--limit', '20', '--only', 'NAME')}\` of a model that is there`,
           ),
         ]),
   ].join('\n');

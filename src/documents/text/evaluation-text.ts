@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import type { MergeRecord, Scored } from '../../experiment/record/experiment-record.js';
 import type { EvaluationOutcome } from '../../experiment/scoring/evaluate-experiment.js';
 import type { EvaluationProgress } from '../../experiment/scoring/evaluation-options.js';
@@ -51,7 +51,7 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
     ...(inPlace === null || inPlace.merges === 0
       ? []
       : [
-          `  ${counted(inPlace.merges, 'merge')} not written, ${formatBytes(inPlace.bytes)} made to score them and removed; write one: ${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume', '--write', 'NAME')}`,
+          `  ${counted(inPlace.merges, 'merge')} not written, ${formatBytes(inPlace.bytes)} made to score them and removed; write one: ${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--write', 'NAME')}`,
         ]),
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
     ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
@@ -148,7 +148,7 @@ export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string):
   const measure =
     first === undefined
       ? 'a first score'
-      : `\`${layerloomCommand('evaluate', directory, '--only', first.name, '--limit', '20')}\``;
+      : `\`${layerloomCommand('evaluate', argument(directory), '--only', argument(first.name), '--limit', '20')}\``;
   return [
     plan.directory,
     `${counted(models.length, 'model')} to score; ${kept} ${kept === 1 ? 'has' : 'have'} all results`,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkPart, type Part } from '../../batch/part.js';
@@ -82,7 +82,7 @@ export const settingsOf = (
   if (evaluate === undefined)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(directory, 'experiment.json'),
-      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume')}\``,
+      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``,
     });
   const parsed = parseEvaluation(evaluate, directory);
   const settings = { ...parsed, jobs: jobs ?? parsed.jobs };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { optionName } from '../../base/option-name.js';
 import { type BatchPlanOptions, planBatch } from '../../batch/batch-plan.js';
@@ -39,7 +39,7 @@ export const checkInPlace = (
 const refusedRecord = (directory: string, reason: string): LayerloomError =>
   new LayerloomError('EXPERIMENT_INVALID', {
     file: join(directory, recordName),
-    reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', directory, '--resume', '--in-place')}\``,
+    reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--in-place')}\``,
   });
 
 /** Returns merges of a recorded experiment, and what they are planned by. */

@@ -1,5 +1,5 @@
 import { originOf } from '../../address/found-model.js';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
@@ -45,7 +45,7 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
         file: checkpoint.path,
         what: `tensor ${name}`,
         reason: `${adapter.config.kind.noSum}, which is quantised`,
-        remedy: `write the base first (${layerloomCommand('relayout', base.path, '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
+        remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
       });
     const change = adapter.config.kind.change({
       a: ofAdapter(a),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type ModelAddress, parseAddress, printAddress } from '../../address/address.js';
-import { layerloomCommand } from '../../base/command-line.js';
+import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -29,7 +29,7 @@ export const openAddress = async (model: ModelAddress): Promise<CheckpointIndex>
       file: printAddress(model),
       what: 'several adapters on one base',
       reason: 'are not added at once',
-      remedy: `write ${text} first (${layerloomCommand('relayout', text, '-o', 'DIR')}), and add the other to that`,
+      remedy: `write ${text} first (${layerloomCommand('relayout', argument(text), '-o', 'DIR')}), and add the other to that`,
     });
   }
   const [opened, added] = await Promise.all([openCheckpoint(base), openAdapter(adapter)]);
