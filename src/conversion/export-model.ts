@@ -134,10 +134,11 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
 };
 
 /** About the bytes of a file of a type, and of one that is quantised at most. */
-const bytesIn = ({ tensors }: CheckpointIndex, type: GgufType): number =>
-  Math.ceil(
-    [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0) * bytesPerElement(type),
-  );
+const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
+  Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
+
+const elementsIn = ({ tensors }: CheckpointIndex): number =>
+  [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
 /** The most bytes that the output and the file that it is quantised from take. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
@@ -159,15 +160,18 @@ const writeWeights = async (
 ): Promise<void> => {
   const report = (phase: Progress['phase']) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
-  const { path } = checkpoint;
+  const given = { path: checkpoint.path, elements: elementsIn(checkpoint) };
   const [converted, quantised] = [report('conversion'), report('quantisation')];
   converted(0, bytesIn(checkpoint, isConvertedType(type) ? type : between(checkpoint)));
-  if (isConvertedType(type)) return await convert(converter, { path, to: weights, type }, context, converted);
+  if (isConvertedType(type)) {
+    await convert(converter, { ...given, to: weights, type }, context, converted);
+    return;
+  }
   if (quantizer === undefined) throw new RangeError(`nothing writes ${type}`);
   const first = between(checkpoint);
   const from = join(context.directory, `${first}.gguf`);
-  await convert(converter, { path, to: from, type: first }, context, converted);
-  await quantize(quantizer, { from, to: weights, type }, context, quantised);
+  const made = await convert(converter, { ...given, to: from, type: first }, context, converted);
+  await quantize(quantizer, { from, to: weights, type, made }, context, quantised);
   await rm(from);
 };
 

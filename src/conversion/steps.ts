@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { checkMade, type Made } from './check-made.js';
 import type { ConvertedType, GgufType } from './gguf-types.js';
 import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.js';
 import { runProgram } from './run-program.js';
@@ -34,19 +35,32 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9,
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 
-/** Converts a checkpoint by llama.cpp's converter. `onDone` is called with bytes. */
+/** A conversion of a checkpoint that has so many elements. */
+interface Conversion {
+  readonly path: string;
+  readonly to: string;
+  readonly type: ConvertedType;
+  readonly elements: number;
+}
+
+/** Converts a checkpoint by llama.cpp's converter. `onDone` is called with bytes. @throws LayerloomError EXPORT_FAILED */
 export const convert = async (
   converter: Program,
-  { path, to, type }: { readonly path: string; readonly to: string; readonly type: ConvertedType },
+  { path, to, type, elements }: Conversion,
   context: StepContext,
   onDone: OnDone,
-): Promise<void> => {
+): Promise<Made> => {
   const words = [path, '--outfile', to, '--outtype', type];
   // tqdm's bar: `Writing:  49%|████▉     | 133M/269M [00:01<…`.
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
+  // A converter leaves out tied heads, buffers and towers: less than half of a model.
+  const isEnough = (made: Made) => 2 * made.elements >= elements;
+  return await checkMade(to, isEnough, { ...aboutOf(context), program: converter.name });
 };
+
+const aboutOf = ({ model, log }: StepContext) => ({ model, log });
 
 /**
  * Checks that llama-quantize runs and knows a type: its help lists them.
@@ -71,10 +85,18 @@ export const checkQuantizer = async (
     throw invalidParameter('type', type, `one that ${quantizer.name} lists: ${listed.join(', ')}`);
 };
 
-/** Quantises a GGUF file. `onDone` is called with numbers of tensors. */
+/** A quantisation of a GGUF file that has so many tensors and elements. */
+interface Quantisation {
+  readonly from: string;
+  readonly to: string;
+  readonly type: GgufType;
+  readonly made: Made;
+}
+
+/** Quantises a GGUF file. `onDone` is called with numbers of tensors. @throws LayerloomError EXPORT_FAILED */
 export const quantize = async (
   quantizer: Program,
-  { from, to, type }: { readonly from: string; readonly to: string; readonly type: GgufType },
+  { from, to, type, made }: Quantisation,
   context: StepContext,
   onDone: OnDone,
 ): Promise<void> => {
@@ -83,6 +105,8 @@ export const quantize = async (
   const onGrown = lastMatch(line, (done, total) => onDone(Number(done), Number(total)));
   const words = [from, to, type.toUpperCase()];
   await runProgram({ ...context, program: quantizer, words, onGrown });
+  const isEnough = ({ tensors, elements }: Made) => tensors >= made.tensors && elements >= made.elements;
+  await checkMade(to, isEnough, { ...aboutOf(context), program: quantizer.name });
 };
 
 /** What a model was asked to continue, and how many tokens of its answer. */

@@ -28,7 +28,8 @@ afterEach(() => {
 });
 
 /** What the stand-ins say that a file was made of. */
-const stepsOf = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+const stepsOf = (path: string): unknown =>
+  JSON.parse(/"steps":(\[.*?\])\}/.exec(readFileSync(path, 'utf8'))?.[1] ?? '');
 
 /** The code and details of the error that a promise is rejected with. */
 const errorOf = async (work: Promise<unknown>): Promise<LayerloomError> => {
@@ -120,6 +121,30 @@ describe('an export that fails', () => {
       expect(beside()).toEqual([]);
     },
   );
+
+  it.each(
+    ['convert-hf-to-gguf', 'llama-quantize'].flatMap((program) =>
+      (
+        [
+          ['nothing', /left no file/],
+          ['text', /left no whole GGUF file/],
+          ['empty', /left no whole GGUF file/],
+          ['cut', /left no whole GGUF file/],
+          ['none', /left 0 tensors/],
+          ['few', /fewer than the model has/],
+          ['link', /left a link/],
+          ['folder', /left what is no file/],
+        ] as const
+      ).map(([kind, told]) => ({ program, kind, told })),
+    ),
+  )('is told where $program ends without an error and leaves $kind', async ({ program, kind, told }) => {
+    vi.stubEnv('STUB_LEAVES', `${program} ${kind}`);
+    const error = await errorOf(exportModel(model, q4()));
+    expect(error).toMatchObject({ code: 'EXPORT_FAILED', details: { program } });
+    expect(error.message).toMatch(told);
+    expect(existsSync((error.details as { log: string }).log)).toBe(true);
+    expect(beside()).toEqual([]);
+  });
 
   it('says what is missing before it converts', async () => {
     const log = join(root, 'calls');

@@ -81,12 +81,49 @@ export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number):
 
 /** Parses the bytes before the data. @throws LayerloomError naming file and tensor */
 export const parseGguf = (header: Uint8Array, file: string, fileBytes: number): GgufHeader => {
-  const { metadata, tensors, end } = scan(header, file, fileBytes);
-  const alignment = metadata.get('general.alignment') ?? 32;
+  const { metadata, tensors, layout } = laidOut(header, file, fileBytes);
+  return { metadata, tensors: tensors.map((tensor) => placed(tensor, layout)) };
+};
+
+/** Elements and bytes of a block, of the types that llama-quantize writes and that are not read. */
+const unreadBlocks: Readonly<Record<string, readonly [elements: number, bytes: number]>> = {
+  ...{ Q2_K: [256, 84], Q3_K: [256, 110], IQ4_NL: [32, 18], IQ4_XS: [256, 136] },
+};
+
+/**
+ * Counts the tensors of a file and their elements, those of types that are not read too.
+ *
+ * @throws LayerloomError for a header that is not valid, and for a file that ends before its tensors do
+ */
+export const countGguf = (
+  header: Uint8Array,
+  file: string,
+  fileBytes: number,
+): { readonly tensors: number; readonly elements: number } => {
+  const { tensors, layout } = laidOut(header, file, fileBytes);
+  let elements = 0;
+  for (const tensor of tensors) {
+    const [inBlock, bytes] = unreadBlocks[typeNames[tensor.type] ?? ''] ?? [];
+    const count = elementCount(tensor.shape) ?? 0;
+    elements += count;
+    if (inBlock === undefined || bytes === undefined) placed(tensor, layout);
+    else checkLength(layout, layout.data + tensor.offset + (count / inBlock) * bytes);
+  }
+  return { tensors: tensors.length, elements };
+};
+
+const laidOut = (header: Uint8Array, file: string, fileBytes: number): Scanned & { layout: Layout } => {
+  const scanned = scan(header, file, fileBytes);
+  const alignment = scanned.metadata.get('general.alignment') ?? 32;
   if (typeof alignment !== 'number' || alignment < 1 || !Number.isInteger(Math.log2(alignment)))
     throw invalid(file, 'general.alignment is no power of two');
-  const data = Math.ceil(end / alignment) * alignment;
-  return { metadata, tensors: tensors.map((tensor) => placed(tensor, { file, fileBytes, data, alignment })) };
+  const data = Math.ceil(scanned.end / alignment) * alignment;
+  return { ...scanned, layout: { file, fileBytes, data, alignment } };
+};
+
+const checkLength = ({ file, fileBytes }: Layout, expected: number): void => {
+  if (expected > fileBytes)
+    throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected, actual: fileBytes });
 };
 
 interface Listed {
@@ -143,10 +180,8 @@ interface Layout {
   readonly alignment: number;
 }
 
-const placed = (
-  { name, type, shape, offset }: Listed,
-  { file, fileBytes, data, alignment }: Layout,
-): GgufTensor => {
+const placed = ({ name, type, shape, offset }: Listed, layout: Layout): GgufTensor => {
+  const { file, data, alignment } = layout;
   const tensor = short(name);
   const typeName = typeNames[type] ?? `type ${type}`;
   const known = blockTypes.find((one) => one === typeName);
@@ -167,7 +202,6 @@ const placed = (
     throw new LayerloomError('OFFSETS_INVALID', {
       ...{ file, tensor, reason: `its offset ${offset} is no multiple of ${alignment}` },
     });
-  if (begin + bytes > fileBytes)
-    throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected: begin + bytes, actual: fileBytes });
+  checkLength(layout, begin + bytes);
   return { name, type: known, shape, begin, end: begin + bytes };
 };
