@@ -55,8 +55,8 @@ export const convert = async (
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
-  // A converter leaves out tied heads, buffers and towers: less than half of a model.
-  const isEnough = (made: Made) => 2 * made.elements >= elements;
+  // A converter leaves out a tied head, buffers and the tower of a vision model, which may be larger than the text model.
+  const isEnough = (made: Made) => 10 * made.elements >= elements;
   return await checkMade(to, isEnough, { ...aboutOf(context), program: converter.name });
 };
 
