@@ -98,6 +98,26 @@ struct Small {
     }
 };
 
+/// ‖Δ‖²_F, and how many elements are no finite numbers, summed tile by tile.
+struct Size {
+    double squares = 0, nonFinite = 0;
+
+    /// Returns the squares of these elements alone.
+    double add(const float* tile, std::size_t count) {
+        double ofTile = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            ofTile += static_cast<double>(tile[i]) * static_cast<double>(tile[i]);
+        squares += ofTile;
+        if (!std::isfinite(ofTile))
+            for (std::size_t i = 0; i < count; ++i) nonFinite += std::isfinite(tile[i]) ? 0 : 1;
+        return ofTile;
+    }
+    void write(std::span<double> out) const {
+        out[static_cast<std::size_t>(FactorNumber::Squares)] = squares;
+        out[static_cast<std::size_t>(FactorNumber::NonFinite)] = nonFinite;
+    }
+};
+
 /// One factorisation at work.
 class Factoriser {
   public:
@@ -125,6 +145,7 @@ class Factoriser {
     template <class Work>
     Status overTiles(const Work& work);
     Status applyGram(Tall& sums, std::span<double> out);
+    Status transpose(Tall& columns, std::span<double> out);
     void makeOrthonormal(Tall& columns);
     Status multiply();
     std::size_t chooseRank(const std::vector<double>& values, double squares) const;
@@ -173,15 +194,10 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     const auto packed = zeros<float>(tileRows_ * stride);
     const auto block = zeros<float>(tileRows_ * kBlockStride);
     std::fill_n(sums.numbers.get(), columns_ * stride, 0.0);
-    double squares = 0, nonFinite = 0;
+    Size size;
     const Status status = overTiles([&](std::size_t, std::size_t rows, Tile tile) {
-        double ofTile = 0;
-        for (std::size_t i = 0; i < rows * columns_; ++i)
-            ofTile += static_cast<double>(tile[i]) * static_cast<double>(tile[i]);
-        squares += ofTile;
-        if (!std::isfinite(ofTile))
-            for (std::size_t i = 0; i < rows * columns_; ++i) nonFinite += std::isfinite(tile[i]) ? 0 : 1;
-        if (nonFinite > 0 || ofTile == 0) return;
+        const double ofTile = size.add(tile, rows * columns_);
+        if (size.nonFinite > 0 || ofTile == 0) return;
         std::fill_n(product.get(), rows * stride, 0.0);
         addTimes(tile, rows, basis_.get(), panels_, product.get());
         toPanels(product.get(), rows, panels_, packed.get(), rows);
@@ -193,8 +209,22 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
                                  sums.row(at)});
         }
     });
-    out[static_cast<std::size_t>(FactorNumber::Squares)] = squares;
-    out[static_cast<std::size_t>(FactorNumber::NonFinite)] = nonFinite;
+    size.write(out);
+    return status;
+}
+
+/// columns = Δᵀ. The rows of a wide matrix span all that it has, to the last bit: ΔᵀΔ of random columns would square the
+/// ratio of its singular values, and lose the least of them.
+Status Factoriser::transpose(Tall& columns, std::span<double> out) {
+    Size size;
+    const Status status = overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
+        size.add(tile, rows * columns_);
+        if (size.nonFinite > 0) return;
+        for (std::size_t row = 0; row < rows; ++row)
+            for (std::size_t column = 0; column < columns_; ++column)
+                columns.row(column)[first + row] = static_cast<double>(tile[row * columns_ + column]);
+    });
+    size.write(out);
     return status;
 }
 
@@ -350,7 +380,9 @@ Status Factoriser::findError(double& error) {
 Status Factoriser::run(std::span<double> out) {
     basis_ = zeros<float>(columns_ * panels_ * kPanel);
     Tall v(columns_, panels_);
-    {
+    // So many columns as Δ has rows or columns span all of them at once.
+    const bool isWhole = width_ == std::min(rows_, columns_), isWide = isWhole && rows_ < columns_;
+    if (!isWide) {
         // Uniform numbers serve as well as normal ones, and need no logarithm.
         std::vector<std::uint32_t> words(width_);
         for (std::size_t row = 0; row < columns_; ++row) {
@@ -360,10 +392,9 @@ Status Factoriser::run(std::span<double> out) {
         }
         toPanels(v.numbers.get(), columns_, panels_, basis_.get(), columns_);
     }
-    // So many columns as Δ has rows or columns span all of them at once.
-    const int iterations = width_ == std::min(rows_, columns_) ? 1 : kPowerIterations;
+    const int iterations = isWhole ? 1 : kPowerIterations;
     for (int iteration = 0; iteration < iterations; ++iteration) {
-        const Status status = applyGram(v, out);
+        const Status status = isWide ? transpose(v, out) : applyGram(v, out);
         const bool isFinite = out[static_cast<std::size_t>(FactorNumber::NonFinite)] == 0;
         if (status.outcome != Outcome::Done || !isFinite ||
             out[static_cast<std::size_t>(FactorNumber::Squares)] == 0)

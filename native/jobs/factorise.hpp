@@ -32,8 +32,9 @@ inline constexpr std::size_t kFactorNumbers = 4;
 
 /// Factorises a matrix on the calling thread by a randomised range finder (Halko, Martinsson and Tropp 2011):
 /// V spans (ΔᵀΔ)³ of random columns, half as many more than `rank`, made orthonormal between; the decomposition
-/// is that of ΔV. Each source byte is read five times. The matrix is looked at in tiles: private memory is about
-/// (1.5 · rows + 5 · columns) · 1.5 · rank float32, and those tiles. Equal bits on every instruction set.
+/// is that of ΔV. Of a wide matrix V spans its rows where these are no more columns. Each source byte is read five
+/// times at most. The matrix is looked at in tiles: private memory is about (1.5 · rows + 5 · columns) · 1.5 · rank
+/// float32, and those tiles. Equal bits on every instruction set.
 ///
 /// @param out kFactorNumbers + `rank` zeros: the numbers above, then singular values, largest first
 Status factorise(const Kernels& kernels, const Factorisation& what, std::span<double> out, Control control);

@@ -145,6 +145,18 @@ describe('extractLora', () => {
     expect(error / least).toBeLessThan(1.001);
   });
 
+  it.each([
+    [64, 300],
+    [300, 64],
+    [16, 700],
+    [100, 101],
+  ])('loses nothing but rounding at full rank: %i rows, %i columns', async (rows, columns) => {
+    const values = Array.from({ length: Math.min(rows, columns) }, (_, k) => 1 / (1 + k));
+    const { out, base, expert } = writeSpectrum(values, [rows, columns]);
+    const { error } = await extractLora({ base, expert, rank: values.length }, { out });
+    expect(error).toBeLessThan(1e-6);
+  });
+
   it('stays within 1 % of the least error where the spectrum falls slowly', async () => {
     const values = Array.from({ length: 96 }, (_, k) => 1 / Math.sqrt(k + 1));
     const { base, expert, out } = writeSpectrum(values, [96, 160]);
