@@ -8,9 +8,10 @@ export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => 
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
     if (columns.length !== 1) continue;
-    const inside = expression.kind === 'padRows' ? formulaIn(expression.source) : expression;
-    if (inside?.kind !== 'assemble') continue;
-    const [copied = 0, made = 0] = countsOf(inside);
+    const inside = expression.kind === 'padRows' ? expression.source : expression;
+    const counts = countsIn(inside);
+    if (counts === undefined) continue;
+    const [copied = 0, made = 0] = counts;
     const padding = expression.kind === 'padRows' ? rows - expression.from : 0;
     return { rows, copied, made, zero: rows - padding - copied - made, padding };
   }
@@ -24,24 +25,27 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   return [
     [
       `rows of the embeddings: ${copied} copied`,
-      `${made} made (${plan.recipe['rows']})`,
+      ...(made === 0 && zero > 0 ? [] : [`${made} made (${plan.recipe['rows']})`]),
       ...(zero === 0 ? [] : [`${zero} zero`]),
       ...(padding === 0 ? [] : [`${padding} of padding`]),
     ].join(', '),
   ];
 };
 
-/** Rows that come from the first operand, and from the others. */
-const countsOf = ({ parts }: Extract<Formula<unknown>, { readonly kind: 'assemble' }>): number[] => {
-  const counts = parts.map(({ source, rows }) => {
-    // Rows in another order are gathered: those that no run has are 0.
-    const runs = runsIn(source);
-    return (runs ?? rows.map(([, count]) => [0, 0, count] as const)).reduce(
-      (total, [, , count]) => total + count,
-      0,
-    );
-  });
-  const [first = 0, ...others] = counts;
+/** Rows that come from the first operand, and from the others; undefined of what has no rows put together. */
+const countsIn = (inside: unknown): readonly number[] | undefined => {
+  const formula = formulaIn(inside);
+  if (formula?.kind === 'assemble')
+    return countsOf(formula.parts.map(({ source, rows }) => runsIn(source) ?? rows));
+  const runs = runsIn(formula?.kind === 'copy' ? formula.source : inside);
+  return runs && countsOf([runs]);
+};
+
+/** Rows in another order are gathered, and those that no run has are 0. */
+const countsOf = (parts: readonly (readonly (readonly number[])[])[]): number[] => {
+  const [first = 0, ...others] = parts.map((runs) =>
+    runs.reduce((total, run) => total + (run.at(-1) as number), 0),
+  );
   return [first, others.reduce((total, count) => total + count, 0)];
 };
 
@@ -50,7 +54,9 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-const formulaIn = (operand: unknown): Formula<unknown> | undefined =>
-  typeof operand === 'object' && operand !== null && 'expression' in operand
-    ? (operand.expression as Formula<unknown>)
-    : undefined;
+/** A tensor's own formula, or that of an operand which is computed first. */
+const formulaIn = (of: unknown): Formula<unknown> | undefined => {
+  if (typeof of !== 'object' || of === null) return undefined;
+  if ('kind' in of) return of as Formula<unknown>;
+  return 'expression' in of ? (of.expression as Formula<unknown>) : undefined;
+};

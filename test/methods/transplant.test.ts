@@ -288,6 +288,26 @@ describe('a transplant without a pursuit', () => {
 const pick = ({ model, donor }: ReturnType<typeof write>) => ({ model, donor });
 
 describe('a transplanted model', () => {
+  it.each([
+    ['zero', 41, { rows: 41, copied: 26, made: 0, zero: 15, padding: 0 }],
+    ['zero', 44, { rows: 44, copied: 26, made: 0, zero: 15, padding: 3 }],
+    ['mean', 41, { rows: 41, copied: 26, made: 15, zero: 0, padding: 0 }],
+  ] as const)(
+    'records where its rows are from, of new ones that are %s, %i rows',
+    async (rows, of, expected) => {
+      const { out } = await transplanted(write({}, { rows: of }), { rows });
+      const record = JSON.parse(readFileSync(join(out, 'layerloom.json'), 'utf8')) as Record<string, unknown>;
+      expect(record['transplanted']).toEqual(expected);
+      const words = Object.entries({
+        copied: expected.copied,
+        zero: expected.zero,
+        'of padding': expected.padding,
+      });
+      const card = readFileSync(join(out, 'README.md'), 'utf8');
+      for (const [word, count] of words) if (count > 0) expect(card).toContain(`${count} ${word}`);
+    },
+  );
+
   it('has the donor’s tokenizer and special ids, and says what was done', async () => {
     const specials = (bos: string) => ({
       'tokenizer_config.json': JSON.stringify({ bos_token: bos, unk_token: '<unk>' }),
