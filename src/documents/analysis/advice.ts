@@ -33,6 +33,8 @@ interface Finding {
   readonly how: How | 'nothing' | 'no others';
   /** Share of the layers' change in the first and last layers. */
   readonly share: number;
+  /** Shares of the expert's whole change: in the first and last layers, between them, outside the layers. */
+  readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
 }
 
 /** `a`; `a and b`; `a, b and c`. */
@@ -46,17 +48,18 @@ const spanned = (values: readonly number[], show: (value: number) => string): st
 };
 
 const findingOf = (
-  { name, layers, bottom: first, top: last }: Shares & { readonly name: string },
+  { name, layers, bottom: first, middle, top: last, outside }: Shares & { readonly name: string },
   role: Side | undefined,
   counted: number,
 ): Finding => {
   const changed = layers.reduce((a, b) => a + b, 0);
-  if (changed === 0) return { name, role, how: 'nothing', share: 0 };
+  const facts = { name, role, whole: { ends: first + last, middle, outside } };
+  if (changed === 0) return { ...facts, how: 'nothing', share: 0 };
   const share = (first + last) / changed;
-  if (layers.length <= counted) return { name, role, how: 'no others', share };
+  if (layers.length <= counted) return { ...facts, how: 'no others', share };
   const spread = counted / layers.length;
   const how = share < spread * (1 - even) ? 'less' : share > spread * (1 + even) ? 'more' : 'same';
-  return { name, role, how, share };
+  return { ...facts, how, share };
 };
 
 /** Says where the experts of one finding changed their layers. */
@@ -78,8 +81,19 @@ const sentenceOf = (
   return [
     `${named} changed ${isOne ? 'its' : 'their'} first ${bottom} and last ${top} layers`,
     how === 'same' ? 'as much as' : `${how} than`,
-    `the others (${share} of the change in ${spread} of the layers)${role === undefined ? '' : `: ${inSwap[role][how]}`}.`,
+    `the others (${share} of the change in ${spread} of the layers)${role === undefined ? '' : `: ${inSwap[role][how]} (${ofWhole(findings, role)})`}.`,
   ].join(' ');
+};
+
+/** Says what a swap without transitions makes of experts' whole changes, outside the layers an average. */
+const ofWhole = (findings: readonly Finding[], role: Side): string => {
+  const percentOf = (part: keyof Finding['whole']): string =>
+    spanned(
+      findings.map(({ whole }) => whole[part]),
+      formatPercent,
+    );
+  const [kept, dropped] = role === 'task' ? (['middle', 'ends'] as const) : (['ends', 'middle'] as const);
+  return `of the whole change it keeps ${percentOf(kept)}, drops ${percentOf(dropped)} and averages ${percentOf('outside')}`;
 };
 
 interface PairOf {
@@ -118,11 +132,11 @@ const pairsNamed = (of: readonly PairOf[], allPairs: readonly PairOf[], roles: E
 
 type Direction = 'nothing' | 'independent' | 'related';
 
-const directionOf = ({ experts, parts }: Overlap) => {
+const directionOf = ({ experts, parts, whole }: Overlap) => {
   const cosines = parts.flatMap(({ layer, cosine }) => (layer === null || cosine === null ? [] : [cosine]));
   const mean = cosines.reduce((a, b) => a + b, 0) / cosines.length;
   const direction: Direction = cosines.length === 0 ? 'nothing' : mean < 0.1 ? 'independent' : 'related';
-  return { pair: experts.join(' and '), experts, mean, direction };
+  return { pair: experts.join(' and '), experts, mean, whole: whole.cosine, direction };
 };
 
 /** Says whether the pairs of one finding changed the layers in a common direction. */
@@ -136,10 +150,13 @@ const pairSentence = (
     pairs.map((of) => of.mean),
     (value) => value.toFixed(3),
   );
-  const number = `mean cosine ${mean} over the layers`;
+  const wholes = pairs.flatMap((of) => of.whole ?? []);
+  const whole =
+    wholes.length === 0 ? '' : `, ${spanned(wholes, (value) => value.toFixed(3))} of the whole model`;
+  const number = `mean cosine ${mean} over the layers${whole}`;
   const said: Readonly<Record<Direction, string>> = {
     nothing: `${names} changed no layer in common.`,
-    independent: `${names} changed the layers in nearly independent directions (${number}): averaging halves both changes, swapping keeps each whole.`,
+    independent: `${names} changed the layers in nearly independent directions (${number}): in a layer an average has about half of each change, a swap the whole of one and nothing of the other.`,
     related: `${names} changed the layers in related directions (${number}): averaging keeps what they have in common.`,
   };
   return said[itemAt(pairs, 0).direction];

@@ -36,6 +36,7 @@ export const LayerFigure = <Name extends string>({
   label,
   parts,
   whole,
+  ofWhole,
   measures: lines,
   most,
   children,
@@ -45,6 +46,8 @@ export const LayerFigure = <Name extends string>({
   label: string;
   parts: readonly LayerFigures<Name>[];
   whole?: LayerFigures<Name> | undefined;
+  /** Names what the figures of `whole` are of. */
+  ofWhole?: string | undefined;
   measures: readonly Measure<Name>[];
   most?: number | undefined;
   children?: ComponentChildren;
@@ -90,7 +93,7 @@ export const LayerFigure = <Name extends string>({
               ))}
               {whole === undefined ? null : (
                 <tr>
-                  <th scope="row">all</th>
+                  <th scope="row">{ofWhole}</th>
                   {cells(whole)}
                 </tr>
               )}
@@ -148,6 +151,7 @@ export const Overlaps = ({
           label={describeOverlap(overlap)}
           parts={overlap.parts}
           whole={overlap.whole}
+          ofWhole="whole model"
           measures={measures}
         >
           {' '}
@@ -182,6 +186,7 @@ export const TopOverlaps = ({
           label={describeTopOverlap(overlap)}
           parts={overlap.parts}
           whole={overlap.whole}
+          ofWhole="all layers"
           measures={topMeasures}
         >
           {' '}

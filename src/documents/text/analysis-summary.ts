@@ -166,7 +166,7 @@ const describeOverlaps = (overlaps: readonly Overlap[]): string => {
     }
     table.push([
       layers.length === 0 ? experts.join(' & ') : '',
-      'all',
+      'whole model',
       ...[whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map((value) => value?.toFixed(3) ?? '–'),
     ]);
   }
