@@ -100,7 +100,7 @@ def swap(
         top_transition: averaged layers below the top ones; default: 0
         weights: weights of the task and the language expert in averages, or magnitude: 1 / mean MAV of each; default: 1,1
         others: tensors outside the layers: averaged, or one expert's; default: average
-        norms: norms inside the layers: as their layer, or averaged; default: layer
+        norms: norms inside the layers: as their layer, or average: as others says; default: layer
         scaled: scale the numbers of layers from the paper's 32 to the models' number, and print them
         lang_layers: layers from the language expert by their numbers, instead of bottom and top: 0-4,30,31
         base_layers: layers from the base by their numbers; default: none
@@ -430,7 +430,7 @@ def revert(
         top: number of last layers; default: 2
         keep: layers that stay the expert's: those between, or the first and last ones; default: middle
         others: tensors outside the layers; default: keep
-        norms: norms inside the layers: as their layer, or as others; default: layer
+        norms: norms inside the layers: as their layer, or average: as others says; default: layer
         threshold: revert the rows whose MAV is below it, instead of layers
         target_kept: revert rows by the largest threshold that keeps at least this share of the parameters
         rows: rows are input or output features; default: input

@@ -26,10 +26,14 @@ export const revert = command({
       choices: ['keep', 'revert'],
       default: 'keep',
     }),
-    norms: option('--norms <which>', 'norms inside the layers: as their layer, or as --others', {
-      choices: ['layer', 'average'],
-      default: 'layer',
-    }),
+    norms: option(
+      '--norms <which>',
+      'norms inside the layers: as their layer, or average: as --others says',
+      {
+        choices: ['layer', 'average'],
+        default: 'layer',
+      },
+    ),
     threshold: option('--threshold <t>', 'revert the rows whose MAV is below it, instead of layers', {
       parse: toNumber,
     }),

@@ -41,10 +41,14 @@ export const swap = command({
       choices: ['average', 'task', 'language'],
       default: 'average',
     }),
-    norms: option('--norms <which>', 'norms inside the layers: as their layer, or averaged', {
-      choices: ['layer', 'average'],
-      default: 'layer',
-    }),
+    norms: option(
+      '--norms <which>',
+      'norms inside the layers: as their layer, or average: as --others says',
+      {
+        choices: ['layer', 'average'],
+        default: 'layer',
+      },
+    ),
     scaled: option(
       '--scaled',
       "scale the numbers of layers from the paper's 32 to the models' number, and print them",
