@@ -1415,7 +1415,7 @@ class HeldOutComparison(TypedDict):
 
 
 class Conclusion(TypedDict):
-    verdict: Literal["at ceiling", "at floor", "better", "chosen among many", "not tested", "too few problems", "within noise", "worse"]
+    verdict: Literal["at ceiling", "at floor", "better", "chosen among many", "not tested", "one of many", "too few problems", "within noise", "worse"]
     words: str
     """The verdict as it stands behind \"is\" or alone: `within noise`, `too few problems to say`."""
     evidence: list[str]

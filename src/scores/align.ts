@@ -1,7 +1,8 @@
 import { LayerloomError } from '../base/errors.js';
 import { itemAt, propertyAt, valueAt } from '../base/lookup.js';
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
-import { type Aggregate, aggregateOf } from './metrics.js';
+import { sumOf } from './mean.js';
+import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
 /** One model's scores of problems, as sums and weights: a plain score has the weight 1. */
 export interface Column {
@@ -12,20 +13,28 @@ export interface Column {
 /** Scores of several models of the same problems in the same order. */
 export interface Aligned {
   readonly n: number;
+  /** The problems in their order, as one of the results has them. */
+  readonly problems: readonly ProblemResult[];
   readonly columns: readonly Column[];
   readonly aggregate: Aggregate;
+  /** The least and largest possible score. */
+  readonly range: Range;
   /** True if every score is 0 or 1. */
   readonly isBinary: boolean;
 }
 
-/** Returns the reason why results cannot be compared by problem; undefined if they can. */
+/**
+ * Returns the reason why results cannot be compared by problem, of several the first by its words; undefined if they can.
+ */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
-  for (const { model, task, problems } of results) {
-    if (problems.length === 0) return `${model} has no results by problem of ${task}`;
-    if (problems.some(({ scores }) => !Object.hasOwn(scores, metric)))
-      return `${model} has no scores by problem of ${metric} in ${task}`;
-  }
-  return undefined;
+  const reasons = results.flatMap(({ model, task, problems }) =>
+    problems.length === 0
+      ? [`${model} has no results by problem of ${task}`]
+      : problems.some(({ scores }) => !Object.hasOwn(scores, metric))
+        ? [`${model} has no scores by problem of ${metric} in ${task}`]
+        : [],
+  );
+  return reasons.sort()[0];
 };
 
 /**
@@ -36,53 +45,92 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
  *   differ, or a problem is there twice, or missing in one of the results
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  const first = itemAt(results, 0);
-  const problems = results.map((result) => problemsOf(result, first));
-  // By row, whatever order a file has, so that languages which translate the same problems have them in one order.
-  const keys = [...itemAt(problems, 0)].sort(([, a], [, b]) => a.id - b.id).map(([key]) => key);
-  for (const [index, of] of problems.entries())
-    checkSame(first, itemAt(problems, 0), itemAt(results, index), of);
-  const scores = problems.map((of) => keys.map((key) => propertyAt(valueAt(of, key).scores, metric)));
-  const all = scores.flat();
+  // By name, so that a message is about the same two models in any order of results.
+  const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
+  const first = itemAt(byName, 0);
+  for (const result of byName) checkSame(first, result);
+  const { keys, byKey } = problemsOf(first, first);
+  const scores = results.map((result) => scoresOf(result, metric, keys));
+  const aggregate = aggregateOf(
+    metric,
+    scores.every(({ arePlain }) => arePlain),
+  );
+  const ends = scores.flatMap(({ least, most }) => [least, most]);
   return {
     n: keys.length,
-    columns: scores.map((of) => ({
-      sums: Float64Array.from(of, (score) => (typeof score === 'number' ? score : score[0])),
-      weights: Float64Array.from(of, (score) => (typeof score === 'number' ? 1 : score[1])),
-    })),
-    aggregate: aggregateOf(metric, all),
-    isBinary: all.every((score) => score === 0 || score === 1),
+    problems: keys.map((key) => valueAt(byKey, key)),
+    columns: scores.map(({ column }) => column),
+    aggregate,
+    range: rangeOf(metric, aggregate.isMean ? ends : []),
+    isBinary: scores.every(({ areBinary }) => areBinary),
   };
 };
 
-/** By result, since a result is compared with many others. */
-const known = new WeakMap<EvaluationResult, ReadonlyMap<string, ProblemResult>>();
+/** A result's scores in the order of some problems, and what all of them are. */
+interface ReadScores {
+  readonly keys: readonly string[];
+  readonly column: Column;
+  readonly arePlain: boolean;
+  readonly areBinary: boolean;
+  readonly least: number;
+  readonly most: number;
+}
 
-const problemsOf = (
-  result: EvaluationResult,
-  first: EvaluationResult,
-): ReadonlyMap<string, ProblemResult> => {
+/** By result and metric, since a result is compared with many others of the same problems. */
+const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
+
+const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
+  const own = readBefore.get(result) ?? new Map<string, ReadScores>();
+  readBefore.set(result, own);
+  const before = own.get(metric);
+  if (before?.keys === keys) return before;
+  const { byKey } = problemsOf(result, result);
+  const scores = keys.map((key) => propertyAt(valueAt(byKey, key).scores, metric));
+  const sums = Float64Array.from(scores, (score) => (typeof score === 'number' ? score : score[0]));
+  const read: ReadScores = {
+    keys,
+    column: {
+      sums,
+      weights: Float64Array.from(scores, (score) => (typeof score === 'number' ? 1 : score[1])),
+    },
+    arePlain: scores.every((score) => typeof score === 'number'),
+    areBinary: scores.every((score) => score === 0 || score === 1),
+    least: sums.reduce((a, b) => Math.min(a, b)),
+    most: sums.reduce((a, b) => Math.max(a, b)),
+  };
+  own.set(metric, read);
+  return read;
+};
+
+/** A result's problems. */
+interface Problems {
+  readonly byKey: ReadonlyMap<string, ProblemResult>;
+  /** By row, whatever order a file has, so that languages which translate the same problems have them in one order. */
+  keys: readonly string[];
+}
+
+/** By result; results of the same problems in the same rows, prompts and answers compared, have the same keys. */
+const known = new WeakMap<EvaluationResult, Problems>();
+
+const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
   const before = known.get(result);
   if (before !== undefined) return before;
   const seen = new Map<string, number>();
   for (const { document } of result.problems) seen.set(document, (seen.get(document) ?? 0) + 1);
-  const found = new Map<string, ProblemResult>();
+  const byKey = new Map<string, ProblemResult>();
   for (const problem of result.problems) {
     const { id, document } = problem;
     const key = seen.get(document) === 1 ? document : `${document} ${id}`;
-    if (found.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
-    found.set(key, problem);
+    if (byKey.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
+    byKey.set(key, problem);
   }
-  known.set(result, found);
-  return found;
+  const keys = [...byKey].sort(([, a], [, b]) => a.id - b.id).map(([key]) => key);
+  const problems = { byKey, keys };
+  known.set(result, problems);
+  return problems;
 };
 
-const checkSame = (
-  first: EvaluationResult,
-  expected: ReadonlyMap<string, ProblemResult>,
-  result: EvaluationResult,
-  problems: ReadonlyMap<string, ProblemResult>,
-): void => {
+const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
   const refuse = (reason: string) => notPaired(first, result, reason);
   if (result.task !== first.task) throw refuse(`the tasks are ${first.task} and ${result.task}`);
   if (result.taskVersion !== first.taskVersion)
@@ -91,14 +139,20 @@ const checkSame = (
     throw refuse(`the numbers of examples are ${first.fewshot} and ${result.fewshot}`);
   if (result.maxTokens !== first.maxTokens)
     throw refuse(`the longest answers are ${most(first)} and ${most(result)}`);
-  for (const [key, { id, prompt, target }] of expected) {
-    const other = problems.get(key);
+  const [expected, problems] = [problemsOf(first, first), problemsOf(result, first)];
+  if (problems.keys === expected.keys) return;
+  let areSameRows = true;
+  for (const key of expected.keys) {
+    const { id, prompt, target } = valueAt(expected.byKey, key);
+    const other = problems.byKey.get(key);
     if (other === undefined) throw refuse(`${result.model} lacks problem ${id}`);
     if (other.prompt !== prompt) throw refuse(`the prompts of problem ${id} differ`);
     if (other.target !== target) throw refuse(`the expected answers of problem ${id} differ`);
+    areSameRows &&= other.id === id;
   }
-  for (const [key, { id }] of problems)
-    if (!expected.has(key)) throw refuse(`${first.model} lacks problem ${id}`);
+  const more = problems.keys.find((key) => !expected.byKey.has(key));
+  if (more !== undefined) throw refuse(`${first.model} lacks problem ${valueAt(problems.byKey, more).id}`);
+  if (areSameRows) problems.keys = expected.keys;
 };
 
 const most = ({ maxTokens }: EvaluationResult): string =>
@@ -112,51 +166,13 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns the score of a row of a table: the mean over its models, each aggregated over problems. `counts` says how
- * often each problem is taken; without it, once.
- */
-export const meanScore = (
-  columns: readonly Column[],
-  { of }: Aggregate,
-  counts?: ArrayLike<number>,
-): number => {
-  let total = 0;
-  for (const { sums, weights } of columns) {
-    let [sum, weight] = [0, 0];
-    for (let at = 0; at < sums.length; at += 1) {
-      const times = counts === undefined ? 1 : (counts[at] as number);
-      sum += times * (sums[at] as number);
-      weight += times * (weights[at] as number);
-    }
-    total += of(sum, weight);
-  }
-  return total / columns.length;
-};
-
-/**
- * Returns one column of the means over models where the row's score is the mean of problems' scores, so that a
- * resample is one pass, however many models the row has; otherwise the columns themselves.
- */
-export const condensed = (columns: readonly Column[], { isMean }: Aggregate): readonly Column[] => {
-  if (!isMean || columns.length === 1) return columns;
-  const [{ weights }] = columns as [Column];
-  const sums = new Float64Array(weights.length);
-  for (const column of columns)
-    for (let at = 0; at < sums.length; at += 1)
-      sums[at] = (sums[at] as number) + (column.sums[at] as number) / columns.length;
-  return [{ sums, weights }];
-};
-
-/**
  * Returns a model's scores as one number a problem, whose mean is the model's score: the jackknife's pseudo-values
  * (Tukey 1958), n θ − (n − 1) θ without the problem. Of a score that is a mean these are the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;
   const n = sums.length;
-  const [sum, weight] = [sums, weights].map((values) =>
-    values.reduce((total, value) => total + value, 0),
-  ) as [number, number];
+  const [sum, weight] = [sumOf(sums), sumOf(weights)];
   return sums.map(
     (own, at) => n * of(sum, weight) - (n - 1) * of(sum - own, weight - (weights[at] as number)),
   );

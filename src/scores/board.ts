@@ -8,7 +8,12 @@ import { ImportedFigures } from './imported.js';
 import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from './metrics.js';
 import { type ModelScore, scoresOf } from './model-score.js';
 import type { Resampling } from './resample.js';
-import type { HeadlineMetric, ScoredExperiment, ScoredModel } from './scored-experiment.js';
+import {
+  type HeadlineMetric,
+  isOfLanguage,
+  type ScoredExperiment,
+  type ScoredModel,
+} from './scored-experiment.js';
 
 export interface TableOptions extends Resampling {
   /** Layouts to make: `table-1`; all that have any cell unless given. */
@@ -115,9 +120,15 @@ export class Board {
     return scoresOf(models, task, metric);
   }
 
-  /** Returns why no model may be called the best in a task; undefined if one may. */
+  /** Returns why no model of a language may be called the best in a task; undefined if one may. */
   whyNoBest(subject: Subject): string | undefined {
-    const scores = this.scores(this.experiment.models, subject);
+    const { models, languages } = this.experiment;
+    const { language } = subject;
+    const isOwn = languages.includes(language);
+    const scores = this.scores(
+      models.filter((model) => !isOwn || isOfLanguage(model, language)),
+      subject,
+    );
     if (scores.length === 0) return undefined;
     return whyNoBest({
       metric: subject.metric,
@@ -126,7 +137,7 @@ export class Board {
     });
   }
 
-  results(models: readonly ScoredModel[], { task }: Subject): EvaluationResult[] {
+  results(models: readonly ScoredModel[], { task }: Pick<Subject, 'task'>): EvaluationResult[] {
     return models.flatMap(({ results }) => results.get(task) ?? []);
   }
 

@@ -173,7 +173,7 @@ export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.b
 /** Returns the mean over languages of a group's mean scores; null unless it is scored in each of them. */
 export const meanOverLanguages = (
   board: Board,
-  group: Group,
+  group: Pick<Group, 'models' | 'configuration'>,
   subjects: readonly Subject[],
   scale: Scale,
 ): Cell | null => {

@@ -1,8 +1,11 @@
 import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
-import { alignResults, type Column, condensed, meanScore, whyUnpaired } from './align.js';
+import { alignResults, whyUnpaired } from './align.js';
+import { orderOfProblems } from './intervals/problem-order.js';
+import { meanOf, sumOf } from './mean.js';
 import { isHigherBetter } from './metrics.js';
 import { defaultResampling, shuffles } from './resample.js';
+import { inOrder, rowScores, scoreOfRow, scoreOn } from './row-score.js';
 
 /** The score of the best of several configurations, with and without the winner's curse. */
 export interface HalfChoice {
@@ -11,7 +14,7 @@ export interface HalfChoice {
   readonly onAll: number;
   /** Mean score on the other half of the problems, of the configuration that was best on one half. */
   readonly onOtherHalf: number;
-  /** By configuration: how many of the `2 * splits` halves chose it. */
+  /** By configuration: how many of the `2 * splits` halves chose it; equally good ones share a half. */
   readonly chosen: readonly number[];
   readonly splits: number;
   /** Number of problems. */
@@ -44,27 +47,30 @@ export const chooseOnHalf = (
   if (n < 2) return undefined;
   const sign = isHigherBetter(itemAt(results, 0), metric) ? 1 : -1;
   let before = 0;
-  const rows: (readonly Column[])[] = configurations.map((of) => {
-    const own = condensed(columns.slice(before, before + of.length), aggregate);
-    before += of.length;
-    return own;
+  const sides = configurations.map(({ length }) => {
+    before += length;
+    return rowScores(columns.slice(before - length, before), aggregate);
   });
-  const scoresOn = (counts?: Uint8Array) => rows.map((row) => meanScore(row, aggregate, counts));
-  const bestOf = (scores: readonly number[]): number =>
-    scores.reduce((best, score, at) => (sign * score > sign * itemAt(scores, best) ? at : best), 0);
-  const all = scoresOn();
-  const best = bestOf(all);
+  const order = orderOfProblems([sides]);
+  const rows = sides.map((row) => inOrder(row, order));
+  const bestOf = (scores: readonly number[]): number[] => {
+    const best = Math.max(...scores.map((score) => sign * score));
+    return scores.flatMap((score, at) => (sign * score === best ? [at] : []));
+  };
+  const all = sides.map(scoreOfRow);
+  const best = itemAt(bestOf(all), 0);
   const chosen = rows.map(() => 0);
-  let total = 0;
-  for (const order of shuffles(n, splits, seed)) {
+  const others: number[] = [];
+  for (const places of shuffles(n, splits, seed)) {
     const half = new Uint8Array(n);
-    for (const at of order.slice(0, Math.floor(n / 2))) half[at] = 1;
+    for (const at of places.slice(0, Math.floor(n / 2))) half[at] = 1;
+    const scoresOn = (taken: Uint8Array) => rows.map((row) => scoreOn(row, taken, sumOf(taken)));
     const halves = [scoresOn(half), scoresOn(half.map((taken) => 1 - taken))] as const;
     for (const [here, there] of [halves, [halves[1], halves[0]] as const]) {
       const choice = bestOf(here);
-      chosen[choice] = itemAt(chosen, choice) + 1;
-      total += itemAt(there, choice);
+      for (const at of choice) chosen[at] = itemAt(chosen, at) + 1 / choice.length;
+      others.push(meanOf(choice.map((at) => itemAt(there, at))));
     }
   }
-  return { best, onAll: itemAt(all, best), onOtherHalf: total / (2 * splits), chosen, splits, n };
+  return { best, onAll: itemAt(all, best), onOtherHalf: meanOf(others), chosen, splits, n };
 };

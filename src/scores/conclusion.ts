@@ -1,3 +1,4 @@
+import { level } from './intervals/shares.js';
 import { nameOfMetric, scaleOf } from './metrics.js';
 import type { PairedComparison } from './paired.js';
 import { fixed, pText } from './score-table.js';
@@ -8,9 +9,6 @@ import { fixed, pText } from './score-table.js';
 /** Fewest problems of which anything is said: on 29 a share's standard error can be above 9 points. */
 export const fewestProblems = 30;
 
-/** Level of every claim, two-sided: of comparisons of equals at most this share is called better or worse. */
-export const level = 0.05;
-
 /** What a comparison of a first side with a second says of the first. */
 export type Verdict =
   | 'better'
@@ -18,6 +16,8 @@ export type Verdict =
   | 'within noise'
   /** Clear by its own test, but one side was chosen on these problems among too many for that. */
   | 'chosen among many'
+  /** Clear by its own test, but not among all comparisons that were made. */
+  | 'one of many'
   | 'too few problems'
   /** Neither side solves a problem, or each solves all of them. */
   | 'at floor'
@@ -40,8 +40,10 @@ export interface ComparedFacts {
   readonly interval?: readonly [low: number, high: number] | null | undefined;
   /** What the interval is of, where other experts or problems could be meant: `these experts`. */
   readonly estimand?: string | null | undefined;
-  /** Two-sided, adjusted for further comparisons if there are any. */
+  /** Two-sided, of this comparison alone: below 5 % where the interval excludes 0. */
   readonly p?: number | null | undefined;
+  /** Adjusted for all comparisons that were made, and how many these are; undefined for one alone. */
+  readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
   /** `bootstrap`: interval and p choose again in each resample what was chosen by these problems. */
   readonly test?: PairedComparison['test'] | null;
   /** Numbers of candidates of which a side has the best score on these very problems. Default: 1. */
@@ -64,6 +66,7 @@ const verdictWords: Readonly<Record<Verdict, string>> = {
   worse: 'worse',
   'within noise': 'within noise',
   'chosen among many': 'not shown to differ',
+  'one of many': 'not shown to differ',
   'too few problems': 'too few problems to say',
   'at floor': 'at the floor of the metric',
   'at ceiling': 'at the ceiling of the metric',
@@ -72,7 +75,7 @@ const verdictWords: Readonly<Record<Verdict, string>> = {
 
 /**
  * Concludes what a comparison says. A side is called better if the interval excludes 0 and p is below 5 %, as far as there
- * are both. Where the side that looks better was chosen on these problems, and the test does not choose again, p counts
+ * are both, and p is below 5 % also when adjusted for all comparisons that were made. Where the side that looks better was chosen on these problems, and the test does not choose again, p counts
  * once for each candidate (Bonferroni), since the luckiest of many equals looks better than it is.
  */
 export const conclude = (facts: ComparedFacts): Conclusion => {
@@ -91,7 +94,7 @@ export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 
 const verdictOf = (facts: ComparedFacts): Verdict => {
-  const { metric, higherIsBetter, n, scores, difference, interval, p, test, candidates = {} } = facts;
+  const { metric, higherIsBetter, n, scores, difference, interval, p, adjusted, test } = facts;
   if (n < fewestProblems) return 'too few problems';
   const end = endOf(metric, n, scores);
   if (end !== undefined) return end;
@@ -99,9 +102,10 @@ const verdictOf = (facts: ComparedFacts): Verdict => {
   const isInside = interval != null && interval[0] <= 0 && interval[1] >= 0;
   if (difference === 0 || isInside || (p != null && p >= level)) return 'within noise';
   const isBetter = higherIsBetter ? difference > 0 : difference < 0;
-  const { first = 1, second = 1 } = candidates;
+  const { first = 1, second = 1 } = facts.candidates ?? {};
   const times = test === 'bootstrap' ? 1 : isBetter ? first : second;
   if (times > 1 && (p == null || p * times >= level)) return 'chosen among many';
+  if (adjusted !== undefined && adjusted.p >= level) return 'one of many';
   return isBetter ? 'better' : 'worse';
 };
 
@@ -121,7 +125,7 @@ const endOf = (
 const problems = (n: number): string => `${n} ${n === 1 ? 'problem' : 'problems'}`;
 
 const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
-  const { metric, n, scores, interval, p, candidates = {} } = facts;
+  const { metric, n, scores, interval, p, adjusted, candidates = {} } = facts;
   const { factor, digits } = scaleOf(metric);
   if (verdict === 'too few problems') return [problems(n), `at least ${fewestProblems} are needed`];
   if (verdict === 'at floor' || verdict === 'at ceiling')
@@ -134,6 +138,9 @@ const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
       ? []
       : [`95 % interval ${signedScore(interval[0], metric)} to ${signedScore(interval[1], metric)}`]),
     ...(p == null ? [] : [pText(p)]),
+    ...(adjusted === undefined || adjusted.comparisons < 2
+      ? []
+      : [`${pText(adjusted.p)} among ${adjusted.comparisons} comparisons`]),
     problems(n),
     ...(first > 1 ? [`chosen among ${first} on them`] : []),
     ...(second > 1 ? [`against the best of ${second} on them`] : []),
@@ -170,6 +177,8 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
       return `${first} is within noise of ${second}: ${evidence}.`;
     case 'chosen among many':
       return `${first} is ${words} from ${second}, since the better one was chosen by its score: ${evidence}.`;
+    case 'one of many':
+      return `${first} is ${words} from ${second} among all comparisons that were made, though clear alone: ${evidence}.`;
     case 'too few problems':
       return `${first} cannot be compared with ${second}: ${words} (${evidence}).`;
     case 'at floor':
@@ -201,5 +210,8 @@ export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefine
   if (few !== undefined) return few;
   const end = scores.length === 0 ? undefined : endOf(metric, n, scores);
   if (end !== undefined) return `all are ${verdictWords[end]} (${problems(n)})`;
-  return scores.length > 1 && new Set(scores).size === 1 ? `all are equal (${problems(n)})` : undefined;
+  return scores.length > 1 && areEqual(scores) ? `all are equal (${problems(n)})` : undefined;
 };
+
+/** True for numbers that differ by no more than rounding errors of their sums. */
+const areEqual = (values: readonly number[]): boolean => Math.max(...values) - Math.min(...values) < 1e-12;

@@ -1,8 +1,8 @@
-import { level } from './conclusion.js';
 import { crossedSpreadAtMost, spreadOf } from './intervals/crossed.js';
 import type { PairedScores } from './intervals/paired-scores.js';
+import { meanOverProblems, type Scaled } from './intervals/scaled.js';
+import { level } from './intervals/shares.js';
 import { tAbove } from './intervals/student.js';
-import { meanOf } from './mean.js';
 
 /** What two one-sided tests say of a difference and a margin. Figures are the harness's, not percent. */
 export interface Equivalence {
@@ -27,7 +27,7 @@ export interface Equivalence {
  * @returns undefined where the scores do not vary, and are not 0 and 1
  */
 export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence | undefined => {
-  const isWhole = paired.isBinary && paired.byProblem.every(Number.isInteger);
+  const isWhole = paired.isBinary && paired.byProblem.divisor === 1;
   const test = isWhole ? wholeProblems(paired) : crossedMeans(paired);
   if (test === undefined) return undefined;
   const p = test.pOf(test.difference, margin);
@@ -46,10 +46,10 @@ interface Test {
 
 /** Tango's score test: the variance of wins and losses that are most likely if their true difference is the margin. */
 const wholeProblems = ({ byProblem }: PairedScores): Test => {
-  const n = byProblem.length;
-  const differing = byProblem.filter((own) => own !== 0).length;
+  const n = byProblem.values.length;
+  const differing = byProblem.values.filter((own) => own !== 0).length;
   return {
-    difference: Math.abs(meanOf(byProblem)),
+    difference: Math.abs(meanOverProblems(byProblem)),
     pOf: (difference, margin) => {
       if (margin >= 1) return 0;
       const [wins, losses] = [(differing + n * difference) / 2, (differing - n * difference) / 2];
@@ -63,13 +63,14 @@ const wholeProblems = ({ byProblem }: PairedScores): Test => {
 };
 
 const crossedMeans = ({ byProblem, factors, isBinary }: PairedScores): Test | undefined => {
-  const most = isBinary ? 1 : byProblem.reduce((most, own) => Math.max(most, Math.abs(own)), 0);
-  const all = Float64Array.of(...byProblem, most, -most);
+  const { values, divisor } = byProblem;
+  const most = isBinary ? divisor : values.reduce((most, own) => Math.max(most, Math.abs(own)), 0);
+  const all: Scaled = { values: Float64Array.from([...values, most, -most]), divisor };
   const levels = factors.map((of) => of.levels);
-  const { variance, df } = crossedSpreadAtMost(spreadOf(all), levels);
+  const { variance, df } = crossedSpreadAtMost(spreadOf(all.values, divisor), levels);
   if (!(variance > 0)) return undefined;
   return {
-    difference: Math.abs(meanOf(all)),
+    difference: Math.abs(meanOverProblems(all)),
     pOf: (difference, margin) => tAbove((margin - difference) / Math.sqrt(variance), df),
   };
 };

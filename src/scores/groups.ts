@@ -1,4 +1,4 @@
-import { ownValue, valueAt } from '../base/lookup.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../base/lookup.js';
 import type { Board, Subject } from './board.js';
 import { chooseOnHalf } from './choose-on-half.js';
 import { whyNoBest } from './conclusion.js';
@@ -8,19 +8,23 @@ import {
   compete,
   configurationsOf,
   defaultOf,
+  distinctConfigurations,
   isPair,
+  isUniformSoup,
 } from './configurations.js';
 import { isMergedId } from './group-ids.js';
 import { type Row, rowOf } from './intervals/rows.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
-import type { ScoredModel } from './scored-experiment.js';
+import { isOfLanguage, type ScoredModel } from './scored-experiment.js';
 
 /** The models that a table summarises together in one language: its columns in Table 1, rows of others. */
 export interface Group {
   /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
   readonly id: string;
   readonly label: string;
+  /** The language and task in which the group, and the best configuration, was made. */
+  readonly subject: Subject;
   readonly models: readonly ScoredModel[];
   /** Number of models that would be among them if they had a score; undefined: not counted. */
   readonly missing?: number;
@@ -28,8 +32,6 @@ export interface Group {
   readonly configuration?: string;
   /** For the best of several configurations. */
   readonly competition?: Competition;
-  /** The task in which it was chosen. */
-  readonly chosenIn?: string;
   /** Its score when chosen on half of the problems, on the harness's scale. */
   readonly otherHalf?: number;
 }
@@ -61,14 +63,14 @@ const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : m
 /** True for groups of merges. */
 export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
 
-/** Sorts ids of groups: base and experts, further references, merges. */
+/** Sorts ids of groups: base and experts, further references, merges; those of no known place by name. */
 export const sortGroups = (ids: Iterable<string>): string[] => {
   const place = (id: string): number => {
     const known = order.indexOf(id);
     if (known >= 0) return known < 3 ? known : known + 100;
     return isMergedId(id) ? 105.5 : 50;
   };
-  return [...new Set(ids)].sort((a, b) => place(a) - place(b));
+  return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
 /** Leaves out groups of the same models as an earlier one: of one configuration, the default is also the best. */
@@ -84,8 +86,20 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
   );
 
 /** Returns a group's row in a task: in that in which it was chosen, with what it was chosen from. */
-export const rowIn = ({ models, competition, chosenIn }: Group, { task }: Subject): Row =>
-  rowOf(models, task, chosenIn === task ? competition?.candidates.map((of) => of.models) : []);
+export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
+  rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
+
+/** Returns the configurations of a language's pairs, made once. */
+export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
+  board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
+
+/** Returns the name of groups of an id: what those of any subject are called, since soups may be uniform or not. */
+export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
+  const labels = subjects.flatMap((subject) =>
+    groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
+  );
+  return labels.find((label) => label !== labelOf(id)) ?? labelOf(id);
+};
 
 /** A method of which no configuration may be called the best. */
 export interface Undecided {
@@ -121,7 +135,7 @@ const makeGroups = (board: Board, subject: Subject): Found => {
   const add = (id: string, of: readonly ScoredModel[], more: Partial<Group> = {}) => {
     const scored = board.scores(of, subject).map(({ model }) => model);
     const missing = of.filter((model) => !scored.includes(model)).length;
-    if (scored.length > 0) groups.push({ id, label: labelOf(id), models: scored, missing, ...more });
+    if (scored.length > 0) groups.push({ id, label: labelOf(id), subject, models: scored, missing, ...more });
   };
   const roles = new Set(models.map(({ role }) => role));
   for (const role of roles)
@@ -130,13 +144,17 @@ const makeGroups = (board: Board, subject: Subject): Found => {
         role,
         models.filter((model) => model.role === role && isOfLanguage(model, language)),
       );
-  const configurations = configurationsOf(models, language);
+  const configurations = configurationsIn(board, language);
   const scores = new Map(
     board.scores(models.filter(isPair), subject).map((score) => [score.model.name, score]),
   );
   for (const method of new Set(configurations.map((of) => of.method))) {
     const usual = defaultOf(configurations, method);
-    if (usual !== undefined) add(`${nameOf(method)}-default`, usual.models, { configuration: usual.variant });
+    if (usual !== undefined)
+      add(`${nameOf(method)}-default`, usual.models, {
+        configuration: usual.variant,
+        ...(method === 'soup' && !usual.models.every(isUniformSoup) ? { label: 'soup, default' } : {}),
+      });
     const own = configurations.filter((of) => of.method === method);
     const competition = compete(own, scores);
     if (competition === undefined) continue;
@@ -160,7 +178,6 @@ const makeGroups = (board: Board, subject: Subject): Found => {
     add(`${nameOf(method)}-best`, whole.models, {
       configuration: best.variant,
       competition,
-      chosenIn: subject.task,
       ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
     });
   }
@@ -169,12 +186,9 @@ const makeGroups = (board: Board, subject: Subject): Found => {
   );
   add(
     'soup-of-each',
-    firstOf(soups, (model) => model.languageExpert === 'soup' && model.language === language),
+    oneOf(soups.filter((model) => model.languageExpert === 'soup' && model.language === language)),
   );
-  add(
-    'multilingual',
-    firstOf(soups, (model) => model.languageExpert === 'all-soup'),
-  );
+  add('multilingual', oneOf(soups.filter((model) => model.languageExpert === 'all-soup')));
   const ids = sortGroups(groups.map(({ id }) => id));
   return { groups: ids.flatMap((id) => groups.filter((group) => group.id === id)), undecided };
 };
@@ -193,12 +207,12 @@ const whyUndecided = (
   });
 };
 
-/**
- * True if a single model counts among those of a language: the base and task experts in every language, language experts
- * and further references in those that they are for.
- */
-export const isOfLanguage = ({ role, languages }: ScoredModel, language: string): boolean =>
-  role === 'base' || role === 'task' || languages.includes(language);
-
-const firstOf = (models: readonly ScoredModel[], is: (model: ScoredModel) => boolean): ScoredModel[] =>
-  models.filter(is).slice(0, 1);
+/** Returns the one merge of soups: that of the default configuration where there are several, else none. */
+const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
+  const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
+  const distinct = distinctConfigurations(
+    byVariant.map(([variant, of]) => ({ method: 'layer_swap', variant, models: of })),
+  );
+  const usual = distinct.length === 1 ? distinct[0] : defaultOf(distinct, 'layer_swap');
+  return usual === undefined ? [] : [itemAt(usual.models, 0)];
+};

@@ -1,5 +1,5 @@
 import { ownValue } from '../base/lookup.js';
-import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
+import type { EvaluationResult } from '../evaluation/result.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import type { HeadlineMetric, ScoredModel } from './scored-experiment.js';
 
@@ -49,6 +49,30 @@ export const scaleOf = (metric: string): Scale => {
   return { unit: 'raw', factor: 1, digits: 3 };
 };
 
+/** Least and largest value that a score or a difference can have; infinite where there is no bound. */
+export type Range = readonly [least: number, most: number];
+
+export const unbounded: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+
+/** Returns the range of differences of scores. */
+export const rangeOfDifference = ([least, most]: Range): Range => {
+  const widest = most - least;
+  return Number.isFinite(widest) ? [-widest, widest] : unbounded;
+};
+
+/** Returns what a score can be; unbounded where a score is something else, or the metric says nothing. */
+export const rangeOf = (metric: string, scores: readonly number[]): Range => {
+  const range = ranges[scaleOf(metric).unit](metric);
+  return scores.every((score) => score >= range[0] && score <= range[1]) ? range : unbounded;
+};
+
+const ranges: Readonly<Record<Scale['unit'], (metric: string) => Range>> = {
+  percent: () => [0, 1],
+  BLEU: () => [0, 100],
+  perplexity: (metric) => [nameOfMetric(metric) === 'bits_per_byte' ? 0 : 1, Number.POSITIVE_INFINITY],
+  raw: () => unbounded,
+};
+
 /** Returns whether more is better, as the result states it; perplexities are better when lower. */
 export const isHigherBetter = ({ higherIsBetter }: EvaluationResult, metric: string): boolean => {
   const name = nameOfMetric(metric);
@@ -65,13 +89,12 @@ export interface Aggregate {
 /**
  * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight), the weight being
  * words, bytes or, for single numbers, problems; `bits_per_byte` is the same exponent in base 2; others are means.
+ *
+ * @param arePlain true if every problem's score is a number, without a weight
  */
-export const aggregateOf = (metric: string, scores: readonly ProblemScore[]): Aggregate => {
+export const aggregateOf = (metric: string, arePlain: boolean): Aggregate => {
   const name = nameOfMetric(metric);
   if (name === 'bits_per_byte') return { of: (sum, weight) => -sum / weight / Math.LN2, isMean: false };
   if (perplexities.test(name)) return { of: (sum, weight) => Math.exp(-sum / weight), isMean: false };
-  return {
-    of: (sum, weight) => sum / weight,
-    isMean: scores.every((score) => typeof score === 'number'),
-  };
+  return { of: (sum, weight) => sum / weight, isMean: arePlain };
 };

@@ -39,10 +39,9 @@ const problemsOf = (
   metric: string,
 ): EvaluationResult['problems'] => {
   if (whyUnpaired(results, metric) !== undefined) return [];
-  const { columns, aggregate } = alignResults(results, metric);
+  const { problems, columns, aggregate } = alignResults(results, metric);
   if (!aggregate.isMean) return [];
-  const ordered = [...itemAt(results, 0).problems].sort((a, b) => a.id - b.id);
-  return ordered.map((problem, at) => ({
+  return problems.map((problem, at) => ({
     ...problem,
     scores: {
       [metric]: sumOf(

@@ -1,18 +1,19 @@
 import { itemAt } from '../base/lookup.js';
 import type { EvaluationResult } from '../evaluation/result.js';
-import { type Aligned, alignResults, type Column, meanScore, whyUnpaired } from './align.js';
+import { alignResults, type Column, whyUnpaired } from './align.js';
 import { adjustByHolm, binomialCdf } from './distributions.js';
+import { intervalOf, type Located, pOfZero } from './intervals/bounded.js';
 import { type ChoiceSpread, choiceErrors, choiceSpread } from './intervals/chosen.js';
 import { crossedSpread, spreadOf } from './intervals/crossed.js';
-import { estimateAt } from './intervals/estimates.js';
 import { meanOfPaired, type PairedScores, pairColumns } from './intervals/paired-scores.js';
 import type { Row } from './intervals/rows.js';
 import { estimandOf } from './intervals/sampled.js';
-import { bonettPrice, type Interval } from './intervals/shares.js';
-import { tTest } from './intervals/student.js';
+import { meanOverProblems, type Scaled } from './intervals/scaled.js';
+import { bonettPrice, type Interval, level, withZero } from './intervals/shares.js';
 import { meanOf } from './mean.js';
 import { isHigherBetter } from './metrics.js';
 import type { Resampling } from './resample.js';
+import { rowScores, scoreOfRow } from './row-score.js';
 
 /** A comparison of two models, or of two rows of a table, on the same problems. Figures are the harness's, not percent. */
 export interface PairedComparison {
@@ -88,43 +89,77 @@ export const compareRows = (a: Row, b: Row, metric: string, options: Resampling 
     aligned.columns.slice(0, a.results.length),
     aligned.columns.slice(a.results.length, results.length),
   ];
-  const scores = [meanScore(rowA, aligned.aggregate), meanScore(rowB, aligned.aggregate)] as const;
-  const facts = {
-    n: aligned.n,
-    scores,
-    difference: rounded(scores[0] - scores[1]),
-    higherIsBetter,
-    reason: undefined,
-  };
+  const scoreOf = (columns: readonly Column[]) => scoreOfRow(rowScores(columns, aligned.aggregate));
+  const scores = [scoreOf(rowA), scoreOf(rowB)] as const;
+  const facts = { n: aligned.n, scores, higherIsBetter, reason: undefined };
   const isChosen = a.candidates !== undefined || b.candidates !== undefined;
   if (results.length === 2 && aligned.isBinary && !isChosen)
     return { ...facts, ...ofTwoModels(rowA, rowB, aligned.n, a.isOnePair === true || b.isOnePair === true) };
   const paired = pairColumns({ ...a, columns: rowA }, { ...b, columns: rowB }, aligned);
-  const choice = isChosen
-    ? choiceSpread(choiceDifferences(candidates, aligned, results.length, higherIsBetter, options), aligned.n)
-    : undefined;
-  return { ...facts, ...ofPaired(paired, facts.difference, choice) };
+  const difference = rounded(
+    aligned.aggregate.isMean ? meanOverProblems(paired.byProblem) : scores[0] - scores[1],
+  );
+  if (!isChosen) return { ...facts, ...ofPaired(paired, difference, [paired.byProblem]) };
+  let from = results.length;
+  const sides = candidates.map((rows) =>
+    rows.map(({ length }) => {
+      from += length;
+      const columns = aligned.columns.slice(from - length, from);
+      return { columns, scores: rowScores(columns, aligned.aggregate) };
+    }),
+  );
+  const [ofA, ofB] = choiceErrors(
+    sides.map((rows) => rows.map((row) => row.scores)),
+    higherIsBetter ? 1 : -1,
+    aligned.n,
+    options,
+  );
+  const errors = (ofA as Float64Array).map((error, at) => error - ((ofB as Float64Array)[at] as number));
+  const [bestA, bestB] = sides.map((rows, side) =>
+    rows.filter((row) => scoreOfRow(row.scores) === itemAt(scores, side)),
+  );
+  const alike = (bestA ?? []).flatMap(({ columns }) =>
+    (bestB ?? []).map((other) => pairColumns({ columns }, other, aligned).byProblem),
+  );
+  return { ...facts, ...ofPaired(paired, difference, alike, choiceSpread(errors, alike)) };
 };
 
-/** Returns what is known of the difference of paired scores. @param choice what choosing rows by the same problems has added */
+/**
+ * Returns what is known of the difference of paired scores.
+ *
+ * @param alike differences by problem of all rows that are as good as the chosen ones, these among them
+ * @param choice what choosing rows by the same problems has added
+ */
 const ofPaired = (
-  { byProblem, factors, estimand }: PairedScores,
+  { byProblem, factors, estimand, range }: PairedScores,
   difference: number,
-  choice: ChoiceSpread | undefined,
+  alike: readonly Scaled[],
+  choice?: ChoiceSpread,
 ) => {
-  const none = { onlyA: undefined, onlyB: undefined };
-  const least = leastOf(byProblem);
-  if (byProblem.every((own) => Math.abs(own - difference) < 1e-12))
+  const facts = { difference, onlyA: undefined, onlyB: undefined };
+  const { values, divisor } = byProblem;
+  const least = Math.max(...alike.map(leastOf));
+  if (alike.every((of) => isConstant(of, difference)))
     return {
-      ...{ ...none, ...unknown, p: difference === 0 ? 1 : least, test: 't' as const },
+      ...{ ...facts, ...unknown, p: difference === 0 ? 1 : least, test: 't' as const },
       reason: 'the difference is the same on every problem',
     };
-  const { bias, spread } = choice ?? { bias: 0, spread: spreadOf(byProblem) };
-  const levels = factors.map((of) => of.levels);
-  const { stderr, df, interval } = estimateAt(difference - bias, crossedSpread(spread, levels), estimand);
-  const p = Math.min(1, Math.max(tTest((difference - bias) / stderr, df), least));
-  const test = choice === undefined ? ('t' as const) : ('bootstrap' as const);
-  return { ...none, p, test, interval, stderr, estimand };
+  const { bias, spread: problems } = choice ?? { bias: 0, spread: spreadOf(values, divisor) };
+  const spread = crossedSpread(
+    problems,
+    factors.map((of) => of.levels),
+  );
+  const located: Located = { center: difference - bias, mean: difference, spread, range, n: values.length };
+  const p = Math.max(pOfZero(located), least);
+  const own = intervalOf(located);
+  return {
+    ...facts,
+    p,
+    test: choice === undefined ? ('t' as const) : ('bootstrap' as const),
+    interval: own === undefined || p < level ? own : withZero(own),
+    stderr: Math.sqrt(spread.variance),
+    estimand,
+  };
 };
 
 /**
@@ -146,7 +181,7 @@ export const meanOfComparisons = (
   const known = paired.filter((of) => of !== undefined);
   const whole = known.length < paired.length ? undefined : meanOfPaired(known);
   if (whole !== undefined)
-    return { ...facts, reason: undefined, ...ofPaired(whole, facts.difference, undefined) };
+    return { ...facts, reason: undefined, ...ofPaired(whole, facts.difference, [whole.byProblem]) };
   const reason =
     known.length < paired.length
       ? 'a language has no results by problem'
@@ -156,34 +191,18 @@ export const meanOfComparisons = (
 
 const ofTwoModels = (a: readonly Column[], b: readonly Column[], n: number, isOnePair: boolean) => {
   const { onlyA, onlyB } = discordant(itemAt(a, 0), itemAt(b, 0));
+  const p = mcnemarExact(onlyA, onlyB);
+  const interval = bonettPrice(onlyA, onlyB, n);
   return {
+    difference: (onlyA - onlyB) / n,
     onlyA,
     onlyB,
-    p: mcnemarExact(onlyA, onlyB),
+    p,
     test: 'mcnemar' as const,
-    interval: bonettPrice(onlyA, onlyB, n),
+    interval: p < level ? interval : withZero(interval),
     stderr: Math.sqrt(((onlyA + onlyB) / n - ((onlyA - onlyB) / n) ** 2) / (n - 1)),
     estimand: estimandOf([], { isOnePair }),
   };
-};
-
-/** By resample: the error of the difference of two rows that are each chosen again from their candidates. */
-const choiceDifferences = (
-  candidates: readonly (readonly (readonly EvaluationResult[])[])[],
-  aligned: Aligned,
-  firstCandidate: number,
-  higherIsBetter: boolean,
-  options: Resampling,
-): Float64Array => {
-  let from = firstCandidate;
-  const [ofA, ofB] = candidates.map((rows) => {
-    const columns = rows.map(({ length }) => {
-      from += length;
-      return aligned.columns.slice(from - length, from);
-    });
-    return choiceErrors({ rows: columns, sign: higherIsBetter ? 1 : -1 }, aligned, options);
-  }) as [Float64Array, Float64Array];
-  return ofA.map((error, at) => error - (ofB[at] as number));
 };
 
 const unknown = {
@@ -201,11 +220,11 @@ const unpaired = (
   reason: string,
 ): Omit<PairedComparison, 'higherIsBetter'> => {
   const mean = (results: readonly EvaluationResult[]) =>
-    results.reduce((sum, { metrics }) => sum + (metrics[metric] ?? Number.NaN), 0) / results.length;
+    meanOf(results.map(({ metrics }) => metrics[metric] ?? Number.NaN));
   const scores = [mean(a), mean(b)] as const;
   return {
     ...unknown,
-    n: itemAt(a, 0).n,
+    n: Math.min(...[...a, ...b].map(({ n }) => n)),
     scores,
     difference: scores[0] - scores[1],
     onlyA: undefined,
@@ -228,9 +247,12 @@ const discordant = (a: Column, b: Column): { onlyA: number; onlyB: number } => {
 export const mcnemarExact = (onlyA: number, onlyB: number): number =>
   onlyA + onlyB === 0 ? 1 : Math.min(1, 2 * binomialCdf(Math.min(onlyA, onlyB), onlyA + onlyB, 0.5));
 
+const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
+  values.every((own) => Math.abs(own / divisor - value) < 1e-12);
+
 /** The least two-sided p-value that problems which differ between two rows allow: that of equal signs. */
-const leastOf = (byProblem: Float64Array): number =>
-  2 ** (1 - byProblem.filter((difference) => rounded(difference) !== 0).length);
+const leastOf = ({ values, divisor }: Scaled): number =>
+  Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 
 /** Takes the rounding errors of sums for 0, so that equal scores count as equal. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);

@@ -54,11 +54,3 @@ export const shuffles = (n: number, times: number, seed: number): number[][] => 
     return order;
   });
 };
-
-/** Returns a quantile of sorted numbers, interpolated linearly between neighbours as numpy does by default. */
-export const quantile = (sorted: Float64Array, share: number): number => {
-  const place = (sorted.length - 1) * share;
-  const below = Math.floor(place);
-  const [low, high] = [sorted[below] as number, sorted[Math.min(below + 1, sorted.length - 1)] as number];
-  return low + (high - low) * (place - below);
-};

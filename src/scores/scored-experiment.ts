@@ -29,6 +29,18 @@ export interface ScoredModel {
   readonly results: ReadonlyMap<string, EvaluationResult>;
 }
 
+/**
+ * True if a model counts among those of a language: its own merges and those of all languages, the base and task experts,
+ * and of language experts and further references those that are for it.
+ */
+export const isOfLanguage = (
+  { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,
+  language: string,
+): boolean => {
+  if (role === 'merge') return own === language || own === 'all';
+  return role === 'base' || role === 'task' || languages.includes(language);
+};
+
 /** A figure that was published or computed elsewhere, for which no results by problem are at hand. */
 export interface ImportedSummary {
   /** The table's row or column that it belongs to: `base`, `math expert`, `swap default`, … */

@@ -21,13 +21,15 @@ export interface Summary {
 export const summarise = (scores: readonly ModelScore[]): Summary | undefined => {
   if (scores.length === 0) return undefined;
   const n = scores.length;
-  const sorted = [...scores].sort((a, b) => a.value - b.value);
+  // Equal scores go by name, so that the order of models does not matter.
+  const ofSign = (sign: number) =>
+    scores.toSorted((a, b) => sign * (a.value - b.value) || (a.model.name < b.model.name ? -1 : 1));
   const values = scores.map(({ value }) => value);
   return {
     n,
-    min: itemAt(sorted, 0),
+    min: itemAt(ofSign(1), 0),
     avg: meanOf(values),
-    max: itemAt(sorted, n - 1),
+    max: itemAt(ofSign(-1), 0),
     estimate: estimateOfMean(scores),
     plainStderr: n === 1 ? undefined : Math.sqrt(spreadOf(values).variance),
   };

@@ -43,10 +43,15 @@ export const tablesOf = (
   experiment: ScoredExperiment,
   layouts: Layouts,
   options: TableOptions = {},
+): ScoreTable[] => tablesOn(new Board(experiment, options), layouts, options.tables);
+
+/** Returns the tables of a board, as `tablesOf`. */
+export const tablesOn = (
+  board: Board,
+  layouts: Layouts,
+  wanted: readonly string[] = Object.keys(layouts),
 ): ScoreTable[] => {
-  const board = new Board(experiment, options);
   const names = Object.keys(layouts);
-  const wanted = options.tables ?? names;
   const layoutNames = new Map(wanted.map((table) => [table, layoutOf(table, names)]));
   const asked = Object.entries(layouts).filter(([name]) => [...layoutNames.values()].includes(name));
   const tables = asked.flatMap(([, layout]) =>

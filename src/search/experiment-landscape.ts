@@ -124,7 +124,10 @@ export class ExperimentLandscape implements Landscape {
     const scores = results.map(({ problems }) =>
       [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
     );
-    const { of } = aggregateOf(metric, scores.flat());
+    const { of } = aggregateOf(
+      metric,
+      scores.flat().every((score) => typeof score === 'number'),
+    );
     const sign = (isHigherBetter(first, metric) ? 1 : -1) * (of(1, 1) > of(0, 1) ? 1 : -1);
     return itemAt(scores, 0).map(
       (_, problem) =>

@@ -35,7 +35,7 @@ def perplexity(x, w, axis=-1):
 
 
 def crossed(y):
-    """Variance of the mean over tasks x languages x problems, and its degrees of freedom, from mean squares."""
+    """Variance of the mean over tasks x languages x problems, and half of its 95 % interval, from mean squares."""
     tasks, languages, problems = y.shape
     mean = y.mean()
     of_task, of_language, of_problem = y.mean((1, 2)), y.mean((0, 2)), y.mean((0, 1))
@@ -48,11 +48,13 @@ def crossed(y):
     }
     task = squares["task"] - languages * (by_task**2).sum() / ((tasks - 1) * (problems - 1))
     language = squares["language"] - tasks * (by_language**2).sum() / ((languages - 1) * (problems - 1))
-    variance = squares["problem"] + max(0, task) + max(0, language)
-    uncertainty = squares["problem"] ** 2 / (problems - 1)
-    uncertainty += squares["task"] ** 2 / (tasks - 1) if task > 0 else 0
-    uncertainty += squares["language"] ** 2 / (languages - 1) if language > 0 else 0
-    return [variance / y.size, variance**2 / uncertainty]
+    parts = [(part, levels - 1) for part, levels in ((task, tasks), (language, languages)) if part > 0]
+    experts = sum(part for part, _ in parts)
+    freedom = experts**2 / sum(part**2 / df for part, df in parts)
+    # Cochran (1964): each part of the variance times the square of its own quantile of Student's t.
+    scaled = stats.t.ppf(0.975, problems - 1) ** 2 * squares["problem"]
+    scaled += stats.t.ppf(0.975, freedom) ** 2 * experts
+    return [(squares["problem"] + experts) / y.size, float(numpy.sqrt(scaled / y.size))]
 
 
 def bonett_price(x, y):

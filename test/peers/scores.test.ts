@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { crossedSpread, spreadOf } from '../../src/scores/intervals/crossed.js';
+import { meanOfModels } from '../../src/scores/intervals/scaled.js';
 import { wilson } from '../../src/scores/intervals/shares.js';
 import { t95 } from '../../src/scores/intervals/student.js';
-import { meanOf } from '../../src/scores/mean.js';
 import { comparePaired, holm, mcnemarExact } from '../../src/scores/paired.js';
 import { constructedResult, exactMatch, outcomes } from '../fixtures/scored.js';
 
@@ -17,7 +17,7 @@ interface Figures {
   readonly binomial: readonly number[];
   readonly holm: readonly number[];
   readonly mean: readonly [number, number];
-  readonly crossed: readonly [variance: number, df: number];
+  readonly crossed: readonly [variance: number, half: number];
   readonly quantiles: readonly number[];
   readonly wilson: readonly [number, number];
   readonly bonettPrice: readonly [number, number];
@@ -61,11 +61,12 @@ describe.skipIf(!hasPeers)('statistics of tables (LAYERLOOM_PYTHON with scipy an
 
   it('have the variance of crossed effects from the mean squares of a table', () => {
     const margin = (rows: readonly (readonly number[])[]) =>
-      Float64Array.from(rows[0] ?? [], (_, problem) => meanOf(rows.map((row) => row[problem] ?? Number.NaN)));
+      meanOfModels(rows.map((row) => Float64Array.from(row)));
     const byLanguage = [0, 1, 2].map((l) => margin(grid.map((row) => row[l] ?? [])));
-    const { variance, df } = crossedSpread(spreadOf(margin(grid.flat())), [grid.map(margin), byLanguage]);
+    const { values: ofProblems, divisor } = margin(grid.flat());
+    const { variance, df } = crossedSpread(spreadOf(ofProblems, divisor), [grid.map(margin), byLanguage]);
     expect(variance).toBeCloseTo(peers.crossed[0], 12);
-    expect(df).toBeCloseTo(peers.crossed[1], 8);
+    expect(t95(df) * Math.sqrt(variance)).toBeCloseTo(peers.crossed[1], 9);
   });
 
   it('have the quantiles of Student’s t', () => {

@@ -136,7 +136,7 @@ describe('the data of a report', () => {
         })
       ).sentence;
     expect(await sentence(140)).toMatch(
-      /scores 56\.0 on .*\. It is better than the task experts: \+24\.0 points, higher is better, 95 % interval \+.*, p < 0\.001, 250 problems, against the best of 2 on them; the interval is for these two experts only, problems like these\.$/,
+      /scores 56\.0 on .*\. It is better than the task experts: \+24\.0 points, higher is better, 95 % interval \+.*, p < 0\.001, p < 0\.001 among 2 comparisons, 250 problems; the interval is for these two experts only, problems like these\.$/,
     );
     expect(await sentence(81)).toMatch(/It is within noise of the task experts: \+0\.4 points, /);
     expect(await sentence(40)).toMatch(/It is worse than the task experts: −16\.0 points, /);

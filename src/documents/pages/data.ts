@@ -49,6 +49,8 @@ export interface PageTask {
   readonly metric: string | null;
   /** Shares are shown in per cent. */
   readonly unit: 'percent' | 'number';
+  /** Decimals shown, as in tables. */
+  readonly digits: number;
   readonly higherIsBetter: boolean;
   /** Why no model may be called the best; null if one may. */
   readonly undecided: string | null;

@@ -1,12 +1,15 @@
 import { groupBy } from '../../base/lookup.js';
+import { fixed } from '../../scores/score-table.js';
 import type { PageTask } from './data.js';
 
-/** Formats a score in its task's unit: 32.4 for a share, else three significant digits. */
-export const showScore = (value: number | null, { unit }: Pick<PageTask, 'unit'>): string =>
-  value === null ? '–' : unit === 'percent' ? (100 * value).toFixed(1) : showNumber(value);
+/** Formats a score in its task's unit, with the digits and the rounding of tables: 32.4 for a share. */
+export const showScore = (
+  value: number | null,
+  { unit, digits }: Pick<PageTask, 'unit' | 'digits'>,
+): string => (value === null ? '–' : fixed(unit === 'percent' ? 100 * value : value, digits));
 
 /** Formats a difference with its sign. A minus is U+2212, as wide as a digit. */
-export const showSigned = (value: number, task: Pick<PageTask, 'unit'>): string =>
+export const showSigned = (value: number, task: Pick<PageTask, 'unit' | 'digits'>): string =>
   `${value < 0 ? '−' : '+'}${showScore(Math.abs(value), task)}`;
 
 /** Formats a number with at most three significant digits. */

@@ -9,6 +9,7 @@ import { hasMatrices, Matrices } from './matrices.js';
 import { Merges } from './merges.js';
 import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
 import { Proposals, proposalsLead } from './proposals.js';
+import { hasScores } from './results.js';
 import { hasScatter, Scatter } from './scatter.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
@@ -134,7 +135,9 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
         <Section id="headline" title="Result">
           {data.sentence === null ? (
             <p class="sentence">
-              No scores yet: this page shows the {merges} merges, their layers and their cost.
+              {hasScores(data)
+                ? 'The merges are not compared with single models: what is scored is in the tables.'
+                : `No scores yet: this page shows the ${merges} merges, their layers and their cost.`}
             </p>
           ) : (
             <p class="sentence">{data.sentence}</p>

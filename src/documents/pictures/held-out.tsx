@@ -1,4 +1,5 @@
 import { scaleLinear } from 'd3-scale';
+import { fixed } from '../../scores/score-table.js';
 import type { SearchRecord } from '../../search/run-search.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot, unitsOf } from './search-plot.js';
@@ -50,7 +51,7 @@ export const HeldOut = ({ search, left }: { search: SearchRecord; left: number }
         return (
           <g key={label}>
             <text x={left} y={top + 10}>
-              {`${label}: ${(value * factor).toFixed(digits)}${unit === 'percent' ? ' %' : ''}`}
+              {`${label}: ${fixed(value * factor, digits)}${unit === 'percent' ? ' %' : ''}`}
             </text>
             <rect x={left} y={top + 16} width={tenths(length(value))} height={16} fill={fill} />
             <text x={left} y={top + 46} font-size={10} fill={ink.soft}>

@@ -1,4 +1,5 @@
 import { scaleOf } from '../../scores/metrics.js';
+import { fixed } from '../../scores/score-table.js';
 
 export const colours = {
   choice: '#00441b',
@@ -21,6 +22,6 @@ export const unitsOf = (
 export const formatterOf = (metric: string | null): ((value: number) => string) => {
   const { unit, factor, digits } = unitsOf(metric);
   // Configurations are compared by log-likelihoods, not by perplexities.
-  if (unit === 'perplexity') return (value) => value.toFixed(3);
-  return (value) => `${(value * factor).toFixed(digits)}${unit === 'percent' ? ' %' : ''}`;
+  if (unit === 'perplexity') return (value) => fixed(value, 3);
+  return (value) => `${fixed(value * factor, digits)}${unit === 'percent' ? ' %' : ''}`;
 };

@@ -1,12 +1,13 @@
-import { groupBy, itemAt, ownValue } from '../../base/lookup.js';
-import { isByCounts } from '../../methods/swap-counts.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../../base/lookup.js';
+import type { Board, Subject } from '../../scores/board.js';
+import { chooseOnHalf } from '../../scores/choose-on-half.js';
 import { sentenceOf, whyNoBest } from '../../scores/conclusion.js';
-import { rowOf } from '../../scores/intervals/rows.js';
-import { scoreOf, scoresOf } from '../../scores/model-score.js';
+import { type Configuration, defaultOf, distinctConfigurations } from '../../scores/configurations.js';
+import { configurationsIn, type Group } from '../../scores/groups.js';
+import { compare, judged, judgedIn } from '../../scores/judged.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 import { summarise } from '../../scores/summaries.js';
 import type { PageFinding, PageGrid } from '../pages/data.js';
-import type { Comparisons } from './difference.js';
 import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
@@ -45,41 +46,76 @@ const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
     .sort((a, b) => rank(a.name) - rank(b.name));
 };
 
-/** Returns the default configuration's variant among some: the paper's 5 and 2 without transitions. */
-const isDefault = ({ configuration, method }: ScoredModel): boolean =>
-  method === 'layer_swap' &&
-  isByCounts(configuration) &&
-  configuration['bottom'] === 5 &&
-  configuration['top'] === 2 &&
-  !configuration['bottomTransition'] &&
-  !configuration['topTransition'] &&
-  shown(configuration['weights']) === 'uniform';
+/** The configurations of an entry in a language, one of them the best. */
+interface Entry {
+  readonly name: string;
+  readonly method: string;
+  readonly candidates: readonly Configuration[];
+  readonly best: Configuration;
+}
 
-/** Collects the grids of an entry in a language: the mean of each configuration over its pairs. */
+/**
+ * Compares the best configuration of an entry with the default. Where the entry has all configurations of the method, that
+ * is the comparison of the table; else the best of fewer is another group, and the sentence says of how many.
+ */
+const findingOf = (
+  board: Board,
+  subject: Subject,
+  { name, method, candidates, best }: Entry,
+  usual: Configuration,
+): PageFinding | null => {
+  const areThese = (others: readonly Configuration[]): boolean =>
+    others.length === candidates.length &&
+    distinctConfigurations([...others, ...candidates]).length === candidates.length;
+  const known = judgedIn(board, subject).find(
+    ({ a, b }) =>
+      a.competition !== undefined &&
+      b.competition === undefined &&
+      b.configuration === usual.variant &&
+      areThese(a.competition.candidates),
+  );
+  const group = (of: Configuration, id: string, more: Partial<Group> = {}): Group => ({
+    ...{ id: `${id} of ${name}`, label: of.variant, subject, models: of.models, configuration: of.variant },
+    ...more,
+  });
+  const [compared] =
+    known === undefined
+      ? judged(
+          compare(
+            board,
+            group(best, `best ${method}`, { competition: { candidates, best, incomplete: 0 } }),
+            group(usual, `default ${method}`),
+            subject,
+          ),
+        )
+      : [known];
+  if (compared === undefined) return null;
+  const { conclusion } = compared;
+  return { verdict: conclusion.verdict, sentence: sentenceOf(conclusion, 'It', 'the default') };
+};
+
+/** Collects the grid of an entry in a language: the mean of each configuration over its pairs. */
 const gridOf = (
+  board: Board,
   models: readonly ScoredModel[],
   { page }: TaskData,
-  task: number,
-  usualModels: readonly ScoredModel[],
-  comparisons: Comparisons,
-): PageGrid | undefined => {
-  const { metric, name } = page;
-  if (metric === null) return undefined;
-  const scored = models.filter((model) => scoreOf(model, name, metric) !== undefined);
+  subject: Subject,
+): Omit<PageGrid, 'task'> | undefined => {
+  const scored = board.scores(models, subject).map(({ model }) => model);
   const axes = axesOf(scored);
   const [first] = scored;
   if (first === undefined || axes.length === 0) return undefined;
   const byVariant = groupBy(scored, ({ variant }) => variant ?? '');
-  const resultsOf = (some: readonly ScoredModel[]) => some.flatMap(({ results }) => results.get(name) ?? []);
-  const cells = [...byVariant].flatMap(([variant, some]) => {
-    const summary = summarise(scoresOf(some, name, metric));
-    const { configuration } = itemAt(some, 0);
+  const configurations = [...byVariant].map(
+    ([variant, of]): Configuration => ({ variant, method: itemAt(of, 0).method ?? '', models: of }),
+  );
+  const cells = configurations.flatMap(({ variant, models: of }) => {
+    const summary = summarise(board.scores(of, subject));
+    const { configuration } = itemAt(of, 0);
     return summary === undefined
       ? []
       : {
-          at: axes.map(({ name: parameter, values }) =>
-            values.indexOf(shown(ownValue(configuration, parameter))),
-          ),
+          at: axes.map(({ name, values }) => values.indexOf(shown(ownValue(configuration, name)))),
           variant,
           value: summary.avg,
           stderr: summary.estimate?.stderr ?? null,
@@ -88,60 +124,58 @@ const gridOf = (
   });
   const undecided =
     whyNoBest({
-      metric,
-      n: Math.min(...scoresOf(scored, name, metric).map(({ n }) => n)),
+      metric: subject.metric,
+      n: Math.min(...board.scores(scored, subject).map(({ n }) => n)),
       scores: cells.map(({ value }) => value),
     }) ?? null;
-  const better = (a: number, b: number) => (page.higherIsBetter ? a > b : a < b);
-  const best =
-    undecided === null
-      ? cells.reduce((top, cell, index) => (better(cell.value, itemAt(cells, top).value) ? index : top), 0)
-      : null;
-  const inGrid = cells.findIndex(({ variant }) => (byVariant.get(variant) ?? []).some(isDefault));
-  const usual = inGrid === -1 ? null : inGrid;
-  const rivals = usual === null ? usualModels : (byVariant.get(itemAt(cells, usual).variant) ?? []);
-  const findingOf = (of: readonly ScoredModel[]): PageFinding | null => {
-    const conclusion = comparisons.conclusion(
-      rowOf(of, name, [...byVariant.values()]),
-      rowOf(rivals, name),
-      metric,
-      { first: cells.length },
-    );
-    return conclusion === null
-      ? null
-      : { verdict: conclusion.verdict, sentence: sentenceOf(conclusion, 'It', 'the default') };
+  // A configuration under several names counts once.
+  const candidates = distinctConfigurations(configurations);
+  const values = new Map(cells.map(({ variant, value }) => [variant, page.higherIsBetter ? value : -value]));
+  const scoreOf = ({ variant }: Configuration): number => valueAt(values, variant);
+  const best = candidates.reduce((one, other) => (scoreOf(other) > scoreOf(one) + 1e-12 ? other : one));
+  const usual = defaultOf(configurationsIn(board, subject.language), itemAt(candidates, 0).method);
+  const indexOf = (of: Configuration | undefined): number | null => {
+    if (of === undefined) return null;
+    const own = cells.findIndex(({ variant }) => variant === of.variant);
+    if (own !== -1) return own;
+    // The default may stand in the grid under another name.
+    const [alike] = candidates.filter((other) => distinctConfigurations([other, of]).length === 1);
+    return alike === undefined ? null : cells.findIndex(({ variant }) => variant === alike.variant);
   };
+  const entry = { name: first.entry ?? '', method: best.method, candidates, best };
+  const half = () =>
+    chooseOnHalf(
+      candidates.map((of) => board.results(of.models, subject)),
+      subject.metric,
+      { seed: board.resampling.seed },
+    );
   return {
-    entry: first.entry ?? '',
-    language: first.language ?? '',
-    task,
+    entry: entry.name,
+    language: subject.language,
     axes,
     cells,
-    best,
+    best: undecided === null ? indexOf(best) : null,
     undecided,
-    usual,
-    otherHalf: best === null ? null : comparisons.otherHalf([...byVariant.values()].map(resultsOf), metric),
-    finding: best === null ? null : findingOf(byVariant.get(itemAt(cells, best).variant) ?? []),
+    usual: indexOf(usual),
+    otherHalf: undecided === null ? (board.attempt(half)?.onOtherHalf ?? null) : null,
+    finding: undecided !== null || usual === undefined ? null : findingOf(board, subject, entry, usual),
   };
 };
 
 /** Collects every grid: an entry of several configurations, in a language. */
-export const gridsOf = (
-  models: readonly ScoredModel[],
-  languages: readonly string[],
-  tasks: readonly TaskData[],
-  comparisons: Comparisons,
-): PageGrid[] => {
-  const merges = models.filter(({ role }) => role === 'merge');
+export const gridsOf = (board: Board, tasks: readonly TaskData[]): PageGrid[] => {
+  const merges = board.experiment.models.filter(({ role }) => role === 'merge');
   const entries = [...new Set(merges.map(({ entry }) => entry))];
   return entries.flatMap((entry) =>
-    languages.flatMap((language) => {
+    board.experiment.languages.flatMap((language) => {
       const task = tasks.findIndex(({ page }) => page.languages.includes(language));
       const data = tasks[task];
+      const subject = board.subjects.find((of) => of.language === language && of.task === data?.page.name);
       const some = merges.filter((model) => model.entry === entry && model.language === language);
-      if (data === undefined || new Set(some.map(({ variant }) => variant)).size < 2) return [];
-      const usual = merges.filter((model) => model.language === language && isDefault(model));
-      return gridOf(some, data, task, usual, comparisons) ?? [];
+      if (data === undefined || subject === undefined) return [];
+      if (new Set(some.map(({ variant }) => variant)).size < 2) return [];
+      const grid = gridOf(board, some, data, subject);
+      return grid === undefined ? [] : { ...grid, task };
     }),
   );
 };

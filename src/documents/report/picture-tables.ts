@@ -28,9 +28,9 @@ const plain = (value: number | null | undefined): Cell | null =>
 /** The configurations of an entry in a language: values of its parameters, and the mean over pairs. */
 const gridTable = (
   { entry, language, axes, cells, best, usual, otherHalf, finding }: PageGrid,
-  { name, unit }: PageTask,
+  { name, unit, digits }: PageTask,
 ): ScoreTable => {
-  const [factor, digits] = unit === 'percent' ? [100, 1] : [1, 3];
+  const factor = unit === 'percent' ? 100 : 1;
   return tableOf({
     id: `configurations/${language}/${entry}`,
     title: `${entry}, ${language}: configurations, ${name}`,

@@ -44,7 +44,7 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
 
 /** Says what made the page's figures, what it leaves out, and how to make them again. */
 export const provenanceOf = (
-  { experiment, record, samples }: ReportParts,
+  { board: { experiment }, record, samples }: ReportParts,
   tasks: readonly TaskData[],
   modelsWithTexts: number,
 ): Pick<ReportData, 'provenance' | 'inputs' | 'commands' | 'omitted' | 'warnings'> => {

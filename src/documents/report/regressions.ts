@@ -1,55 +1,46 @@
-import { conclude, type Verdict } from '../../scores/conclusion.js';
+import { groupBy } from '../../base/lookup.js';
+import type { Board, Subject } from '../../scores/board.js';
+import { distinctMerges } from '../../scores/configurations.js';
+import { type Judged, judged, judgedIn } from '../../scores/judged.js';
 import { scaleOf } from '../../scores/metrics.js';
-import { holm, type PairedComparison } from '../../scores/paired.js';
+import { compareRows, type PairedComparison } from '../../scores/paired.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 import type { PageTable } from '../pages/data.js';
-import type { Comparisons } from './difference.js';
 import type { TaskData } from './result-data.js';
 
 /** A merge against the base in a task. */
 interface Compared {
   readonly model: ScoredModel;
-  readonly task: string;
-  readonly metric: string;
-  readonly comparison: PairedComparison;
+  readonly subject: Pick<Subject, 'task' | 'metric'>;
+  readonly result: PairedComparison;
 }
 
 /**
  * Lists merges that look worse than the base in a task: the paired 95 % interval is on the worse side, which is chance in
- * one of forty equals. Those are called worse whose p-value says so after Holm's correction for all comparisons made.
+ * one of forty equals. Those are called worse whose p-value says so after Holm's correction for all merges of a language compared in the task.
  * Null where nothing could be compared.
  */
-export const regressionsOf = (
-  models: readonly ScoredModel[],
-  tasks: readonly TaskData[],
-  comparisons: Comparisons,
-): PageTable | null => {
-  const base = models.find(({ role }) => role === 'base');
-  const merges = models.filter(({ role }) => role === 'merge');
-  const all = base === undefined ? [] : merges.flatMap((model) => compared(model, base, tasks, comparisons));
-  if (all.length === 0) return null;
-  const adjusted = holm(all.map(({ comparison }) => comparison.p));
-  const concluded = all.map((one, index) => {
-    const facts = { metric: one.metric, ...one.comparison };
-    return {
-      ...one,
-      adjusted: adjusted[index],
-      own: conclude(facts).verdict,
-      verdict: conclude({ ...facts, p: adjusted[index] }).verdict,
-    };
+export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTable | null => {
+  const all = tasks.flatMap((task) => {
+    const byLanguage = groupBy(compared(board, task), ({ model }) => model.language);
+    return [...byLanguage.values()].flatMap((of) => judged(of).map((one) => knownOf(board, one)));
   });
-  const listed = concluded.filter(({ own }) => own === 'worse');
-  const unsaid = concluded.filter(({ own }) => own === 'too few problems').length;
-  const worse = listed.filter(({ verdict }) => verdict === 'worse').length;
+  if (all.length === 0) return null;
+  const listed = all.filter(({ result, conclusion: { verdict } }) => {
+    const isWorse = result.difference > 0 !== result.higherIsBetter;
+    return verdict === 'worse' || (verdict === 'one of many' && isWorse);
+  });
+  const unsaid = all.filter(({ conclusion }) => conclusion.verdict === 'too few problems').length;
+  const worse = listed.filter(({ conclusion }) => conclusion.verdict === 'worse').length;
   return {
     id: 'regressions',
     title: 'Regressions against the base',
     caption:
-      `${worse} of ${all.length} comparisons of a merge with the base are worse beyond noise, corrected for their number; ` +
+      `${worse} of ${all.length} comparisons of a merge with the base are worse beyond noise, corrected for their number in each language and task; ` +
       `${listed.length - worse} more by their own test alone, which of equals one in forty is by chance.` +
       (unsaid === 0 ? '' : ` ${unsaid} have too few problems to say.`),
     notes: [
-      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is below 5 % also when corrected for all comparisons (Holm).',
+      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is below 5 % also when corrected for all merges of the language compared with the base in the task (Holm). Merges that are one under several names count once; a merge that is alone in a group has the correction of the table of comparisons.',
     ],
     columns: [
       { id: 'task', label: 'Task' },
@@ -63,16 +54,24 @@ export const regressionsOf = (
   };
 };
 
-const rowOf = ({
-  model,
-  task,
-  metric,
-  comparison,
-  adjusted,
-  verdict,
-}: Compared & { readonly adjusted: number | undefined; readonly verdict: Verdict }) => {
+/** Takes the verdict of the table of comparisons where a group of it is this merge alone. */
+const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
+  const found = board.subjects
+    .filter(({ language, task }) => language === of.model.language && task === of.subject.task)
+    .flatMap((subject) => judgedIn(board, subject))
+    .find(
+      ({ a, b }) =>
+        b.id === 'base' && a.competition === undefined && a.models.every((model) => model === of.model),
+    );
+  return found === undefined ? of : { ...of, adjusted: found.adjusted, conclusion: found.conclusion };
+};
+
+type Concluded = Pick<Judged, 'adjusted' | 'conclusion'>;
+
+const rowOf = ({ model, subject, result, adjusted, conclusion }: Compared & Concluded) => {
+  const { task, metric } = subject;
   const { factor, digits } = scaleOf(metric);
-  const { scores, difference, interval, n } = comparison;
+  const { scores, difference, interval, n } = result;
   return {
     id: `${model.name} ${task}`,
     label: model.name,
@@ -89,20 +88,21 @@ const rowOf = ({
           : { interval: [factor * interval[0], factor * interval[1]] as const }),
       },
       adjusted === undefined ? null : { value: adjusted, digits: 3 },
-      { value: verdict === 'worse' ? 'worse' : 'may be chance', digits: 0 },
+      { value: conclusion.verdict === 'worse' ? 'worse' : 'may be chance', digits: 0 },
     ],
   };
 };
 
-const compared = (
-  model: ScoredModel,
-  base: ScoredModel,
-  tasks: readonly TaskData[],
-  comparisons: Comparisons,
-): Compared[] =>
-  tasks.flatMap(({ page: { name: task, metric } }) => {
-    const [result, rival] = [model.results.get(task), base.results.get(task)];
-    if (metric === null || result === undefined || rival === undefined) return [];
-    const comparison = comparisons.compare({ results: [result] }, { results: [rival] }, metric);
-    return comparison?.p === undefined ? [] : [{ model, task, metric, comparison }];
-  });
+/** Compares merges with the base in a task, those that are one under several names once. */
+const compared = (board: Board, { page: { name: task, metric } }: TaskData): Compared[] => {
+  const { models } = board.experiment;
+  const rival = models.find(({ role }) => role === 'base')?.results.get(task);
+  if (rival === undefined || metric === null) return [];
+  return distinctMerges(models.filter(({ role, results }) => role === 'merge' && results.has(task))).flatMap(
+    (model) => {
+      const results = board.results([model], { task });
+      const result = board.attempt(() => compareRows({ results }, { results: [rival] }, metric));
+      return result?.p === undefined ? [] : [{ model, subject: { task, metric }, result }];
+    },
+  );
+};

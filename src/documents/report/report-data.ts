@@ -6,7 +6,6 @@ import type { MergeRecord } from '../../experiment/record/experiment-record.js';
 import { scoreOf } from '../../scores/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
 import type { PageModel, ReportData } from '../pages/data.js';
-import { Comparisons } from './difference.js';
 import { gridsOf } from './grid-data.js';
 import { headlineSentence } from './headline.js';
 import { bandsOf, type Drawn } from './layer-bands.js';
@@ -82,9 +81,10 @@ const bandsIn = (directory: string | null, model: ScoredModel, layers: number | 
 
 /** Makes the data of an experiment's report. */
 export const reportData = (parts: ReportParts): ReportData => {
-  const { experiment, record, tables, metricOf, analysis, layers, samples, title, written } = parts;
+  const { board, record, tables, analysis, layers, samples, title, written } = parts;
+  const { experiment } = board;
   const pool = new StringPool();
-  const tasks = tasksOf(experiment, metricOf, samples, pool);
+  const tasks = tasksOf(board, samples, pool);
   const withTexts = modelsWithTexts(experiment, tasks);
   const records = new Map(record?.merges.map((merge) => [merge.name, merge]));
   const models = experiment.models.map((model): PageModel => {
@@ -102,23 +102,22 @@ export const reportData = (parts: ReportParts): ReportData => {
       results: resultsOf(model, tasks, withTexts.has(model), pool),
     };
   });
-  const comparisons = new Comparisons();
   const page = {
     layerloom: version,
     title,
     written,
     languages: experiment.languages,
-    sentence: headlineSentence(experiment, tasks, comparisons),
+    sentence: headlineSentence(board, tasks),
     headline: tables.length === 0 ? null : 0,
     tables,
     tasks: tasks.map(({ page }) => page),
     models,
-    grids: gridsOf(experiment.models, experiment.languages, tasks, comparisons),
+    grids: gridsOf(board, tasks),
     costs: costLabels.filter(({ key }) => new Set(models.flatMap(({ cost }) => cost[key] ?? [])).size > 1),
-    regressions: regressionsOf(experiment.models, tasks, comparisons),
+    regressions: regressionsOf(board, tasks),
     analysis,
     ...provenanceOf(parts, tasks, withTexts.size),
     strings: pool.strings,
   };
-  return { ...page, warnings: [...page.warnings, ...comparisons.refusals] };
+  return { ...page, warnings: [...page.warnings, ...board.takeRefusals()] };
 };

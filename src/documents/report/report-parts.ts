@@ -1,14 +1,14 @@
 import type { ExperimentRecord } from '../../experiment/record/experiment-record.js';
-import type { HeadlineMetric, ScoredExperiment } from '../../scores/scored-experiment.js';
+import type { Board } from '../../scores/board.js';
 import type { PageAnalysis, PageTable } from '../pages/data.js';
 
 /** What a report is made of. */
 export interface ReportParts {
-  readonly experiment: ScoredExperiment;
+  /** The experiment, with all that its tables were made of. */
+  readonly board: Board;
   /** The experiment's file, for states and costs; null if there is none. */
   readonly record: ExperimentRecord | null;
   readonly tables: readonly PageTable[];
-  readonly metricOf: HeadlineMetric;
   readonly analysis: PageAnalysis | null;
   /** Number of layers, if known. */
   readonly layers: number | undefined;

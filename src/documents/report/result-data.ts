@@ -1,9 +1,10 @@
 import { itemAt } from '../../base/lookup.js';
 import type { EvaluationResult, ProblemResult } from '../../evaluation/result.js';
+import type { Board } from '../../scores/board.js';
 import { whyNoBest } from '../../scores/conclusion.js';
 import { isHigherBetter, scaleOf } from '../../scores/metrics.js';
 import { scoreOf, scoresOf } from '../../scores/model-score.js';
-import type { HeadlineMetric, ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
+import type { ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
 import { encodeBits } from '../pages/bits.js';
 import type { PageResult, PageTask } from '../pages/data.js';
 import type { StringPool } from './string-pool.js';
@@ -24,19 +25,15 @@ export interface TaskData {
  * Collects the tasks that models have results in, those of the experiment's languages first, and the texts of
  * their first `samples` problems.
  */
-export const tasksOf = (
-  { models, tasks, texts }: ScoredExperiment,
-  metricOf: HeadlineMetric,
-  samples: number,
-  pool: StringPool,
-): TaskData[] => {
+export const tasksOf = (board: Board, samples: number, pool: StringPool): TaskData[] => {
+  const { models, tasks, texts } = board.experiment;
   const names = new Set([...tasks.values()].flat());
   for (const { results } of models) for (const name of results.keys()) names.add(name);
   return [...names].flatMap((name) => {
     const results = models.flatMap(({ results }) => results.get(name) ?? []);
     const [first] = results;
     if (first === undefined) return [];
-    const metric = metricOf(name) ?? null;
+    const metric = board.metric(name) ?? null;
     const problems = new Map<string, ProblemResult>();
     for (const result of results)
       for (const problem of result.problems)
@@ -50,8 +47,9 @@ export const tasksOf = (
       languages: [...tasks].flatMap(([language, own]) => (own.includes(name) ? [language] : [])),
       metric,
       unit: metric !== null && scaleOf(metric).unit === 'percent' ? 'percent' : 'number',
+      digits: metric === null ? 3 : scaleOf(metric).digits,
       higherIsBetter,
-      undecided: metric === null ? null : (undecidedOf(models, name, metric) ?? null),
+      undecided: metric === null ? null : (undecidedOf(board, name, metric) ?? null),
       version: first.taskVersion,
       fewshot: first.fewshot,
       n: ordered.length > 0 ? ordered.length : first.n,
@@ -65,8 +63,10 @@ export const tasksOf = (
 };
 
 /** Returns why no model may be called the best in a task. */
-const undecidedOf = (models: readonly ScoredModel[], task: string, metric: string): string | undefined => {
-  const scores = scoresOf(models, task, metric);
+const undecidedOf = (board: Board, task: string, metric: string): string | undefined => {
+  const subject = board.subjects.find((of) => of.task === task);
+  if (subject !== undefined) return board.whyNoBest(subject);
+  const scores = scoresOf(board.experiment.models, task, metric);
   return whyNoBest({
     metric,
     n: Math.min(...scores.map(({ n }) => n)),

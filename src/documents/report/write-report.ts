@@ -10,10 +10,10 @@ import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
-import { headlineMetrics } from '../../scores/metrics.js';
+import { Board } from '../../scores/board.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { ScoredExperiment } from '../../scores/scored-experiment.js';
-import { type Layouts, tablesOf } from '../../scores/tables.js';
+import { type Layouts, tablesOn } from '../../scores/tables.js';
 import { readAnalysis } from '../analysis/analysis-data.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
 import type { ReportData } from '../pages/data.js';
@@ -127,12 +127,12 @@ export const writeReportOf = async (
   const paths = experiment.models.flatMap(({ role, path }) =>
     role === 'merge' && path !== null ? [path] : [],
   );
-  const tables = tablesOf(experiment, layouts);
+  const board = new Board(experiment);
+  const tables = tablesOn(board, layouts);
   const parts: ReportParts = {
-    experiment,
+    board,
     record,
     tables,
-    metricOf: headlineMetrics(experiment.models),
     analysis: found,
     layers:
       directory === null

@@ -1,41 +1,47 @@
-import { type Aligned, type Column, condensed, meanScore } from '../align.js';
-import { meanOf } from '../mean.js';
+import { itemAt } from '../../base/lookup.js';
+import { meanOf, sumOf } from '../mean.js';
 import { defaultResampling, type Resampling, resamplesOf } from '../resample.js';
-import type { Spread } from './crossed.js';
-
-/** Rows of which the best by score is chosen; one row is no choice. */
-export interface Choice {
-  readonly rows: readonly (readonly Column[])[];
-  /** 1 if the highest score is chosen, -1 if the lowest. */
-  readonly sign: 1 | -1;
-}
+import { inOrder, type RowScores, scoreOfRow, scoreOn } from '../row-score.js';
+import { type Spread, spreadOf } from './crossed.js';
+import { orderOfProblems } from './problem-order.js';
+import type { Scaled } from './scaled.js';
 
 /**
- * Returns the errors of a choice, one for each resample of the problems: the row that is best in the resample is chosen,
- * and its score in the resample taken less its score on all problems. The best row's score is above its true one by
- * the luck that helped to choose it; so are these, by luck that is drawn again.
+ * Returns the errors of choices, one for each resample of the problems, by side: the row that is best in the resample is
+ * chosen among the side's, and its score in the resample taken less its score on all problems. Rows that are equally good
+ * in the resample share it. The best row's score is above its true one by the luck that helped to choose it; so are these,
+ * by luck that is drawn again. All sides share the resamples.
+ *
+ * @param sides rows of which the best by score is chosen; one row is no choice
+ * @param sign 1 if the highest score is chosen, -1 if the lowest
+ * @param n number of problems
  */
 export const choiceErrors = (
-  { rows, sign }: Choice,
-  { n, aggregate }: Pick<Aligned, 'n' | 'aggregate'>,
+  sides: readonly (readonly RowScores[])[],
+  sign: 1 | -1,
+  n: number,
   { resamples = defaultResampling.resamples, seed = defaultResampling.seed }: Resampling,
-): Float64Array => {
-  const own = rows.map((row) => condensed(row, aggregate));
-  const scores = own.map((row) => meanScore(row, aggregate));
-  const errors = new Float64Array(resamples);
-  let index = 0;
-  for (const counts of resamplesOf(n, { resamples, seed })) {
-    let [best, error] = [Number.NEGATIVE_INFINITY, 0];
-    for (const [at, row] of own.entries()) {
-      const score = meanScore(row, aggregate, counts);
-      if (sign * score <= best) continue;
-      best = sign * score;
-      error = score - (scores[at] as number);
+): Float64Array[] => {
+  const order = orderOfProblems(sides);
+  return sides.map((side) => {
+    const rows = side.map((row) => inOrder(row, order));
+    const scores = side.map(scoreOfRow);
+    const errors = new Float64Array(resamples);
+    let index = 0;
+    for (const counts of resamplesOf(n, { resamples, seed })) {
+      let [best, tied]: [number, number[]] = [Number.NEGATIVE_INFINITY, []];
+      for (const [at, row] of rows.entries()) {
+        const score = scoreOn(row, counts, n);
+        if (sign * score < best) continue;
+        const error = score - itemAt(scores, at);
+        if (sign * score > best) [best, tied] = [sign * score, [error]];
+        else tied.push(error);
+      }
+      errors[index] = meanOf(tied);
+      index += 1;
     }
-    errors[index] = error;
-    index += 1;
-  }
-  return errors;
+    return errors;
+  });
 };
 
 /** What problems do to a figure that was chosen by them. */
@@ -49,10 +55,14 @@ export interface ChoiceSpread {
 /**
  * Returns bias and variance of a chosen figure, from its errors by resample. The bias of resamples is about that of the
  * choice where rows differ by about their errors, too small where they are equal, and too large where one is far better:
- * it counts as anything from none to twice what it is, which adds a third of its square to the variance.
+ * it counts with an error of its own size. A figure that was chosen is not known better than one that was not.
+ *
+ * @param alike the figure by problem, of all rows that are as good as the chosen ones
  */
-export const choiceSpread = (errors: Float64Array, n: number): ChoiceSpread => {
+export const choiceSpread = (errors: Float64Array, alike: readonly Scaled[]): ChoiceSpread => {
   const bias = meanOf(errors);
-  const squares = errors.reduce((sum, error) => sum + (error - bias) ** 2, 0);
-  return { bias, spread: { variance: squares / errors.length + bias ** 2 / 3, df: n - 1 } };
+  const squares = sumOf(errors.map((error) => (error - bias) ** 2)) / errors.length;
+  const unchosen = alike.map(({ values, divisor }) => spreadOf(values, divisor));
+  const variance = Math.max(squares, ...unchosen.map((of) => of.variance)) + bias ** 2;
+  return { bias, spread: { variance, df: itemAt(unchosen, 0).df } };
 };

@@ -1,11 +1,9 @@
-import { itemAt } from '../../base/lookup.js';
-import { meanOf } from '../mean.js';
+import { sumOf, sumsOf } from '../mean.js';
+import type { Scaled } from './scaled.js';
+import { freedomAt, t95 } from './student.js';
 
-/**
- * Scores by level of one kind of model (each task expert, each language expert) and problem: means over the models of
- * the level, all levels having as many.
- */
-export type Levels = readonly Float64Array[];
+/** Scores by level of one kind of model (each task expert, each language expert) and problem. */
+export type Levels = readonly Scaled[];
 
 /** The variance of a mean, and how well it is known. */
 export interface Spread {
@@ -15,69 +13,105 @@ export interface Spread {
 }
 
 /** Returns the variance of a mean of independent numbers, s² / n. */
-export const spreadOf = (values: ArrayLike<number>): Spread => {
+export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
   const n = values.length;
-  const mean = meanOf(values);
-  let squares = 0;
-  for (let at = 0; at < n; at += 1) squares += ((values[at] as number) - mean) ** 2;
-  return { variance: squares / (n - 1) / n, df: n - 1 };
+  const [own] = centred([Float64Array.from(values)]) as [Float64Array];
+  const squares = n * squaresOf(own) - sumOf(own) ** 2;
+  return { variance: squares / n ** 2 / (n - 1) / divisor ** 2, df: n - 1 };
 };
 
 /**
  * Returns the variance of a mean over models and problems of which every model has answered every problem. Problems and
  * each kind of expert are crossed effects: a problem is hard for all models, and an expert is in all of its merges.
  *
- *     V = V_P + Σ_F max(0, V_F − V_FP)
+ *     V = V_P + V_E,  V_E = Σ_F max(0, V_F − V_FP)
  *
  * V_P = s² of the problems' means / K, V_F = s² of the I levels' means / I, and V_FP = the mean square of what is left of
  * the I × K table of means, when the means of its levels and problems are taken off, / (I K). V_FP is what problems add to
  * V_F, and is in V_P already. The terms are those of an analysis of variance with random crossed effects (Cornfield and
  * Tukey 1956), and V is the multiway estimator of Cameron, Gelbach and Miller (2011), V_T + V_L + V_P − V_TL − V_TP −
  * V_LP + V_TLP, without its −V_TL + V_TLP: it counts the interaction of experts twice, which is on the safe side, and it is
- * not below V_P. (Owen 2007 bootstraps the same design.) Degrees of freedom are Satterthwaite's (1946),
+ * not below V_P. (Owen 2007 bootstraps the same design.)
  *
- *     df = V² / (V_P² / (K − 1) + Σ_F V_F² / (I − 1)), over the F that add to V, and not below the least of theirs.
+ * Problems are many and experts few, so that each part has Student's t of its own, as Cochran (1964) has it:
+ *
+ *     t² V = t²(K − 1) V_P + t²(df_E) V_E,  df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E
+ *
+ * The degrees of freedom are those at which Student's t has this 95 % quantile. They move with the scores without a jump:
+ * a part that adds next to nothing to V changes next to nothing. (Satterthwaite's formula over V_P and V_F, which was here
+ * before, falls to the least of all degrees of freedom once an excess is above 0 by a rounding error.)
  *
  * @param problems variance of the mean that problems alone cause, these models being given
  */
 export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spread => {
-  const parts = factors
-    .map((levels) => {
-      const own = spreadOf(levels.map(meanOf));
-      return { own, excess: own.variance - withProblems(levels) };
-    })
-    .filter(({ excess }) => excess > 0);
-  const variance = parts.reduce((sum, { excess }) => sum + excess, problems.variance);
-  const uncertainty = [problems, ...parts.map(({ own }) => own)].reduce(
-    (sum, of) => sum + of.variance ** 2 / of.df,
-    0,
-  );
-  const df = uncertainty > 0 ? variance ** 2 / uncertainty : Number.POSITIVE_INFINITY;
-  return { variance, df: Math.max(df, Math.min(problems.df, ...parts.map(({ own }) => own.df))) };
+  const excesses = factors.map((levels) => ({
+    variance: Math.max(0, excessOf(levels)),
+    df: levels.length - 1,
+  }));
+  const adding = excesses.filter(({ variance }) => variance > 0);
+  return adding.length === 0 ? problems : withT(problems, satterthwaite(adding));
 };
 
 /**
  * Returns a variance that is not below `crossedSpread`'s: V_P + Σ_F V_F, nothing taken off. With two or three experts
  * V_F − V_FP is below 0 in many studies in which experts do differ; a claim that a difference is small must not rest on that.
  */
-export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread => {
-  const parts = [problems, ...factors.map((levels) => spreadOf(levels.map(meanOf)))];
-  const variance = parts.reduce((sum, of) => sum + of.variance, 0);
-  const uncertainty = parts.reduce((sum, of) => sum + of.variance ** 2 / of.df, 0);
+export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
+  satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);
+
+/** Returns the sum of variances, with Satterthwaite's (1946) degrees of freedom. */
+const satterthwaite = (parts: readonly Spread[]): Spread => {
+  const variance = sumOf(parts.map((of) => of.variance));
+  const uncertainty = sumOf(parts.map((of) => of.variance ** 2 / of.df));
   return { variance, df: uncertainty > 0 ? variance ** 2 / uncertainty : Number.POSITIVE_INFINITY };
 };
 
-/** V_FP: what problems add to the variance of the mean over levels. Of one problem it cannot be told: 0. */
-const withProblems = (levels: Levels): number => {
-  const [count, n] = [levels.length, itemAt(levels, 0).length];
-  if (n < 2) return 0;
-  const means = levels.map(meanOf);
-  const mean = meanOf(means);
-  let squares = 0;
-  for (let problem = 0; problem < n; problem += 1) {
-    const ofProblem = meanOf(levels.map((level) => level[problem] as number));
-    for (const [at, level] of levels.entries())
-      squares += ((level[problem] as number) - itemAt(means, at) - ofProblem + mean) ** 2;
-  }
-  return squares / ((count - 1) * (n - 1) * count * n);
+/** Returns the sum of two variances, with the degrees of freedom at which t² of the sum is the sum of each part's t². */
+const withT = (a: Spread, b: Spread): Spread => {
+  const variance = a.variance + b.variance;
+  const squares = (t95(a.df) ** 2 * a.variance + t95(b.df) ** 2 * b.variance) / variance;
+  const df = freedomAt(Math.sqrt(squares), [Math.min(a.df, b.df), Math.max(a.df, b.df)]);
+  return { variance, df };
+};
+
+const spreadOfLevels = (levels: Levels): Spread => {
+  const [{ values, divisor }] = levels as [Scaled];
+  return spreadOf(
+    levels.map((of) => sumOf(of.values)),
+    divisor * values.length,
+  );
+};
+
+/**
+ * Returns V_F − V_FP. With the sums T_i of levels and P_k of problems, and G of all, over I levels and K problems,
+ *
+ *     I² (I − 1) K² V_F = A = I Σ T_i² − G²
+ *     I² (I − 1) K² V_FP = B / (K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²
+ *
+ * A and B are whole numbers where the scores are. Of one problem V_FP cannot be told: 0.
+ */
+const excessOf = (levels: Levels): number => {
+  const [{ divisor }] = levels as [Scaled];
+  const table = centred(levels.map(({ values }) => values));
+  const problems = sumsOf(table);
+  const [I, K] = [table.length, problems.length];
+  const ofLevels = squaresOf(table.map(sumOf));
+  const ofProblems = squaresOf(problems);
+  const ofAll = sumOf(problems) ** 2;
+  const ofEach = sumOf(table.map(squaresOf));
+  const own = I * ofLevels - ofAll;
+  const left = I * K * ofEach - I * ofLevels - K * ofProblems + ofAll;
+  const excess = K < 2 ? own : ((K - 1) * own - left) / (K - 1);
+  return excess / (I ** 2 * (I - 1) * K ** 2) / divisor ** 2;
+};
+
+/** Returns the sum of squares, in any order. */
+const squaresOf = (values: readonly number[] | Float64Array): number =>
+  sumOf(values.map((value) => value * value));
+
+/** Takes the common mean off scores that are not whole numbers, whose squares would lose digits otherwise. */
+const centred = (table: readonly Float64Array[]): readonly Float64Array[] => {
+  if (table.every((values) => values.every(Number.isInteger))) return table;
+  const mean = sumOf(table.map(sumOf)) / sumOf(table.map(({ length }) => length));
+  return table.map((values) => values.map((value) => value - mean));
 };

@@ -1,16 +1,19 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
-import { type Aligned, alignResults, meanScore, pseudoValues, whyUnpaired } from '../align.js';
+import { type Aligned, alignResults, type Column, pseudoValues, whyUnpaired } from '../align.js';
 import { meanOf } from '../mean.js';
+import { rangeOf } from '../metrics.js';
 import type { ModelScore } from '../model-score.js';
 import type { Resampling } from '../resample.js';
+import { rowScores, scoreOfRow } from '../row-score.js';
+import { intervalOf, type Located } from './bounded.js';
 import { choiceErrors, choiceSpread } from './chosen.js';
 import { crossedSpread, type Spread, spreadOf } from './crossed.js';
 import type { Row } from './rows.js';
 import { estimandOf, factorsOf, isOnePair, samplingOf } from './sampled.js';
+import { meanOfModels } from './scaled.js';
 import { type Interval, wilson } from './shares.js';
-import { t95 } from './student.js';
 
 /** What is known of a mean, on the scale of the metric. */
 export interface Estimate {
@@ -24,12 +27,12 @@ export interface Estimate {
   readonly estimand: string;
 }
 
-/** Returns an estimate by Student's t. */
-export const estimateAt = (mean: number, { variance, df }: Spread, estimand: string): Estimate => {
-  const stderr = Math.sqrt(variance);
-  const half = t95(df) * stderr;
-  return { stderr, df, interval: half > 0 ? [mean - half, mean + half] : undefined, estimand };
-};
+const estimateAt = (located: Located, estimand: string): Estimate => ({
+  stderr: Math.sqrt(located.spread.variance),
+  df: located.spread.df,
+  interval: intervalOf(located),
+  estimand,
+});
 
 /**
  * Returns what is known of the mean score over a row's models, which have answered the same problems.
@@ -43,7 +46,7 @@ export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefi
   const first = itemAt(scores, 0);
   const models = scores.map(({ model }) => model);
   const sampling = samplingOf(models);
-  const mean = meanOf(scores.map(({ value }) => value));
+  const own = scores.map(({ value }) => value);
   const aligned = alignedOf(
     scores.map(({ result }) => result),
     first.metric,
@@ -57,17 +60,17 @@ export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefi
     const stderr = first.stderr ?? Math.sqrt(variance);
     return { stderr, df, interval: wilson(right, n), estimand: estimandOf([], single) };
   }
-  const factors = factorsOf({
-    scores: values ?? scores.map(({ value }) => Float64Array.of(value)),
-    sampling,
-  });
-  const problems = values === undefined ? statedSpread(scores) : spreadOf(meansByProblem(values));
+  const factors = factorsOf({ scores: values ?? own.map((value) => Float64Array.of(value)), sampling });
+  const problems = values === undefined ? statedSpread(scores) : problemSpread(values);
   if (problems === undefined || !(problems.variance >= 0)) return undefined;
   const spread = crossedSpread(
     problems,
     factors.map(({ levels }) => levels),
   );
-  return estimateAt(mean, spread, estimandOf(factors, single));
+  const mean = meanOf(own);
+  const range = aligned?.range ?? rangeOf(first.metric, own);
+  const n = aligned?.n ?? Math.min(...scores.map((of) => of.n));
+  return estimateAt({ center: mean, mean, spread, range, n }, estimandOf(factors, single));
 };
 
 /**
@@ -85,25 +88,28 @@ export const estimateOfChosen = (
   const all = [...results, ...candidates.flat()];
   const aligned = alignedOf(all, metric);
   if (aligned === undefined) return undefined;
-  const own = aligned.columns.slice(0, results.length);
+  const { n, range, aggregate, columns } = aligned;
+  const own = columns.slice(0, results.length);
   let from = results.length;
   const rows = candidates.map(({ length }) => {
     from += length;
-    return aligned.columns.slice(from - length, from);
+    const some = columns.slice(from - length, from);
+    return { columns: some, scores: rowScores(some, aggregate) };
   });
-  const { bias, spread } = choiceSpread(choiceErrors({ rows, sign }, aligned, options), aligned.n);
-  const factors = factorsOf({
-    scores: own.map((column) => pseudoValues(column, aligned.aggregate)),
-    sampling,
-  });
-  return estimateAt(
-    meanScore(own, aligned.aggregate) - bias,
-    crossedSpread(
-      spread,
-      factors.map(({ levels }) => levels),
-    ),
-    estimandOf(factors, { isOnePair }),
+  const [errors] = choiceErrors([rows.map(({ scores }) => scores)], sign, n, options) as [Float64Array];
+  const byModel = (some: readonly Column[]) => some.map((column) => pseudoValues(column, aggregate));
+  const mean = scoreOfRow(rowScores(own, aggregate));
+  const alike = rows.filter(({ scores }) => scoreOfRow(scores) === mean);
+  const { bias, spread: problems } = choiceSpread(
+    errors,
+    [own, ...alike.map((row) => row.columns)].map((some) => meanOfModels(byModel(some))),
   );
+  const factors = factorsOf({ scores: byModel(own), sampling });
+  const spread = crossedSpread(
+    problems,
+    factors.map(({ levels }) => levels),
+  );
+  return estimateAt({ center: mean - bias, mean, spread, range, n }, estimandOf(factors, { isOnePair }));
 };
 
 /** Returns what is known of the highest (1) or the least (-1) of models' scores, as `estimateOfChosen`. */
@@ -118,9 +124,10 @@ export const estimateOfExtreme = (
   return estimateOfChosen(row, best.metric, sign, options);
 };
 
-/** Returns the mean of models' scores of each problem. */
-export const meansByProblem = (scores: readonly Float64Array[]): Float64Array =>
-  Float64Array.from(itemAt(scores, 0), (_, problem) => meanOf(scores.map((of) => of[problem] as number)));
+const problemSpread = (scores: readonly Float64Array[]): Spread => {
+  const { values, divisor } = meanOfModels(scores);
+  return spreadOf(values, divisor);
+};
 
 /** Aligns results; undefined without at least two problems that all of them have. */
 const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligned | undefined => {

@@ -1,15 +1,16 @@
 import { groupBy, itemAt } from '../../base/lookup.js';
-import { alignResults, type Column, pseudoValues, whyUnpaired } from '../align.js';
-import { meanOf } from '../mean.js';
-import type { Aggregate } from '../metrics.js';
-import { meansByProblem } from './estimates.js';
+import { type Aligned, alignResults, type Column, pseudoValues, whyUnpaired } from '../align.js';
+import { type Range, rangeOfDifference, unbounded } from '../metrics.js';
 import type { Row } from './rows.js';
 import { estimandOf, type Factor, factorsOfDifference } from './sampled.js';
+import { less, meanOfModels, meanOfScaled, type Scaled } from './scaled.js';
 
 /** The difference of two rows of models, problem by problem, and what it varies by besides. */
 export interface PairedScores {
   /** Mean score of the first row less that of the second, by problem in the order of its rows. */
-  readonly byProblem: Float64Array;
+  readonly byProblem: Scaled;
+  /** The least and largest possible difference. */
+  readonly range: Range;
   readonly factors: readonly Factor[];
   /** What a mean over problems and models is about. */
   readonly estimand: string;
@@ -25,7 +26,7 @@ export interface AlignedRow extends Pick<Row, 'sampling' | 'isOnePair'> {
 export const pairColumns = (
   a: AlignedRow,
   b: AlignedRow,
-  { aggregate, isBinary }: { readonly aggregate: Aggregate; readonly isBinary: boolean },
+  { aggregate, isBinary, range }: Pick<Aligned, 'aggregate' | 'isBinary' | 'range'>,
 ): PairedScores => {
   const scoresOf = ({ columns }: AlignedRow) => columns.map((column) => pseudoValues(column, aggregate));
   const [ofA, ofB] = [scoresOf(a), scoresOf(b)];
@@ -34,9 +35,9 @@ export const pairColumns = (
     { scores: ofB, sampling: b.sampling },
   );
   const isOnePair = ofA.length === 1 && ofB.length === 1 && (a.isOnePair === true || b.isOnePair === true);
-  const others = meansByProblem(ofB);
   return {
-    byProblem: meansByProblem(ofA).map((score, problem) => score - (others[problem] as number)),
+    byProblem: less(meanOfModels(ofA), meanOfModels(ofB)),
+    range: rangeOfDifference(range),
     factors,
     estimand: estimandOf(factors, { isOnePair }),
     isBinary,
@@ -65,29 +66,35 @@ export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefin
  * @returns undefined if the numbers of problems differ
  */
 export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | undefined => {
-  const { length } = itemAt(parts, 0).byProblem;
-  if (parts.some(({ byProblem }) => byProblem.length !== length)) return undefined;
-  const share = 1 / parts.length;
+  const { length } = itemAt(parts, 0).byProblem.values;
+  if (parts.some(({ byProblem }) => byProblem.values.length !== length)) return undefined;
   const isSampled = parts.every(({ factors }) => factors.length > 0);
   const groups = groupBy(isSampled ? parts.flatMap(({ factors }) => factors) : [], commonKey);
   const factors = [...groups.values()].map((of): Factor => {
     const { kind, labels, levels } = itemAt(of, 0);
-    const mean = (at: number, problem: number): number =>
-      of.reduce((sum, other) => sum + share * (itemAt(other.levels, at)[problem] as number), 0);
-    return { kind, labels, levels: levels.map((level, at) => level.map((_, problem) => mean(at, problem))) };
+    return {
+      kind,
+      labels,
+      // Languages without these experts add nothing to them.
+      levels: levels.map((_, at) => {
+        const { values, divisor } = meanOfScaled(of.map((other) => itemAt(other.levels, at)));
+        return { values: values.map((value) => value * of.length), divisor: divisor * parts.length };
+      }),
+    };
   });
-  const [first] = parts;
-  const isSame = parts.every(({ estimand }) => estimand === first?.estimand);
+  const { estimand, range } = itemAt(parts, 0);
+  const isSame = parts.every((of) => of.estimand === estimand);
   return {
-    byProblem: Float64Array.from({ length }, (_, problem) =>
-      meanOf(parts.map(({ byProblem }) => byProblem[problem] as number)),
-    ),
+    byProblem: meanOfScaled(parts.map(({ byProblem }) => byProblem)),
+    range: parts.every((of) => of.range !== unbounded) ? range : unbounded,
     factors,
-    estimand: `${isSame ? first?.estimand : estimandOf(factors, { isOnePair: false })}, in these languages`,
+    estimand: `${isSame ? estimand : estimandOf(factors, { isOnePair: false })}, in these languages`,
     isBinary: parts.every(({ isBinary }) => isBinary),
   };
 };
 
-/** Names the experts of a factor; pairs that share no expert go together by their task experts. */
+/** Names the experts of a factor; of pairs that share no expert their task experts. */
 const commonKey = ({ kind, labels }: Factor): string =>
-  `${kind} ${kind === 'pairs of experts' ? labels.length : labels.join()}`;
+  JSON.stringify([kind, kind === 'pairs of experts' ? labels.map(taskExpertOf) : labels]);
+
+const taskExpertOf = (pair: string): string => pair.slice(0, pair.indexOf('+'));

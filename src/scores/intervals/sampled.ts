@@ -1,8 +1,8 @@
 import { itemAt } from '../../base/lookup.js';
 import { isPair } from '../configurations.js';
-import { meanOf } from '../mean.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import type { Levels } from './crossed.js';
+import { less, meanOfModels, type Scaled } from './scaled.js';
 
 /** What a study has some of out of many: experts of a kind, pairs that share no expert, models of another role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
@@ -80,12 +80,7 @@ export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[
     const shared = b.sampling?.find((other) => isShared(sampling, other));
     if (shared === undefined) return { ...own, levels };
     const others = levelsOf(b.scores, shared.labels);
-    return {
-      ...own,
-      levels: levels.map((level, at) =>
-        level.map((score, problem) => score - (itemAt(others, at)[problem] as number)),
-      ),
-    };
+    return { ...own, levels: levels.map((level, at) => less(level, itemAt(others, at))) };
   });
   const ofB = b.sampling
     .filter((sampling) => !a.sampling?.some((other) => isShared(sampling, other)))
@@ -98,11 +93,8 @@ export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[
 const distinct = (labels: readonly string[]): string[] => [...new Set(labels)].sort();
 
 /** Returns the mean scores of each label's models, in the order of labels. */
-const levelsOf = (scores: readonly Float64Array[], labels: readonly string[]): Float64Array[] =>
-  distinct(labels).map((label) => {
-    const own = scores.filter((_, at) => labels[at] === label);
-    return Float64Array.from(itemAt(own, 0), (_, problem) => meanOf(own.map((of) => of[problem] as number)));
-  });
+const levelsOf = (scores: readonly Float64Array[], labels: readonly string[]): Scaled[] =>
+  distinct(labels).map((label) => meanOfModels(scores.filter((_, at) => labels[at] === label)));
 
 /** Says what an interval is about: `task experts, language experts and problems like these`. */
 export const estimandOf = (

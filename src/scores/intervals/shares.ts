@@ -1,6 +1,9 @@
 /** Bounds that hold the truth in 95 of 100 studies. */
 export type Interval = readonly [low: number, high: number];
 
+/** Level of every claim, two-sided: of comparisons of equals at most this share is called better or worse. */
+export const level = 0.05;
+
 const z = 1.959963984540054;
 
 /** Returns the 95 % interval of a share of right answers of one model by Wilson's score method (1927). */
@@ -20,3 +23,6 @@ export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval =
   const half = z * Math.sqrt((a + b - (a - b) ** 2) / (n + 2));
   return [Math.max(-1, a - b - half), Math.min(1, a - b + half)];
 };
+
+/** Returns the interval that holds 0 too, of a difference whose test does not exclude it. */
+export const withZero = ([low, high]: Interval): Interval => [Math.min(0, low), Math.max(0, high)];

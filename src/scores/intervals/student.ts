@@ -14,18 +14,32 @@ const known = new Map<number, number>();
 
 /** Returns the value that |t| is below with a probability of 95 %. */
 export const t95 = (df: number): number => {
-  const found = known.get(df) ?? bisected(df);
+  const found = known.get(df) ?? quantile(df);
   if (known.size > 10_000) known.clear();
   known.set(df, found);
   return found;
 };
 
-const bisected = (df: number): number => {
-  let [low, high] = [0, 2];
+const quantile = (df: number): number => {
+  let high = 2;
   while (tTest(high, df) > 0.05) high *= 2;
+  return bisected([0, high], (t) => tTest(t, df));
+};
+
+/** Returns the degrees of freedom, between two, at which |t| is below a value with a probability of 95 %. */
+export const freedomAt = (t: number, [least, largest]: readonly [number, number]): number =>
+  Math.exp(
+    bisected([Math.log(least), Math.log(Math.min(largest, most))], (exponent) =>
+      tTest(t, Math.exp(exponent)),
+    ),
+  );
+
+/** Returns where a falling p-value is 5 %. */
+const bisected = ([from, to]: readonly [number, number], pOf: (x: number) => number): number => {
+  let [low, high] = [from, to];
   while (high - low > 1e-12 * high) {
     const middle = (low + high) / 2;
-    if (tTest(middle, df) > 0.05) low = middle;
+    if (pOf(middle) > 0.05) low = middle;
     else high = middle;
   }
   return high;

@@ -1,82 +1,53 @@
-import type { Board, Subject } from '../board.js';
+import type { Board } from '../board.js';
 import { numberCell, textCell } from '../cells.js';
-import { conclude } from '../conclusion.js';
-import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from '../groups.js';
-import { compareRows, holm, type PairedComparison } from '../paired.js';
+import type { Group } from '../groups.js';
+import { type Judged, judgedIn } from '../judged.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-
-interface Compared {
-  readonly subject: Subject;
-  readonly a: Group;
-  readonly b: Group;
-  readonly result: PairedComparison;
-}
 
 /**
  * Paired comparisons of every group of merges with every other group, in each language and task. P-values are adjusted
  * for the comparisons of the same language and task, which answer one question.
  */
-export const comparisons = (board: Board): ScoreTable[] => {
-  const families = board.languages.flatMap((language) =>
-    board.subjects.filter((of) => of.language === language).map((subject) => compareAll(board, subject)),
-  );
-  const most = Math.max(0, ...families.map(({ length }) => length));
-  return [
-    {
-      id: 'comparisons',
-      title: 'Paired comparisons by problem',
-      caption:
-        'Difference of the means of two groups of models on the same problems, with 95 % interval and two-sided p-value.',
-      notes: [
-        'Intervals and p are about experts and problems like these; of one model against one about these models only, and p is McNemar’s exact one for scores of 0 and 1.',
-        `Adjusted p: Holm, for all comparisons of a language and task (at most ${most}).`,
-        'A configuration that was chosen by the same problems looks better than it is; its interval and p choose it again, and are marked. The verdict is of the first: better or worse only if the adjusted p is below 5 %.',
-      ],
-      derived: [],
-      columns: [
-        { id: 'task', label: 'task', kind: 'text' },
-        { id: 'problems', label: 'problems', kind: 'number' },
-        { id: 'difference', label: 'difference', kind: 'number' },
-        { id: 'low', label: 'low', kind: 'number' },
-        { id: 'high', label: 'high', kind: 'number' },
-        { id: 'only-a', label: 'only the first', kind: 'number' },
-        { id: 'only-b', label: 'only the second', kind: 'number' },
-        { id: 'p', label: 'p', kind: 'number' },
-        { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
-        { id: 'verdict', label: 'verdict', kind: 'text' },
-      ],
-      rows: families.flatMap((compared) => {
-        const adjusted = holm(compared.map(({ result }) => result.p));
-        return compared.map((of, at) => rowOf(of, adjusted[at]));
-      }),
-      refusals: [],
-    },
-  ];
-};
+export const comparisons = (board: Board): ScoreTable[] => [
+  {
+    id: 'comparisons',
+    title: 'Paired comparisons by problem',
+    caption:
+      'Difference of the means of two groups of models on the same problems, with 95 % interval and two-sided p-value.',
+    notes: [
+      'Intervals and p are about experts and problems like these; of one model against one about these models only, and p is McNemar’s exact one for scores of 0 and 1.',
+      'Interval and p are those of one comparison alone: the interval excludes 0 where p is below 5 %. Adjusted p: Holm, for all comparisons of a language and task.',
+      'The verdict is of the first: better or worse only if the adjusted p is below 5 %; not shown to differ if p is, and the adjusted p is not.',
+      'A configuration that was chosen by the same problems looks better than it is; its interval and p choose it again, and are marked.',
+    ],
+    derived: [],
+    columns: [
+      { id: 'task', label: 'task', kind: 'text' },
+      { id: 'problems', label: 'problems', kind: 'number' },
+      { id: 'difference', label: 'difference', kind: 'number' },
+      { id: 'low', label: 'low', kind: 'number' },
+      { id: 'high', label: 'high', kind: 'number' },
+      { id: 'only-a', label: 'only the first', kind: 'number' },
+      { id: 'only-b', label: 'only the second', kind: 'number' },
+      { id: 'p', label: 'p', kind: 'number' },
+      { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
+      { id: 'verdict', label: 'verdict', kind: 'text' },
+    ],
+    rows: board.languages.flatMap((language) =>
+      board.subjects
+        .filter((of) => of.language === language)
+        .flatMap((subject) => judgedIn(board, subject).map(rowOf)),
+    ),
+    refusals: [],
+  },
+];
 
-const compareAll = (board: Board, subject: Subject): Compared[] => {
-  const groups = distinctGroups(groupsOf(board, subject));
-  return groups.flatMap((b, at) =>
-    groups
-      .slice(at + 1)
-      .filter(isMerged)
-      .flatMap((a): Compared[] => {
-        const result = board.attempt(() =>
-          compareRows(rowIn(a, subject), rowIn(b, subject), subject.metric, board.resampling),
-        );
-        return result === undefined ? [] : [{ subject, a, b, result }];
-      }),
-  );
-};
+const isChosen = ({ competition }: Group): boolean => (competition?.candidates.length ?? 1) > 1;
 
-const candidatesOf = ({ competition }: Group): number => competition?.candidates.length ?? 1;
-
-const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined): TableRow => {
+const rowOf = ({ subject, a, b, result, adjusted, conclusion }: Judged): TableRow => {
   const { factor, digits } = subject.scale;
   const { n, difference, interval, onlyA, onlyB, p, reason } = result;
-  const chosen = [a, b]
-    .filter((group) => candidatesOf(group) > 1)
-    .map(({ label, configuration }) => `${label} (${configuration})`);
+  const chosen = [a, b].filter(isChosen).map(({ label, configuration }) => `${label} (${configuration})`);
   const flag = chosen.length === 0 ? {} : { flag: `${chosen.join(' and ')} chosen by the same problems` };
   const cell = (value: number | undefined, places: number, more: Partial<Cell> = {}): Cell | null =>
     value === undefined ? null : numberCell(value, places, more);
@@ -93,14 +64,7 @@ const rowOf = ({ subject, a, b, result }: Compared, adjusted: number | undefined
       cell(onlyB, 0),
       cell(p, 4, flag),
       cell(adjusted, 4, flag),
-      textCell(
-        conclude({
-          metric: subject.metric,
-          ...result,
-          p: adjusted,
-          candidates: { first: candidatesOf(a), second: candidatesOf(b) },
-        }).words,
-      ),
+      textCell(conclusion.words),
     ],
   };
 };

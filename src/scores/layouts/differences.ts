@@ -1,10 +1,11 @@
 import type { Board, Subject } from '../board.js';
 import { differenceCell, numberCell, textCell } from '../cells.js';
-import { conclude, isUnsaid, type Verdict } from '../conclusion.js';
+import { type Conclusion, isUnsaid } from '../conclusion.js';
 import { type Equivalence, equivalenceOf } from '../equivalence.js';
 import { meanOfPaired, type PairedScores, pairRows } from '../intervals/paired-scores.js';
 import { rowOf } from '../intervals/rows.js';
-import { compareRows, holm, meanOfComparisons, type PairedComparison } from '../paired.js';
+import { judged } from '../judged.js';
+import { compareRows, meanOfComparisons, type PairedComparison } from '../paired.js';
 import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 
@@ -63,7 +64,7 @@ export const differences = (
     caption,
     notes: [
       'Of the same problems and the same experts on both sides; a positive difference is a higher score.',
-      'Adjusted p: Holm, for the rows of a language; the verdict is of it.',
+      'Adjusted p: Holm, for the rows of a language in this table; the verdict is of it.',
       ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
       ...marginNotes(board, isTested),
     ],
@@ -81,20 +82,18 @@ export const differences = (
           ] as const)
         : []),
     ],
-    rows: families.flatMap(({ id, label, compared }) => {
-      const adjusted = holm(compared.map(({ result }) => result.p));
-      return compared.map((one, at): TableRow => {
-        const verdict = conclude({ metric: one.subject.metric, ...one.result, p: adjusted[at] });
-        return {
+    rows: families.flatMap(({ id, label, compared }) =>
+      judged(compared).map(
+        (one): TableRow => ({
           id: `${id}/${one.contrast.id}`,
           label: `${label}: ${one.contrast.label}`,
           cells: [
-            ...testCells(one, adjusted[at], verdict.words),
-            ...(isTested ? equivalenceCells(one, verdict, board.margin as number) : []),
+            ...testCells(one, one.adjusted, one.conclusion.words),
+            ...(isTested ? equivalenceCells(one, one.conclusion, board.margin as number) : []),
           ],
-        };
-      });
-    }),
+        }),
+      ),
+    ),
     refusals: [],
   };
 };
@@ -170,7 +169,7 @@ const testCells = (
 
 const equivalenceCells = (
   { subject, result, paired }: Compared,
-  { verdict, words }: { readonly verdict: Verdict; readonly words: string },
+  { verdict, words }: Pick<Conclusion, 'verdict' | 'words'>,
   margin: number,
 ): (Cell | null)[] => {
   const { factor, digits } = subject.scale;

@@ -1,10 +1,12 @@
 import type { Board, Subject } from '../board.js';
 import { differenceCell, idOf, isMoreBetter, meanOfCells } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, isMerged, labelOf, rowIn, sortGroups } from '../groups.js';
+import { distinctGroups, type Group, groupsOf, isMerged, labelIn, rowIn, sortGroups } from '../groups.js';
 import { onlyThese, rowOf } from '../intervals/rows.js';
+import { compare } from '../judged.js';
 import type { ModelScore } from '../model-score.js';
 import { compareRows, type PairedComparison } from '../paired.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import type { ScoredModel } from '../scored-experiment.js';
 import { summarise } from '../summaries.js';
 import { benchmarkNotes, halfNote } from './notes.js';
 
@@ -33,7 +35,7 @@ export const gains = (board: Board): ScoreTable[] =>
           const cells = subjects.map((subject) => gain(board, subject, id, baseline, sign));
           return {
             id: `${id}/${baseline}`,
-            label: `${labelOf(id)}, over ${baselineLabels[baseline]}`,
+            label: `${labelIn(board, subjects, id)}, over ${baselineLabels[baseline]}`,
             cells: [...cells, meanOfCells(cells)],
           };
         }),
@@ -90,23 +92,15 @@ const gain = (
   baseline: (typeof baselines)[number],
   sign: number,
 ): Cell | null => {
-  const group = groupsOf(board, subject).find((of) => of.id === id);
-  const against =
-    baseline === 'expert'
-      ? bestExpert(board, subject)?.model
-      : groupsOf(board, subject).find((of) => of.id === 'base')?.models[0];
+  const groups = groupsOf(board, subject);
+  const group = groups.find((of) => of.id === id);
+  const base = groups.find((of) => of.id === 'base');
+  const against = baseline === 'expert' ? bestExpert(board, subject)?.model : base?.models[0];
   if (group === undefined || against === undefined || board.whyNoBest(subject) !== undefined) return null;
-  const candidates = baseline === 'expert' ? experts(board, subject).map(({ model }) => [model]) : [];
-  const row = rowIn(group, subject);
-  const compared = board.attempt(() =>
-    compareRows(
-      // The best of these experts says nothing of that of others.
-      baseline === 'expert' ? onlyThese(row) : row,
-      rowOf([against], subject.task, candidates),
-      subject.metric,
-      board.resampling,
-    ),
-  );
+  const compared =
+    baseline === 'expert'
+      ? board.attempt(() => overExpert(board, subject, group, against))
+      : base && compare(board, group, base, subject)[0]?.result;
   if (compared === undefined) return null;
   const { configuration, otherHalf, models } = group;
   const { factor } = subject.scale;
@@ -119,6 +113,19 @@ const gain = (
     model: against.name,
   };
 };
+
+/** The best of these experts says nothing of that of others: the models stand for themselves alone. */
+const overExpert = (board: Board, subject: Subject, group: Group, expert: ScoredModel): PairedComparison =>
+  compareRows(
+    onlyThese(rowIn(group, subject)),
+    rowOf(
+      [expert],
+      subject.task,
+      experts(board, subject).map(({ model }) => [model]),
+    ),
+    subject.metric,
+    board.resampling,
+  );
 
 const turned = (compared: PairedComparison, sign: number): PairedComparison =>
   sign > 0
@@ -138,7 +145,7 @@ export const wins = (board: Board): ScoreTable[] =>
     const rows = ids.map(
       (id): TableRow => ({
         id,
-        label: labelOf(id),
+        label: labelIn(board, subjects, id),
         cells: subjects.flatMap((subject) => winsOf(board, subject, id)),
       }),
     );

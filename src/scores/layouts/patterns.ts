@@ -37,7 +37,7 @@ export const patterns = (board: Board): ScoreTable[] =>
       caption: 'Best (bottom, top) layers per language and per task expert (§4.2 of the paper).',
       notes: [
         ...benchmarkNotes(board, benchmark, { languages: [] }),
-        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one.',
+        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Of equal ones the fewest layers.',
         'Both are chosen by the same problems as they are scored on.',
       ],
       derived: [],
@@ -59,22 +59,27 @@ const rowOf = (
   task: string | undefined,
   models: readonly ScoredModel[],
 ): TableRow[] => {
-  const scores = board.scores(models, subject);
+  const configurations = configurationsOf(models, subject.language);
+  const scores = board.scores(
+    configurations.flatMap((of) => of.models),
+    subject,
+  );
   const ofSwaps = scores.flatMap(({ model, value }) => {
     const setting = swapSetting(model);
-    return setting === undefined ? [] : { layers: `(${setting.bottom}, ${setting.top})`, value };
+    return setting === undefined ? [] : { bottom: setting.bottom, top: setting.top, value };
   });
-  const byLayers = groupBy(ofSwaps, ({ layers }) => layers);
-  const competition = compete(
-    configurationsOf(models, subject.language),
-    new Map(scores.map((score) => [score.model.name, score])),
-  );
+  const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
+  const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
   // One pair of numbers is no choice, and problems that cannot tell make none.
   if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]
-    .map(([layers, of]) => ({ layers, n: of.length, mean: meanOf(of.map(({ value }) => value)) }))
-    .sort((a, b) => sign * (b.mean - a.mean));
+    .map(([layers, of]) => ({
+      ...{ layers, n: of.length, first: itemAt(of, 0) },
+      // Equal to 12 digits is equal: of equal ones the fewest layers come first.
+      mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
+    }))
+    .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);
   const { factor, digits } = subject.scale;
   const [best, worst] = [itemAt(means, 0), itemAt(means, means.length - 1)];
   const chosen = competition.best.models.map(({ name }) => name);

@@ -1,6 +1,7 @@
 import { groupBy } from '../../base/lookup.js';
 import type { Board, Subject } from '../board.js';
 import { idOf, meanCell, meanOfCells } from '../cells.js';
+import { distinctMerges } from '../configurations.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import { summarise } from '../summaries.js';
@@ -13,13 +14,11 @@ import { benchmarkNotes } from './notes.js';
  */
 export const reverted = (board: Board): ScoreTable[] => {
   const { models } = board.experiment;
-  const variants = groupBy(
-    models.filter(
-      ({ method, task, languageExpert, variant }) =>
-        method === 'revert' && task !== null && languageExpert === null && variant !== null,
-    ),
-    ({ variant }) => variant ?? '',
+  const merges = models.filter(
+    ({ method, task, languageExpert, variant }) =>
+      method === 'revert' && task !== null && languageExpert === null && variant !== null,
   );
+  const variants = groupBy(distinctMerges(merges), ({ variant }) => variant ?? '');
   const ofRole = (role: string) => models.filter((model) => model.role === role);
   const groups: readonly (readonly [id: string, label: string, models: readonly ScoredModel[]])[] = [
     ['base', 'base', ofRole('base')],

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { intervalOf, pOfZero } from '../../../src/scores/intervals/bounded.js';
 import { crossedSpread, spreadOf } from '../../../src/scores/intervals/crossed.js';
+import { meanOfModels } from '../../../src/scores/intervals/scaled.js';
 import { bonettPrice, wilson } from '../../../src/scores/intervals/shares.js';
-import { t95, tTest } from '../../../src/scores/intervals/student.js';
-import { meanOf } from '../../../src/scores/mean.js';
+import { freedomAt, t95, tTest } from '../../../src/scores/intervals/student.js';
+import { meanOf, sumOf } from '../../../src/scores/mean.js';
+import { unbounded } from '../../../src/scores/metrics.js';
 import { seeded } from '../../fixtures/scored.js';
 
 /** Scores of `rows` × `columns` models on `problems` problems, with effects of each. */
@@ -49,13 +52,20 @@ const meanSquares = (y: readonly (readonly (readonly number[])[])[]) => {
 /** What `crossedSpread` is given: means by problem, by row and problem, and by column and problem. */
 const marginsOf = (y: readonly (readonly (readonly number[])[])[]) => {
   const byProblem = (models: readonly (readonly number[])[]) =>
-    Float64Array.from(models[0] ?? [], (_, k) => mean(models.map((scores) => scores[k] ?? Number.NaN)));
+    meanOfModels(models.map((scores) => Float64Array.from(scores)));
   return {
     problems: byProblem(y.flat()),
     rows: y.map(byProblem),
     columns: (y[0] ?? []).map((_, j) => byProblem(y.map((row) => row[j] ?? []))),
   };
 };
+
+const spreadIn = (y: readonly (readonly (readonly number[])[])[]) => {
+  const { problems, rows, columns } = marginsOf(y);
+  return crossedSpread(spreadOf(problems.values, problems.divisor), [rows, columns]);
+};
+
+const scaled = (...values: readonly number[]) => ({ values: Float64Array.from(values), divisor: 1 });
 
 describe('the variance of a mean over crossed experts and problems', () => {
   it.each([
@@ -65,36 +75,139 @@ describe('the variance of a mean over crossed experts and problems', () => {
   ])('of %i × %i models on %i problems is that of the mean squares', (rows, columns, problems) => {
     const y = table(rows, columns, problems, rows * columns);
     const { size, T, L, P, TP, LP, freedom } = meanSquares(y);
-    const margins = marginsOf(y);
-    const { variance, df } = crossedSpread(spreadOf(margins.problems), [margins.rows, margins.columns]);
+    const { variance, df } = spreadIn(y);
     expect(T > TP && L > LP).toBe(true);
     expect(variance).toBeCloseTo((P + T - TP + L - LP) / size, 12);
-    const uncertainty = P ** 2 / freedom.P + T ** 2 / freedom.T + L ** 2 / freedom.L;
-    expect(df).toBeCloseTo((P + T - TP + L - LP) ** 2 / uncertainty, 9);
+    // Each part has its own quantile of Student's t, that of the experts with Satterthwaite's degrees of freedom.
+    const experts = T - TP + L - LP;
+    const freedomOfExperts = experts ** 2 / ((T - TP) ** 2 / freedom.T + (L - LP) ** 2 / freedom.L);
+    const squares = t95(freedom.P) ** 2 * P + t95(freedomOfExperts) ** 2 * experts;
+    expect(t95(df) ** 2 * variance).toBeCloseTo(squares / size, 9);
   });
 
   it('is that of problems alone where experts differ by no more than problems make them', () => {
     // Rows are equal but for what each adds to single problems, which sums to nothing.
-    const level = (sign: number) => Float64Array.from([1, 2, 4, 8], (score, at) => score + sign * (-1) ** at);
+    const level = (sign: number) => scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at));
     const problems = spreadOf([1, 2, 4, 8]);
-    expect(crossedSpread(problems, [[level(1), level(-1)]])).toEqual({
-      ...problems,
-      df: expect.closeTo(3, 12),
-    });
+    expect(crossedSpread(problems, [[level(1), level(-1)]])).toEqual(problems);
   });
 
   it('of scores without problems is that of the experts, and of what is known of problems', () => {
-    const levels = [Float64Array.of(0.2), Float64Array.of(0.4)];
+    const levels = [scaled(0.2), scaled(0.4)];
     const { variance, df } = crossedSpread({ variance: 0.001, df: Number.POSITIVE_INFINITY }, [levels]);
     expect(variance).toBeCloseTo(0.001 + 0.01, 12);
-    expect(df).toBeCloseTo(0.011 ** 2 / 0.01 ** 2, 12);
+    const squares = t95(Number.POSITIVE_INFINITY) ** 2 * 0.001 + t95(1) ** 2 * 0.01;
+    expect(t95(df) ** 2 * variance).toBeCloseTo(squares, 9);
   });
 
   it('has no fewer degrees of freedom than the kind that has the fewest', () => {
     // Experts differ by a little more than problems make them: V is mostly that of problems, and little known.
-    const levels = [Float64Array.of(1, 3, 2, 8.2), Float64Array.of(2, 1, 5, 4.5)];
+    const levels = [scaled(1, 3, 2, 8.2), scaled(2, 1, 5, 4.5)];
     const problems = spreadOf([0.1, 0.2, 0.3, 0.25]);
     expect(crossedSpread(problems, [levels]).df).toBeGreaterThanOrEqual(1);
+  });
+
+  it('moves without a jump where an excess begins', () => {
+    // Whole numbers of which V_F is V_FP exactly; one level is raised by less and less.
+    const level = (sign: number, more: number) =>
+      scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at + (sign > 0 ? more : 0)));
+    const at = (more: number) => crossedSpread(spreadOf([1, 2, 4, 8]), [[level(1, more), level(-1, 0)]]);
+    const [start, before] = [at(0), at(1.152)];
+    // V_F is above V_FP from a raise of 4 / √12 on: two means that are so far apart.
+    for (const more of [1e-9, 1e-6, 1e-3]) {
+      const { variance, df } = at(1.1547005383792515 + more);
+      expect(Math.abs(variance - before.variance)).toBeLessThan(10 * more + 1e-12);
+      expect(Math.abs(t95(df) - t95(start.df))).toBeLessThan(100 * more + 1e-6);
+    }
+    expect(at(3).variance).toBeGreaterThan(at(1.2).variance);
+  });
+
+  it('is exact for scores of 0 and 1, whatever the order of problems, models and names', () => {
+    // Right answers of 2 × 2 models on 100 problems, of which V_T is V_TP exactly.
+    const right = [
+      [
+        [19, 58, 80, 93],
+        [5, 15, 22, 55, 65, 73, 90],
+      ],
+      [
+        [0, 40, 56, 82, 86],
+        [0, 23, 28, 52, 78, 91, 97],
+      ],
+    ];
+    const of = (place: (problem: number) => number) =>
+      right.map((row) =>
+        row.map((own) => Array.from({ length: 100 }, (_, k) => (own.includes(place(k)) ? 1 : 0))),
+      );
+    const y = of((k) => k);
+    const expected = spreadIn(y);
+    expect(spreadIn(of((k) => 99 - k))).toEqual(expected);
+    expect(spreadIn(of((k) => (37 * k) % 100))).toEqual(expected);
+    expect(spreadIn(y.toReversed())).toEqual(expected);
+    expect(spreadIn(y.map((row) => row.toReversed()))).toEqual(expected);
+  });
+});
+
+describe('sums', () => {
+  it('are the same in any order', () => {
+    const random = seeded(3);
+    const values = Array.from({ length: 500 }, () => random() - 0.5);
+    const shuffled = values.toSorted((a, b) => Math.sin(1e6 * a) - Math.sin(1e6 * b));
+    expect(sumOf(shuffled)).toBe(sumOf(values));
+    expect(sumOf(values)).toBeCloseTo(
+      values.reduce((sum, value) => sum + value, 0),
+      12,
+    );
+    expect(spreadOf(shuffled)).toEqual(spreadOf(values));
+  });
+});
+
+describe('intervals of scores that have a range', () => {
+  const located = (mean: number, variance: number, df = 249, range: readonly [number, number] = [0, 1]) => ({
+    ...{ center: mean, mean, range, n: 250 },
+    spread: { variance, df },
+  });
+
+  it('are Wilson’s of the number of problems that gives a share this variance', () => {
+    // With the normal quantile and the variance of one model: statsmodels 0.15, proportion_confint(62, 250, method='wilson').
+    const share = 62 / 250;
+    const interval = intervalOf(located(share, (share * (1 - share)) / 250, Number.POSITIVE_INFINITY));
+    for (const side of [0, 1] as const) expect(interval?.[side]).toBeCloseTo(wilson(62, 250)[side], 7);
+    // Nine models that have solved nothing count as one.
+    expect(intervalOf(located(0, 0, Number.POSITIVE_INFINITY))?.[1]).toBeCloseTo(wilson(0, 250)[1], 7);
+    expect(intervalOf(located(1, 0, Number.POSITIVE_INFINITY))?.[0]).toBeCloseTo(wilson(250, 250)[0], 7);
+  });
+
+  it('do not leave it, whatever the variance and what a choice takes off', () => {
+    const random = seeded(5);
+    for (let time = 0; time < 2000; time += 1) {
+      const mean = random() ** 4;
+      const [df, variance] = [1 + 20 * random() ** 3, mean * (1 - mean) * random()];
+      const [low, high] = intervalOf({ ...located(mean, variance, df), center: mean - 0.3 * random() }) ?? [];
+      expect(low).toBeGreaterThanOrEqual(0);
+      expect(high).toBeLessThanOrEqual(1);
+      const difference = intervalOf(located(2 * mean - 1, variance, df, [-1, 1]));
+      expect(Math.max(...(difference ?? []).map(Math.abs))).toBeLessThanOrEqual(1);
+    }
+    // Perplexities have an end below alone.
+    const [least, most] = intervalOf(located(1.2, 0.04, 2, [1, Number.POSITIVE_INFINITY])) ?? [];
+    expect(least).toBeGreaterThan(1);
+    expect(most).toBeGreaterThan(1.2 + Math.sqrt(0.04));
+  });
+
+  it('are symmetric where nothing bounds them', () => {
+    expect(intervalOf(located(3, 4, Number.POSITIVE_INFINITY, unbounded))).toEqual([
+      expect.closeTo(3 - 2 * 1.959964, 5),
+      expect.closeTo(3 + 2 * 1.959964, 5),
+    ]);
+  });
+
+  it('of a difference exclude 0 where p is below 5 %, and nowhere else', () => {
+    const random = seeded(6);
+    for (let time = 0; time < 2000; time += 1) {
+      const of = located(1.6 * random() - 0.8, 0.2 * random() ** 2, 1 + 50 * random() ** 2, [-1, 1]);
+      const [low = 0, high = 0] = intervalOf(of) ?? [];
+      expect(low > 0 || high < 0).toBe(pOfZero(of) < 0.05);
+    }
   });
 });
 
@@ -109,6 +222,10 @@ describe('Student’s t', () => {
     expect(t95(df)).toBeCloseTo(quantile, 8);
     if (p !== undefined) expect(tTest(2, df)).toBeCloseTo(p, 10);
     expect(tTest(-quantile, df)).toBeCloseTo(0.05, 9);
+  });
+
+  it.each([1, 1.7, 2, 6.2, 80, 249])('has the degrees of freedom of a quantile: %d', (df) => {
+    expect(freedomAt(t95(df), [1, 249])).toBeCloseTo(df, 4);
   });
 
   it('of a known variance is the normal quantile', () => {

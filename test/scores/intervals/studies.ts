@@ -29,9 +29,6 @@ const ofConfiguration = { task: 1.2, language: 0.8, both: 0.5 } as const;
 /** Standard deviations in logits: of problems, and of how hard one expert, one merge or one configuration finds a problem. */
 const difficulty = { problem: 2, own: 0.5 } as const;
 
-/** Mean score of merges: that of Swahili's default swap. */
-const level = 0.32;
-
 /** Configurations that the best is chosen from. */
 const configurations = 9;
 
@@ -39,6 +36,8 @@ const configurations = 9;
 const resampling = { resamples: 500, seed: 1 } as const;
 
 export interface Design {
+  /** Mean score of merges: 0.32 is that of Swahili's default swap. */
+  readonly level: number;
   /** Experts of each kind: 1, 2 or 3. */
   readonly experts: number;
   readonly problems: number;
@@ -80,9 +79,24 @@ const logitOf = (share: number, deviation: number): number => {
 };
 
 const spread = Math.sqrt(difficulty.problem ** 2 + 3 * difficulty.own ** 2);
-const start = logitOf(level, spread);
-/** Logits of a point of score. */
-const point = 0.01 / ((shareAt(start + 0.01, spread) - shareAt(start - 0.01, spread)) / 0.02);
+
+/** The logit of a level, and the logits of a point of score there. */
+interface Place {
+  readonly start: number;
+  readonly point: number;
+}
+
+const places = new Map<number, Place>();
+
+const placeOf = (level: number): Place => {
+  const known = places.get(level);
+  if (known !== undefined) return known;
+  const start = logitOf(level, spread);
+  const slope = (shareAt(start + 0.01, spread) - shareAt(start - 0.01, spread)) / 0.02;
+  const place = { start, point: 0.01 / slope };
+  places.set(level, place);
+  return place;
+};
 
 const task = 'constructed';
 
@@ -97,7 +111,7 @@ const randomOf = (seed: number) => {
 
 type Random = ReturnType<typeof randomOf>;
 
-const shared = constructedResult({ task, scores: Array<number>(250).fill(0) });
+const shared = constructedResult({ task, scores: Array<number>(1000).fill(0) });
 
 const resultOf = (name: string, scores: readonly number[]): EvaluationResult => ({
   ...shared,
@@ -116,7 +130,7 @@ interface Simulated {
   readonly truth: number;
 }
 
-interface World {
+interface World extends Place {
   readonly design: Design;
   readonly random: Random;
   /** Difficulty of each problem, for all, each task expert and each language expert. */
@@ -133,8 +147,10 @@ const worldOf = (design: Design, seed: number): World => {
   const random = randomOf(seed);
   const { experts, problems, effects } = design;
   const own = () => Array.from({ length: experts }, () => random.many(problems, difficulty.own));
-  const size = effects * point;
+  const place = placeOf(design.level);
+  const size = effects * place.point;
   return {
+    ...place,
     design,
     random,
     problems: random.many(problems, difficulty.problem),
@@ -155,14 +171,14 @@ const answer = (world: World, logit: number, ofProblem: (problem: number) => num
 const merges = (world: World, name: string, differs = 0): Simulated[] => {
   const { experts, problems, effects } = world.design;
   const { random } = world;
-  const size = effects * point * differs;
+  const size = effects * world.point * differs;
   const tasks = random.many(experts, ofConfiguration.task * size);
   const languages = random.many(experts, ofConfiguration.language * size);
   const hardness = random.many(problems, difficulty.own);
   return world.tasks.flatMap((ofTask, t) =>
     world.languages.map((ofLanguage, l): Simulated => {
       const both = (world.both[t * experts + l] ?? 0) + random.gauss(ofConfiguration.both * size);
-      const logit = start + ofTask + ofLanguage + both + (tasks[t] ?? 0) + (languages[l] ?? 0);
+      const logit = world.start + ofTask + ofLanguage + both + (tasks[t] ?? 0) + (languages[l] ?? 0);
       const scores = answer(
         world,
         logit,
@@ -188,7 +204,7 @@ const expertsOf = (world: World): Simulated[] => {
     scale: number,
   ): Simulated[] =>
     effects.map((effect, at) => {
-      const logit = start + scale * effect;
+      const logit = world.start + scale * effect;
       const own = world.random.many(world.design.problems, difficulty.own);
       const scores = answer(
         world,
@@ -208,7 +224,8 @@ const expertsOf = (world: World): Simulated[] => {
 };
 
 /** The mean score over all experts and problems of merges of one configuration. */
-const populationTruth = ({ effects }: Design, differs = 0): number => {
+const populationTruth = ({ effects, level }: Design, differs = 0): number => {
+  const { start, point } = placeOf(level);
   const variance =
     sizes.task ** 2 +
     sizes.language ** 2 +
@@ -305,7 +322,9 @@ export interface Coverage {
 
 /** Simulates studies with seeds of their own. */
 export const coverageOf = (figure: Figure, design: Design, studies: number): Coverage => {
-  const first = 1_000_003 * (1 + figures.indexOf(figure)) + 7919 * design.experts + design.problems;
+  const { experts, problems, level } = design;
+  const first =
+    1_000_003 * (1 + figures.indexOf(figure)) + 7919 * experts + problems + 104_729 * Math.round(100 * level);
   const outcomes = Array.from({ length: studies }, (_, at) => study(figure, design, first + 31 * at)).filter(
     (of) => of !== undefined,
   );

@@ -1,0 +1,64 @@
+import type { Range } from '../metrics.js';
+import type { Spread } from './crossed.js';
+import type { Interval } from './shares.js';
+import { t95, tTest } from './student.js';
+
+/** A mean, with what is known of its error. */
+export interface Located {
+  /** The centre of the interval: the mean, less what a choice has added to it. */
+  readonly center: number;
+  /** The mean that the variance was measured at. */
+  readonly mean: number;
+  readonly spread: Spread;
+  readonly range: Range;
+  /** Number of problems. */
+  readonly n: number;
+}
+
+/**
+ * Returns how the variance of a mean depends on the mean: v(μ) = c (μ − least)(most − μ), which is 0 at the ends of the
+ * range, as that of a share of right answers is; a constant without a range. Of shares, 1 / c is the number of problems
+ * that would give one model's share this variance (Korn and Graubard 1998). Scores that are all at one end tell no
+ * variance: they count as those of one model.
+ */
+const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Located) => {
+  const isEnded = Number.isFinite(most);
+  const shape = (at: number): number =>
+    !Number.isFinite(least) ? 1 : (at - least) * (isEnded ? (most - at) / (most - least) : 1);
+  const own = shape(mean);
+  const factor = own > 0 ? variance / own : isEnded ? (most - least) / n : 0;
+  return { factor, at: (value: number): number => factor * shape(value) };
+};
+
+/**
+ * Returns the 95 % interval of a mean: the values μ with (mean − μ)² ≤ t² v(μ), by Student's t. Of a share it is Wilson's
+ * (1927) score interval with an effective number of problems (Dean and Pagano 2015), and does not leave the range.
+ *
+ * @returns undefined where the scores do not vary
+ */
+export const intervalOf = (located: Located): Interval | undefined => {
+  const { spread, range } = located;
+  const [least, most] = range;
+  const { factor } = varianceOf(located);
+  const width = t95(spread.df) ** 2 * factor;
+  if (!(width > 0)) return undefined;
+  const center = Math.min(most, Math.max(least, located.center));
+  if (!Number.isFinite(least)) return [center - Math.sqrt(width), center + Math.sqrt(width)];
+  const from = center - least;
+  const share = 1 / (most - least);
+  const middle = from + width / 2;
+  const half = Math.sqrt(width * from * (1 - from * share) + width ** 2 / 4);
+  const stretch = 1 + width * share;
+  return [
+    Math.max(least, least + (middle - half) / stretch),
+    Math.min(most, least + (middle + half) / stretch),
+  ];
+};
+
+/** Returns the two-sided p-value of a difference, of 0: below 5 % where `intervalOf` excludes 0. */
+export const pOfZero = (located: Located): number => {
+  const { center, spread } = located;
+  const variance = varianceOf(located).at(0);
+  if (center === 0) return 1;
+  return variance > 0 ? tTest(center / Math.sqrt(variance), spread.df) : 0;
+};

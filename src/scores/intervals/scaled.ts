@@ -1,0 +1,41 @@
+import { sumOf, sumsOf } from '../mean.js';
+
+/**
+ * Numbers by problem as parts of a divisor: `values[k] / divisor`. Sums over models of scores of 0 and 1 stay whole numbers,
+ * which add up exactly, where their means would not.
+ */
+export interface Scaled {
+  readonly values: Float64Array;
+  readonly divisor: number;
+}
+
+/** Returns the mean over models by problem, whatever the order of models. */
+export const meanOfModels = (scores: readonly Float64Array[]): Scaled => ({
+  values: sumsOf(scores),
+  divisor: scores.length,
+});
+
+/** Returns one less the other. */
+export const less = (a: Scaled, b: Scaled): Scaled => {
+  const divisor = commonMultiple(a.divisor, b.divisor);
+  const [timesA, timesB] = [divisor / a.divisor, divisor / b.divisor];
+  const values = a.values.map((value, problem) => timesA * value - timesB * (b.values[problem] as number));
+  return { values, divisor };
+};
+
+/** Returns the mean of several, each counted once, whatever their order. */
+export const meanOfScaled = (parts: readonly Scaled[]): Scaled => {
+  const common = parts.map(({ divisor }) => divisor).reduce(commonMultiple);
+  const values = sumsOf(parts.map((of) => of.values.map((value) => (common / of.divisor) * value)));
+  return { values, divisor: common * parts.length };
+};
+
+/** Returns the mean over problems. */
+export const meanOverProblems = ({ values, divisor }: Scaled): number =>
+  sumOf(values) / (divisor * values.length);
+
+const commonMultiple = (a: number, b: number): number => {
+  let [divisor, rest] = [a, b];
+  while (rest > 0) [divisor, rest] = [rest, divisor % rest];
+  return (a / divisor) * b;
+};
