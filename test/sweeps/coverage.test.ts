@@ -12,10 +12,14 @@ const errorOf = (share: number): number => Math.sqrt((share * (100 - share)) / s
 /** How far a share may be on the wrong side of its bound: chance exceeds it in about one of 1,000 cells. */
 const slack = (share: number): number => 3 * errorOf(share);
 
+const levels = [0.05, 0.12, 0.32, 0.9];
+
 const designs = (experts: readonly number[]): Design[] =>
-  experts.flatMap((of) =>
-    [50, 250].flatMap((problems) =>
-      [0, 0.5, 1].map((effects): Design => ({ experts: of, problems, effects })),
+  levels.flatMap((level) =>
+    experts.flatMap((of) =>
+      [50, 250].flatMap((problems) =>
+        [0, 0.5, 1].map((effects): Design => ({ level, experts: of, problems, effects })),
+      ),
     ),
   );
 
@@ -28,8 +32,8 @@ const cells: readonly (readonly [Figure, readonly Design[]])[] = [
   ['best less default', designs([1, 2, 3])],
 ];
 
-const nameOf = (figure: Figure, { experts, problems, effects }: Design): string =>
-  `${figure}, ${experts ** 2} ${experts === 1 ? 'pair' : 'pairs'}, ${problems} problems, effects ${effects}`;
+const nameOf = (figure: Figure, { level, experts, problems, effects }: Design): string =>
+  `${figure}, level ${level}, ${experts ** 2} ${experts === 1 ? 'pair' : 'pairs'}, ${problems} problems, effects ${effects}`;
 
 describe('intervals of simulated studies', () => {
   it.each(
