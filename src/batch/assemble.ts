@@ -11,6 +11,7 @@ import { checkOutput } from '../engine/output/output.js';
 import { writeSideFiles } from '../engine/output/provenance.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import type { ShardStore } from '../store/shard-store.js';
+import { ownFile, parseJson } from '../texts/json.js';
 import type { MergeShard } from './merge-shards.js';
 
 /** A merge that is assembled. */
@@ -134,7 +135,7 @@ export const isAssembled = async (
 ): Promise<boolean> => {
   const text = await readSmallFile(join(out, provenanceName)).catch(() => '{}');
   try {
-    const { shards: found = [] } = JSON.parse(text.toString()) as { shards?: FoundShard[] };
+    const { shards: found = [] } = parseJson(text, ownFile) as { shards?: FoundShard[] };
     const byFile = new Map(found.map((shard) => [shard.file, shard]));
     if (byFile.size !== shards.length) return false;
     const isThere = await Promise.all(

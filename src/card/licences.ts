@@ -1,9 +1,10 @@
-import { parse } from 'yaml';
 import { isUnreadable } from '../base/unless-missing.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
 import { readSideFile } from '../checkpoint/small-file.js';
+import { frontMatterOf } from '../texts/markdown.js';
+import { YamlRefused, yamlValue } from '../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
 /** A licence as the front matter of model cards has it; the name and the link are those of `other`. */
@@ -44,13 +45,14 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     if (isUnreadable(error.cause)) throw error;
     return '';
   });
-  const frontMatter = /^---\r?\n(?<yaml>.*?)\r?\n---/s.exec(readme.toString())?.groups?.['yaml'];
+  const frontMatter = frontMatterOf(readme.toString());
   try {
-    const value: unknown = frontMatter === undefined ? undefined : parse(frontMatter);
+    const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
-  } catch {
+  } catch (error) {
     // Front matter that is not YAML names no licence, and nothing else is read from the card.
-    return undefined;
+    if (error instanceof YamlRefused) return undefined;
+    throw error;
   }
 };
 

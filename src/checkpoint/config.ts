@@ -1,5 +1,6 @@
-import { applyEdits, modify } from 'jsonc-parser';
+import { ownValue } from '../base/lookup.js';
 import { type ArithmeticDtype, torchName } from '../tensor/dtype.js';
+import { editJson, type JsonEdit, SpeltNumber } from '../texts/edit-json.js';
 import { isObject } from './json.js';
 import { ropeDifferences } from './rope.js';
 
@@ -96,29 +97,20 @@ export const layerEdits = (
 /** As transformers 5 and 4 spell it. */
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
-/** Where a line comes or goes its surroundings are formatted; where a value changes nothing else does. */
-const tidy = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: '\n' } };
-
-const floatMark = '\0float ';
-
 /** Returns a value for `editConfig` that is written as a number with a point: transformers 5 refuses 0 for 0.0. */
-export const floatingNumber = (value: number): string =>
-  `${floatMark}${Number.isInteger(value) ? value.toFixed(1) : value}`;
-
-/** Writes the numbers that `floatingNumber` marked. */
-const unmarked = (text: string): string =>
-  text.replaceAll(/"\\u0000float ([^"]*)"/g, (_, number: string) => number);
+export const floatingNumber = (value: number): SpeltNumber =>
+  new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 /** The text of a JSON object without one of its keys, otherwise as it is; unchanged where it has none. */
 export const withoutKey = (text: string, key: string): string =>
-  applyEdits(text, modify(text, [key], undefined, tidy));
+  editJson(text, [{ path: [key], value: undefined }]);
 
 /**
  * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of
- * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`. Only these places of the text
- * change, so that numbers stay spelt as they were (`1e-05`, `10000.0`).
+ * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`.
  *
- * @param edits further values to set; a key whose value is undefined goes
+ * @param edits further values to set; a key whose value is undefined goes. Of an object, such as `text_config`, the keys
+ *   that differ are set.
  */
 export const editConfig = (
   text: string,
@@ -126,23 +118,30 @@ export const editConfig = (
   dtype: ArithmeticDtype | undefined,
   edits: Readonly<Record<string, unknown>> = {},
 ): string => {
-  const set = (edited: string, path: string[], value: unknown, wholeLine: boolean): string =>
-    unmarked(applyEdits(edited, modify(edited, path, value, wholeLine ? tidy : {})));
-  let edited = text;
-  if ('_name_or_path' in config) edited = set(edited, ['_name_or_path'], undefined, true);
-  for (const [key, value] of Object.entries(edits))
-    if (canonical(config[key]) !== canonical(value))
-      edited = set(
-        edited,
-        [key],
-        value,
-        value === undefined || !(key in config) || Array.isArray(value) || isObject(value),
-      );
-  if (dtype === undefined || (config['dtype'] ?? config['torch_dtype']) === torchName(dtype)) return edited;
-  const name = torchName(dtype);
-  for (const key of dtypeKeys) edited = set(edited, [key], name, !(key in config));
-  for (const [key, inner] of Object.entries(config))
-    for (const dtypeKey of dtypeKeys)
-      if (isObject(inner) && dtypeKey in inner) edited = set(edited, [key, dtypeKey], name, false);
-  return edited;
+  const name = dtype === undefined ? undefined : torchName(dtype);
+  const converts = name !== undefined && (config['dtype'] ?? config['torch_dtype']) !== name;
+  const changed = Object.entries(edits).flatMap(([key, value]): JsonEdit[] => {
+    const former = ownValue(config, key);
+    if (isObject(former) && isObject(value))
+      return differingKeys(former, value).map((inner) => ({
+        path: [key, inner],
+        value: ownValue(value, inner),
+      }));
+    return canonical(former) === canonical(value) ? [] : [{ path: [key], value }];
+  });
+  const places = new Map(changed.map((edit) => [edit.path.join('\0'), edit]));
+  const set = (path: JsonEdit['path'], value: unknown) => places.set(path.join('\0'), { path, value });
+  if ('_name_or_path' in config) set(['_name_or_path'], undefined);
+  if (converts) {
+    for (const key of dtypeKeys) set([key], name);
+    for (const [key, inner] of Object.entries(config))
+      for (const dtypeKey of dtypeKeys)
+        if (isObject(inner) && Object.hasOwn(inner, dtypeKey) && !places.has(key)) set([key, dtypeKey], name);
+  }
+  return places.size === 0 ? text : editJson(text, [...places.values()]);
 };
+
+const differingKeys = (a: Config, b: Config): string[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter(
+    (key) => canonical(ownValue(a, key)) !== canonical(ownValue(b, key)),
+  );

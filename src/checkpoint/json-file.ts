@@ -1,6 +1,7 @@
 import { constants } from 'node:buffer';
 import { ZodRecord, type ZodType } from 'zod';
 import { type LayerloomError, reasonOf } from '../base/errors.js';
+import { ownFile, parseJson } from '../texts/json.js';
 import { readSmallFile } from './small-file.js';
 
 /** Why a file could not be used. */
@@ -35,9 +36,9 @@ export const readJsonFile = async <T>(file: string, { schema, what, fail }: Json
   );
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString());
+    value = parseJson(bytes, ownFile);
   } catch (cause) {
-    throw fail({ file, reason: `is not JSON: ${reasonOf(cause)}`, cause, isRead: true });
+    throw fail({ file, reason: reasonOf(cause), cause, isRead: true });
   }
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;

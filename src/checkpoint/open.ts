@@ -102,7 +102,7 @@ const weightsOf = async (directory: string): Promise<WeightFiles> => {
   const whole = found.files.map((name) => join(directory, name));
   if (index === undefined) return { reader, files: whole };
   const path = join(directory, index.name);
-  const weightMap = index.parse((await readSideFile(path)).toString(), path);
+  const weightMap = index.parse(await readSideFile(path), path);
   const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
   // Some write an index also of one file; beside other files one cannot tell which is meant.
   if (whole.length > 0 && files.join() !== whole.join())

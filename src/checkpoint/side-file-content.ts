@@ -27,7 +27,8 @@ export const sideFileContent = async (checkpoint: SideFilePlace, name: string): 
 export const sideFileObject = async (
   checkpoint: SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>,
   name: string,
+  mostValues?: number,
 ): Promise<Record<string, unknown> | undefined> =>
   checkpoint.sideFiles.includes(name)
-    ? parseJsonObject((await sideFileContent(checkpoint, name)).toString(), sideFilePath(checkpoint, name))
+    ? parseJsonObject(await sideFileContent(checkpoint, name), sideFilePath(checkpoint, name), mostValues)
     : undefined;

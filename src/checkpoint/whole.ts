@@ -21,7 +21,7 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
     const { index } = found;
     const path = join(directory, index.name);
     const shards = await readSideFile(path)
-      .then((text) => [...new Set(index.parse(text.toString(), path).values())])
+      .then((text) => [...new Set(index.parse(text, path).values())])
       // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
       .catch((): string[] => []);
     return await allExist(shards.map((shard) => join(directory, shard)));

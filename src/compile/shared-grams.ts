@@ -1,7 +1,8 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject, jsonOrNone } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/json.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
+import { jsonOrNone } from '../texts/json.js';
 
 /**
  * Returns a file of Gram matrices with those that layers share under each layer's name: queries, keys and values have the same

@@ -1,6 +1,7 @@
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { editConfig, withoutKey } from '../checkpoint/config.js';
+import { parseJsonObject } from '../checkpoint/json.js';
 import { carriedText, sideFileContent, sideFilePath } from '../checkpoint/side-file-content.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
 import { checkChatTemplate } from '../model/tokenizer/chat-templates/chat-template.js';
@@ -92,7 +93,10 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
         const asItIs = carried === undefined ? { copyOf: sideFilePath(checkpoint, name) } : { text: carried };
         if (!configurations.includes(name) && !mustLoseKey(name)) return { name, ...asItIs };
         const given = (await sideFileContent(checkpoint, name)).toString();
-        const text = edited(name, editedConfig(composed, checkpoint, name, given));
+        const text = edited(
+          name,
+          editedConfig(composed, checkpoint, { name, text: given, file: sideFilePath(checkpoint, name) }),
+        );
         return text === given && name !== 'config.json' ? { name, ...asItIs } : { name, text };
       }),
   );
@@ -112,18 +116,12 @@ const configurations = ['config.json', 'generation_config.json'];
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
   { config }: CheckpointIndex,
-  name: string,
-  text: string,
+  { name, text, file }: { readonly name: string; readonly text: string; readonly file: string },
 ): string => {
   if (name === 'config.json' && config !== undefined)
-    return editConfig(
-      text,
-      JSON.parse(text) as Record<string, unknown>,
-      recipe.dtype ?? storedDtype,
-      configEdits,
-    );
+    return editConfig(text, config, recipe.dtype ?? storedDtype, configEdits);
   if (name !== 'generation_config.json') return text;
-  const given = JSON.parse(text) as Record<string, unknown>;
+  const given = parseJsonObject(text, file);
   const edits = generationEdits(given);
   return Object.keys(edits).length === 0 ? text : editConfig(text, given, undefined, edits);
 };

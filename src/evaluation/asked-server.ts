@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { reasonOf } from '../base/errors.js';
-import { jsonOrNone } from '../checkpoint/json.js';
+import { jsonOrNone } from '../texts/json.js';
 
 // Questions to a server that takes weights, and what may go wrong between here and there.
 

@@ -3,8 +3,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../base/errors.js';
 import { ownValue } from '../base/lookup.js';
-import { isObject, parsePythonJson } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { parseJson } from '../texts/json.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 import type { ProblemResult, ProblemTexts } from './result.js';
@@ -138,9 +139,9 @@ const readResults = async (file: string): Promise<HarnessResults> => {
   });
   let value: unknown;
   try {
-    value = parsePythonJson(text.toString());
+    value = parseJson(text, { python: true });
   } catch (error) {
-    throw invalidResult(file, `is malformed or half-written: ${reasonOf(error)}`);
+    throw invalidResult(file, `${reasonOf(error)}: malformed or half-written`);
   }
   if (!isObject(value)) throw invalidResult(file, 'is not a results file of lm_eval');
   for (const key of ['config', 'results'])

@@ -1,8 +1,9 @@
 import { constants } from 'node:buffer';
 import { reasonOf } from '../base/errors.js';
 import { ownValue } from '../base/lookup.js';
-import { isObject, parsePythonJson } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
+import { parseJson } from '../texts/json.js';
 import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 import type { ProblemResult, ProblemScore, ProblemTexts } from './result.js';
 import { invalidResult } from './result-files.js';
@@ -77,9 +78,9 @@ interface Gathered extends Omit<Sample, 'filter' | 'metrics' | 'answer' | 'quest
 const sampleOf = (file: string, line: number, text: string): Sample => {
   let whole: unknown;
   try {
-    whole = parsePythonJson(text);
+    whole = parseJson(text, { python: true });
   } catch (error) {
-    throw invalidResult(file, `line ${line} is malformed or half-written: ${reasonOf(error)}`);
+    throw invalidResult(file, `line ${line} ${reasonOf(error)}: malformed or half-written`);
   }
   const sample = sampleSchema.safeParse(whole).data;
   if (sample === undefined) throw invalidResult(file, `line ${line} is not a sample of lm_eval`);

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
-import { parseDocument } from 'yaml';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
+import { YamlRefused, yamlValue } from '../texts/yaml.js';
 
 // A user's own folders of task files (`include:`). The harness takes the first of two files that define one task and
 // only logs the second, so that they are looked for here.
@@ -79,15 +79,13 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Reads YAML as far as names are concerned: `!function` is a tag of the harness, and PyYAML takes keys twice. */
+/** Reads YAML as far as names are concerned. The harness says what is wrong with a file whose task is asked for. */
 const plainYaml = (text: string): unknown => {
-  const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false });
-  if (document.errors.length > 0) return undefined;
   try {
-    return document.toJS();
-  } catch {
-    // Too many aliases: the harness says what is wrong with a file whose task is asked for.
-    return undefined;
+    return yamlValue(text, 'last');
+  } catch (error) {
+    if (error instanceof YamlRefused) return undefined;
+    throw error;
   }
 };
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type * as z from 'zod';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { parseJson } from '../texts/json.js';
 
 /**
  * Reads a file of JSON lines, each of which has the columns of `schema`; others are left out.
@@ -14,9 +15,9 @@ export const readJsonRows = async <Row>(file: string, schema: z.ZodType<Row>): P
       new LayerloomError('DATA_INVALID', { file, line: index + 1, reason }, { cause });
     let value: unknown;
     try {
-      value = JSON.parse(line);
+      value = parseJson(line);
     } catch (error) {
-      throw fail(`no JSON: ${reasonOf(error)}`, error);
+      throw fail(reasonOf(error), error);
     }
     const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;

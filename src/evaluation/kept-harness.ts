@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { shellWord } from '../base/command-line.js';
-import { jsonOrNone } from '../checkpoint/json.js';
+import { jsonOrNone } from '../texts/json.js';
 import { endGroup, spawnGroup } from './process.js';
 import { pythonOfHarness } from './python-of-harness.js';
 import type { EvaluationSettings } from './settings.js';

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { parseJson } from '../texts/json.js';
 
 /**
  * A row of MGSM with the fields of `juletxara/mgsm` on the hub, which the harness's templates read. Problems have no
@@ -38,15 +39,11 @@ export const readProblems = async (file: string): Promise<readonly MgsmRow[]> =>
 const exemplar = z.object({ q: z.string().min(1), a: z.string().regex(/\d/, 'an answer has a number') });
 const exemplars = z.record(z.string(), z.record(z.string().regex(/^\d+$/), exemplar));
 
-const parseJson = (file: string, text: string): unknown => {
+const readJson = (file: string, text: string): unknown => {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
-    throw new LayerloomError(
-      'DATA_INVALID',
-      { file, reason: `no JSON: ${(error as Error).message}` },
-      { cause: error },
-    );
+    throw new LayerloomError('DATA_INVALID', { file, reason: reasonOf(error) }, { cause: error });
   }
 };
 
@@ -61,7 +58,7 @@ export const readExemplars = async (
   file: string,
   language: string,
 ): Promise<readonly MgsmRow[] | undefined> => {
-  const parsed = exemplars.safeParse(parseJson(file, await readFile(file, 'utf8')));
+  const parsed = exemplars.safeParse(readJson(file, await readFile(file, 'utf8')));
   if (!parsed.success) {
     const { path, message } = itemAt(parsed.error.issues, 0);
     throw new LayerloomError('DATA_INVALID', { file, reason: `${path.join('.')}: ${message}` });

@@ -6,6 +6,7 @@ import { LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
+import { parseJson } from '../texts/json.js';
 
 // An experiment's folder carries its `evaluate:` block, and with it commands that an evaluation runs. Which folders a
 // user's own batches have written, with which commands, is kept where only that user writes: the commands of another
@@ -105,7 +106,7 @@ const isMadeHere = async (
   env: NodeJS.ProcessEnv,
 ): Promise<boolean> => {
   try {
-    const note: unknown = JSON.parse((await readSmallFile(await noteOf(directory, env))).toString());
+    const note = parseJson(await readSmallFile(await noteOf(directory, env)));
     return isObject(note) && note['commands'] === sha256(JSON.stringify(commands));
   } catch {
     // No note, or none of ours.

@@ -1,28 +1,21 @@
 import {
-  Composer,
-  type CST,
-  type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
-  Lexer,
-  Parser,
+  mostAliased,
   type YAMLMap,
-  type Node as YamlNode,
-} from 'yaml';
+  type YamlDocument,
+  type YamlNode,
+  YamlRefused,
+  yamlDocuments,
+} from '../texts/yaml.js';
 import { invalid } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
-/**
- * Limit on nesting. Recipes are a few levels deep; a deeper file would overflow the stack of the recursive
- * parser.
- */
-const deepest = 64;
-
-/** Limit on the values that aliases expand to: a few lines can otherwise expand to billions. */
-const mostAliased = 10_000;
+/** Where a part of a text begins, and where it ends. */
+export type TextPart = readonly [begin: number, end: number];
 
 /** Words for a kind of file in messages. */
 export interface DocumentKind {
@@ -69,6 +62,7 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
  *
  * @param file the file's name in messages
  * @param what words for the kind of file in messages
+ * @param part of the text that is parsed; places are those of the whole
  * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a repeated key (unless `onRepeated` takes
  *   it), a document that is not a mapping, no document
  */
@@ -76,44 +70,26 @@ export const parseDocuments = (
   text: string,
   file: string,
   what: DocumentKind = recipeKind,
+  part?: TextPart,
 ): [Mapping, ...Mapping[]] => {
-  const plain = text.replace(/^\uFEFF/, '');
-  const source = sourceOf(file, plain, foreignTo(what, plain));
-  const [first, ...others] = composed(source).flatMap(
+  const plain = part === undefined ? text.replace(/^\uFEFF/, '') : text;
+  const [begin, end] = part ?? [0, plain.length];
+  const source = sourceOf(file, plain, { begin, end, foreign: foreignTo(what, plain.slice(begin, end)) });
+  const [first, ...others] = documentsOf(source).flatMap(
     (document) => new Reader(source, what).root(document) ?? [],
   );
   if (first === undefined)
-    throw invalid({ source, offset: 0 }, { reason: 'the file is empty', expected: what.name });
+    throw invalid({ source, offset: source.begin }, { reason: 'the file is empty', expected: what.name });
   return [first, ...others];
 };
 
-const composed = (source: RecipeText): Document.Parsed[] => {
-  const tokens = tokensOf(source);
-  const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
-  const documents = [...composer.compose(tokens, false, source.text.length)];
-  for (const { errors, warnings } of documents) {
-    const [error] = [...errors, ...warnings];
-    if (error !== undefined)
-      throw invalid({ source, offset: error.pos[0] }, { reason: `not YAML: ${error.message}` });
+const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
+  try {
+    return yamlDocuments(source.text.slice(source.begin, source.end));
+  } catch (error) {
+    if (!(error instanceof YamlRefused)) throw error;
+    throw invalid({ source, offset: source.begin + error.offset }, { reason: error.message });
   }
-  return documents as Document.Parsed[];
-};
-
-/** Reads no further than to a value that is nested too deep: those before it are in the parser's stack, behind their document. */
-const tokensOf = (source: RecipeText): CST.Token[] => {
-  const parser = new Parser();
-  const tokens: CST.Token[] = [];
-  for (const lexeme of new Lexer().lex(source.text)) {
-    tokens.push(...parser.next(lexeme));
-    const deep = parser.stack[deepest + 1];
-    if (deep !== undefined)
-      throw invalid(
-        { source, offset: deep.offset },
-        { reason: `values are nested more than ${deepest} deep` },
-      );
-  }
-  tokens.push(...parser.end());
-  return tokens;
 };
 
 /** Converts the nodes of one document to a tree, replacing aliases by the values of their anchors. */
@@ -131,9 +107,9 @@ class Reader {
     this.#what = what;
   }
 
-  root({ contents, range }: Document.Parsed): Mapping | undefined {
+  root({ contents, range }: YamlDocument): Mapping | undefined {
     if (contents === null || (isScalar(contents) && contents.value === null)) return undefined;
-    const tree = this.#tree(contents, this.#mark(contents.range?.[0] ?? range[0]));
+    const tree = this.#tree(contents, this.#mark(contents, { source: this.#source, offset: range[0] }));
     if (tree.kind === 'mapping') {
       if (this.#repeated.length > 0) (this.#what.onRepeated ?? refuseRepeated)(tree, this.#repeated);
       return tree;
@@ -144,8 +120,9 @@ class Reader {
     });
   }
 
-  #mark(offset: number): Mark {
-    return { source: this.#source, offset };
+  #mark({ range }: YamlNode, otherwise: Mark): Mark {
+    const { begin } = this.#source;
+    return range ? { source: this.#source, offset: begin + range[0] } : otherwise;
   }
 
   #tree(node: YamlNode, mark: Mark): Tree {
@@ -179,7 +156,7 @@ class Reader {
     return {
       kind: 'list',
       mark,
-      items: items.map((item) => this.#tree(item, this.#mark(item.range?.[0] ?? mark.offset))),
+      items: items.map((item) => this.#tree(item, this.#mark(item, mark))),
     };
   }
 
@@ -193,7 +170,7 @@ class Reader {
     const merged: Mapping[] = [];
     for (const pair of items) {
       const node = pair.key as YamlNode;
-      const at = this.#mark(node.range?.[0] ?? mark.offset);
+      const at = this.#mark(node, mark);
       const key = this.#key(node, at);
       const value = this.#value(pair.value as YamlNode | null, at);
       if (key === '<<' && isScalar(node) && node.type === 'PLAIN') merged.push(...mergedMappings(value));
@@ -216,8 +193,8 @@ class Reader {
   /** Returns the place of a value; an empty value has that of its key. */
   #value(node: YamlNode | null, key: Mark): Tree {
     if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
-    const [start, end] = node.range ?? [key.offset, key.offset];
-    return this.#tree(node, start === end ? key : this.#mark(start));
+    const isEmpty = node.range?.[0] === node.range?.[1];
+    return this.#tree(node, isEmpty ? key : this.#mark(node, key));
   }
 }
 

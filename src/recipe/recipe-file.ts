@@ -60,7 +60,7 @@ export const readRecipeText = (text: string, name: string): RecipeFile => {
   return recipeFileOf({ text, recordedFirst: false }, name);
 };
 
-const recipeFileOf = ({ text, ...recorded }: RecordedRecipe, file: string): RecipeFile => {
+const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string): RecipeFile => {
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
@@ -70,7 +70,7 @@ const recipeFileOf = ({ text, ...recorded }: RecordedRecipe, file: string): Reci
       repeated.push(...keys);
     },
   };
-  return { documents: documentsIn(text, file, kind), recorded, repeated };
+  return { documents: documentsIn(parseDocuments(text, file, kind, part)), recorded, repeated };
 };
 
 const recipeIn = async (file: string): Promise<RecordedRecipe> => {
@@ -80,12 +80,10 @@ const recipeIn = async (file: string): Promise<RecordedRecipe> => {
   return (extension === '.json' ? provenanceRecipe(text, file) : undefined) ?? { text, recordedFirst: false };
 };
 
-const documentsIn = (
-  text: string,
-  file: string,
-  kind: DocumentKind,
-): [RecipeDocument, ...RecipeDocument[]] => {
-  const [first, ...others] = parseDocuments(text, file, kind);
+const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
+  RecipeDocument,
+  ...RecipeDocument[],
+] => {
   const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
   const seen = new Set<string | undefined>();
   for (const { name, recipe } of documents) {

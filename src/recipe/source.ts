@@ -15,6 +15,9 @@ export interface RecipeText {
   /** The file's name in messages. */
   readonly file: string;
   readonly text: string;
+  /** The part of the text that is the recipe: a card has other text around it. */
+  readonly begin: number;
+  readonly end: number;
   readonly lines: LineCounter;
   /** Says what the text should have been, where it has no key of that: it may be any file, so that no message quotes it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
@@ -26,11 +29,15 @@ export interface Mark {
   readonly offset: number;
 }
 
-export const sourceOf = (file: string, text: string, foreign?: RecipeText['foreign']): RecipeText => {
+export const sourceOf = (
+  file: string,
+  text: string,
+  { begin, end, foreign }: Pick<RecipeText, 'begin' | 'end'> & { foreign: RecipeText['foreign'] | undefined },
+): RecipeText => {
   const lines = new LineCounter();
   lines.addNewLine(0);
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);
-  return { file, text, lines, ...(foreign === undefined ? {} : { foreign }) };
+  return { file, text, begin, end, lines, ...(foreign === undefined ? {} : { foreign }) };
 };
 
 export const locationOf = ({ source: { file, text, lines, foreign }, offset }: Mark): Location => {

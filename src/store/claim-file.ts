@@ -5,6 +5,7 @@ import { codeOf, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readOpenFile, readSmallFile } from '../checkpoint/small-file.js';
 import { withFile } from '../engine/output/durable.js';
+import { jsonOrNone } from '../texts/json.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 import type { StoreClock } from './clock.js';
 import { absent, writing } from './failures.js';
@@ -57,13 +58,8 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The claim is being written, or is not layerloom's: its age decides.
-    return undefined;
-  }
+  // Where the claim is being written, or is not layerloom's, its age decides.
+  const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&
     isClaimant(value) &&

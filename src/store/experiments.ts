@@ -6,6 +6,7 @@ import { codeOf, LayerloomError } from '../base/errors.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
+import { jsonOrNone } from '../texts/json.js';
 import { absent, writing } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 import { moved } from './record.js';
@@ -83,12 +84,8 @@ export const readExperiments = async (
 const readRegistration = async (paths: StorePaths, path: string): Promise<Registration | undefined> => {
   const text = (await readSmallFile(path).catch(absent))?.toString();
   if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRegistration(value)) return value;
-  } catch {
-    // The error below covers this case too.
-  }
+  const value = jsonOrNone(text);
+  if (isRegistration(value)) return value;
   const reason = `cannot tell which shards the experiment of ${path} needs; remove that file if it needs none`;
   throw new LayerloomError('STORE_INVALID', { store: paths.root, reason });
 };

@@ -6,6 +6,7 @@ import { version } from '../base/version.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../engine/output/durable.js';
+import { jsonOrNone } from '../texts/json.js';
 import { absent, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
@@ -52,12 +53,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
 const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' | undefined> => {
   const text = (await readSmallFile(marker).catch(absent))?.toString();
   if (text === undefined) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return 'unreadable';
-  }
+  const value = jsonOrNone(text);
   const found = isObject(value) ? value['layerloomStore'] : undefined;
   return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
 };

@@ -5,6 +5,7 @@ import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
 import { syncDirectory, writeDurably } from '../engine/output/durable.js';
+import { jsonOrNone } from '../texts/json.js';
 import { absent, writing } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
 
@@ -40,12 +41,7 @@ export interface StoredShard {
 /** Reads a record; undefined if it is absent or invalid, so that the shard is computed again. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
-  let value: unknown;
-  try {
-    value = JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
+  const value = jsonOrNone(text ?? '');
   return isRecord(value) && value.key === key ? value : undefined;
 };
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { foreignDirectory } from '../base/own-directory.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
+import { jsonOrNone } from '../texts/json.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 /** The file system in memory that Linux has. */
@@ -94,13 +95,8 @@ const isLeft = async (path: string): Promise<boolean> => {
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
 };
 
-/** Undefined for a text that was not written whole. */
+/** Undefined for a text that was not written whole: its process was killed while it wrote, or had no room. */
 const ownerIn = (text: string): Claimant | undefined => {
-  try {
-    const owner = JSON.parse(text) as Record<string, unknown>;
-    return isClaimant(owner) ? (owner as unknown as Claimant) : undefined;
-  } catch {
-    // Its process was killed while it wrote, or had no room.
-    return undefined;
-  }
+  const owner = jsonOrNone(text);
+  return isClaimant(owner) ? owner : undefined;
 };

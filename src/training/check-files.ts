@@ -1,7 +1,9 @@
 import { open, stat } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
+import { isObject } from '../checkpoint/json.js';
 import { readBlock } from '../checkpoint/read-block.js';
+import { jsonOrNone } from '../texts/json.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
@@ -47,11 +49,4 @@ const firstBytes = async (file: string): Promise<string> => {
   }
 };
 
-const isRow = (line: string): boolean => {
-  try {
-    const row: unknown = JSON.parse(line);
-    return typeof row === 'object' && row !== null && !Array.isArray(row);
-  } catch {
-    return false;
-  }
-};
+const isRow = (line: string): boolean => isObject(jsonOrNone(line, { python: true }));

@@ -6,10 +6,12 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
 import { openCheckpoint } from '../sources/open-checkpoint.js';
+import { jsonOrNone } from '../texts/json.js';
 import {
   manifestName,
   type PlannedModel,
@@ -267,16 +269,10 @@ const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string }
 };
 
 const historyIn = (text: string): Record<string, unknown>[] | undefined => {
-  try {
-    const { log_history: history } = JSON.parse(text) as { log_history?: unknown };
-    if (!Array.isArray(history)) return undefined;
-    return history.filter(
-      (entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null,
-    );
-  } catch {
-    // Cut off while it was written.
-    return undefined;
-  }
+  // Undefined too for a file that was cut off while it was written.
+  const state = jsonOrNone(text, { python: true });
+  const history = isObject(state) ? state['log_history'] : undefined;
+  return Array.isArray(history) ? history.filter(isObject) : undefined;
 };
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);

@@ -32,7 +32,7 @@ export interface WeightsIndex {
    *
    * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
    */
-  parse(text: string, file: string): ReadonlyMap<string, string>;
+  parse(text: string | Uint8Array, file: string): ReadonlyMap<string, string>;
 }
 
 /** A container that checkpoints are read in: which files are weights, and what stands in them before the data. */

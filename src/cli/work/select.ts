@@ -1,9 +1,11 @@
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
 import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { describeSelection } from '../../documents/text/selection-text.js';
 import { writeWhole } from '../../engine/output/durable.js';
+import { jsonOrNone } from '../../texts/json.js';
 import type { OutputOptions } from '../options/output.js';
 import { printNext } from '../print.js';
 import { show, watched } from './show.js';
@@ -42,12 +44,8 @@ const checkReplaceable = async (file: string): Promise<void> => {
 };
 
 const isSelection = (text: string): boolean => {
-  try {
-    const { chosen, balance } = JSON.parse(text) as { chosen?: unknown; balance?: unknown };
-    return Array.isArray(chosen) && typeof balance === 'number';
-  } catch {
-    return false;
-  }
+  const found = jsonOrNone(text);
+  return isObject(found) && Array.isArray(found['chosen']) && typeof found['balance'] === 'number';
 };
 
 const nextOf = (file: string): string =>

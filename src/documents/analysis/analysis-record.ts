@@ -1,6 +1,7 @@
 import { lstat, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isObject } from '../../checkpoint/json.js';
+import { jsonOrNone } from '../../texts/json.js';
 
 /** The page of an analysis, which is written last and ends with the names of its files. */
 export const pageName = 'index.html';
@@ -34,13 +35,8 @@ export const removeFormerAnalysis = async (
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    // A damaged record lists nothing, so that nothing is removed.
-    return [];
-  }
+  // A damaged record lists nothing, so that nothing is removed.
+  const value = jsonOrNone(json);
   const files = isObject(value) ? value['files'] : undefined;
   if (!Array.isArray(files)) return [];
   return files.filter((name): name is string => typeof name === 'string' && name === basename(name));

@@ -5,7 +5,7 @@ import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
-import { isObject, jsonOrNone } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
@@ -14,6 +14,7 @@ import { Board } from '../../scores/board.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { ScoredExperiment } from '../../scores/scored-experiment.js';
 import { type Layouts, tablesOn } from '../../scores/tables.js';
+import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { readAnalysis } from '../analysis/analysis-data.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
 import type { ReportData } from '../pages/data.js';
@@ -61,8 +62,8 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
     if (text === undefined) continue;
-    const record = jsonOrNone(text.toString());
-    const architecture = isObject(record) ? record['architecture'] : undefined;
+    const provenance = jsonOrNone(text, ownFile);
+    const architecture = isObject(provenance) ? provenance['architecture'] : undefined;
     if (isObject(architecture) && typeof architecture['layers'] === 'number') return architecture['layers'];
   }
   return undefined;

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { Extent } from '../../tensor/extent.js';
+import { jsonOrNone } from '../../texts/json.js';
 import { replaceFile, syncDirectory } from './durable.js';
 
 /** Extents of shards by file name. */
@@ -12,13 +13,8 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /** Parses a line of the journal; undefined where a crash truncated it or left a block of zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
-  let entry: unknown;
-  try {
-    entry = JSON.parse(line);
-  } catch {
-    // Ranges that no valid line records are written again.
-    return undefined;
-  }
+  // Ranges that no valid line records are written again.
+  const entry = jsonOrNone(line);
   const { shard, begin, end } = isObject(entry) ? entry : {};
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };

@@ -8,6 +8,7 @@ import { provenanceName } from '../../checkpoint/file-names.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { MergePlan } from '../../plan/plan.js';
+import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 
 /** A merge's target directory, checked before anything is written. */
@@ -113,14 +114,9 @@ const isAsWritten = async (path: string, link: unknown, written: bigint): Promis
  * of ours.
  */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
+  // There may be no such file, or one that layerloom did not write.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
-  let provenance: unknown;
-  try {
-    provenance = JSON.parse(text.toString());
-  } catch {
-    // There is no such file, or one that layerloom did not write.
-    return undefined;
-  }
+  const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
   const { files, shards } = provenance;
   if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;

@@ -7,6 +7,7 @@ import { foreignDirectory } from '../../base/own-directory.js';
 import { readFileIfAny } from '../../checkpoint/small-file.js';
 import { exchange, tryLock } from '../../native/addon.js';
 import { bytesOf } from '../../tensor/extent.js';
+import { ownFile, parseJson } from '../../texts/json.js';
 import { makeDirectories, replaceFile, syncDirectory } from './durable.js';
 import { type Extents, readJournal } from './journal.js';
 import { foreignFiles, type Output } from './output.js';
@@ -196,7 +197,7 @@ const begin = async (
 const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): void => {
   let differences: string[];
   try {
-    differences = planDifferences(JSON.parse(former.toString()) as StagedPlan, plan);
+    differences = planDifferences(parseJson(former, ownFile) as StagedPlan, plan);
   } catch {
     differences = ['its plan cannot be read'];
   }

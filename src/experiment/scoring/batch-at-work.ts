@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import { unlessMissing } from '../../base/unless-missing.js';
 import { endedRuns, lockName } from '../../batch/record-names.js';
-import { jsonOrNone } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { isClaimant, lifeOf } from '../../store/claimant.js';
+import { jsonOrNone } from '../../texts/json.js';
 
 /** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
 export const isBatchWorking = async (directory: string): Promise<boolean> => {

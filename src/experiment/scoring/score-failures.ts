@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { namesIn } from '../../base/unless-missing.js';
-import { jsonOrNone } from '../../checkpoint/json.js';
 import { readFileIfAny } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeDurably } from '../../engine/output/durable.js';
 import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
+import { jsonOrNone } from '../../texts/json.js';
 import type { ScoreError } from '../record/experiment-record.js';
 
 /** A failed attempt to score a model in a task. */

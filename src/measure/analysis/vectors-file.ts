@@ -3,6 +3,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { encodeHeader } from '../../checkpoint/containers/safetensors/header.js';
 import { safetensorsReader } from '../../checkpoint/containers/safetensors/reader.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
+import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
 /**
@@ -97,11 +98,5 @@ export const factsSchema = z.object({
 });
 
 /** Parses the facts in a file of vectors; undefined where the text is not that. */
-const parseFacts = (text: string): z.output<typeof factsSchema> | undefined => {
-  try {
-    return factsSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    // Not JSON; the caller reports a damaged file.
-    return undefined;
-  }
-};
+const parseFacts = (text: string): z.output<typeof factsSchema> | undefined =>
+  factsSchema.safeParse(jsonOrNone(text, ownFile)).data;

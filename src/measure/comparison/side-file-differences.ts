@@ -1,6 +1,8 @@
+import { ownValue } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { isObject, parsePythonJson } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/json.js';
 import { sideFileContent } from '../../checkpoint/side-file-content.js';
+import { jsonOrNone } from '../../texts/json.js';
 
 /** A key whose value differs in a JSON file. */
 export interface KeyDifference {
@@ -57,15 +59,10 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Returns the JSON object that a file holds; undefined for a file of anything else. */
+/** Returns the JSON object that a file holds; undefined for a template, a licence or a damaged file, whose bytes are compared. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
-  try {
-    const value = parsePythonJson(content.toString());
-    return isObject(value) ? value : undefined;
-  } catch {
-    // Not JSON: a template, a licence, or a damaged file, of which the bytes are compared.
-    return undefined;
-  }
+  const value = jsonOrNone(content, { python: true });
+  return isObject(value) ? value : undefined;
 };
 
 const differingKeys = (
@@ -74,7 +71,7 @@ const differingKeys = (
   path: readonly string[],
 ): KeyDifference[] =>
   [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => {
-    const [inA, inB] = [a[key], b[key]];
+    const [inA, inB] = [ownValue(a, key), ownValue(b, key)];
     if (isSame(inA, inB)) return [];
     const here = [...path, key];
     if (isObject(inA) && isObject(inB) && here.length < depth) return differingKeys(inA, inB, here);

@@ -4,7 +4,7 @@ import { type ModelAddress, parseAddress, partsOf } from '../../address/address.
 import { exists } from '../../base/exists.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
-import { recipeBlock } from '../../recipe/recorded-recipe.js';
+import { recipesIn } from '../../recipe/recorded-recipe.js';
 import type { VerifiedFile, VerifiedInput } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
@@ -21,7 +21,9 @@ export const mistakenInputs = async (
   inputs: readonly VerifiedInput[],
 ): Promise<VerifiedFile[]> => {
   const card = join(out, cardName);
-  const ofCard = (await exists(card)) ? recipeBlock((await readSmallFile(card)).toString()) : undefined;
+  const ofCard = (await exists(card))
+    ? recipesIn((await readSmallFile(card)).toString()).join('\n')
+    : undefined;
   const recipes = [
     [provenanceName, record?.recipe ?? ''],
     [cardName, ofCard ?? ''],

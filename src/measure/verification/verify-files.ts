@@ -8,7 +8,7 @@ import { readSideFile } from '../../checkpoint/small-file.js';
 import { contentOf } from '../../engine/output/provenance.js';
 import type { Run } from '../../engine/run.js';
 import type { MergePlan } from '../../plan/plan.js';
-import { recipeBlock } from '../../recipe/recorded-recipe.js';
+import { recipesIn } from '../../recipe/recorded-recipe.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
@@ -88,7 +88,8 @@ export const compareSideFiles = async (
       const bytes = found.length;
       if (file !== cardName)
         return { file, bytes, state: 'different', reason: 'is not what the inputs give' };
-      return recipeBlock(found.toString()) === recipeBlock(wanted.toString())
+      const [given, compared] = [found, wanted].map((card) => recipesIn(card.toString()).join('\0'));
+      return given === compared
         ? { file, bytes, state: 'edited', reason: 'is not what the inputs give' }
         : { file, bytes, state: 'different', reason: 'has another recipe than the one that was compared' };
     }),

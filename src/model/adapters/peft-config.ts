@@ -121,7 +121,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
       'convert it to plain LoRA with PEFT (save_pretrained with path_initial_model_for_weight_conversion), or merge it there',
     );
   const numbersOf = (option: 'rank_pattern' | 'alpha_pattern', fallback: number) =>
-    numbersByModule(entriesInOrder(text, raw, option, file) as NumbersByPattern, fallback, { option, file });
+    numbersByModule(entriesInOrder(text, raw, option) as NumbersByPattern, fallback, { option, file });
   return {
     ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
     kind: keyedKinds.find(({ key = '' }) => raw[key] === true) ?? plainLora,

@@ -1,4 +1,4 @@
-import { jsonOrNone } from '../../checkpoint/json.js';
+import { jsonOrNone } from '../../texts/json.js';
 
 const [quote, backslash, colon, comma, open, close] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x7d];
 

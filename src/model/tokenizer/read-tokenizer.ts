@@ -6,7 +6,7 @@ import { sideFileContent, sideFilePath } from '../../checkpoint/side-file-conten
 import type { AddedToken } from './added-vocabulary.js';
 import { readIds } from './read-ids.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
-import { endOf, makeTokenizer, type Spelling, type Tokenizer } from './tokenizer.js';
+import { endOf, makeTokenizer, mostTokenizerValues, type Spelling, type Tokenizer } from './tokenizer.js';
 import { splitTokenizer, type TokenizerText, withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
@@ -145,13 +145,15 @@ const sharedVocabulary = (
 const vocabularyOfText = (text: string, file: string): ReadonlyMap<string, number> => {
   checkLength(text, file);
   const ids = readIds(text);
-  return ids === undefined ? vocabularyOf(parseJsonObject(text, file), file) : checkedIds(ids, file);
+  return ids === undefined
+    ? vocabularyOf(parseJsonObject(text, file, mostTokenizerValues), file)
+    : checkedIds(ids, file);
 };
 
 /** @throws LayerloomError CONFIG_INVALID, also for a text that is too long for a vocabulary */
 const parseChecked = (text: string, file: string): Record<string, unknown> => {
   checkLength(text, file);
-  return parseJsonObject(text, file);
+  return parseJsonObject(text, file, mostTokenizerValues);
 };
 
 const checkLength = (text: string, file: string): void => {

@@ -2,6 +2,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { sideFileObject } from '../../checkpoint/side-file-content.js';
 import type { TokenTexts } from './token-texts.js';
+import { mostTokenizerValues } from './tokenizer.js';
 import type { LackingToken } from './transplant.js';
 
 /** A token, and the rows of a model whose mean stands for it. */
@@ -18,7 +19,7 @@ export const subwordsOf = async (
   model: TokenTexts,
   lacking: readonly LackingToken[],
 ): Promise<readonly Subwords[]> => {
-  const read = (name: string) => sideFileObject(checkpoint, name);
+  const read = (name: string) => sideFileObject(checkpoint, name, mostTokenizerValues);
   const [tokenizer, config] = [await read('tokenizer.json'), await read('tokenizer_config.json')];
   if (tokenizer === undefined)
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', {

@@ -1,11 +1,10 @@
-import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { isObject } from '../../checkpoint/json.js';
+import { isObject, parseJsonObject } from '../../checkpoint/json.js';
 import { sideFileContent, sideFileObject, sideFilePath } from '../../checkpoint/side-file-content.js';
+import { editJson } from '../../texts/edit-json.js';
+import { mostTokenizerValues } from './tokenizer.js';
 import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
-
-type Edit = (value: unknown) => unknown;
 
 /**
  * Returns the donor's tokenizer files with the output's tokens; those that stay as they are are left out.
@@ -22,17 +21,22 @@ export const tokenFiles = async (
   const asMap = Object.fromEntries(added.map(({ id, token }) => [token.content, id]));
   const has = (name: string) => donor.sideFiles.includes(name);
   const read = async (name: string) => (await sideFileContent(donor, name)).toString();
-  const edited = async (name: string, key: string, edit: Edit) => ({
+  const edited = async (name: string, key: string, value: unknown) => ({
     name,
-    text: editValue(await read(name), key, edit, sideFilePath(donor, name)),
+    text: editJson(await read(name), [{ path: [key], value }]),
   });
 
   const files: { name: string; text: string }[] = [];
   if (has('tokenizer.json')) {
-    const file = await edited('tokenizer.json', 'added_tokens', () => list);
-    files.push(stripped.size === 0 ? file : { ...file, text: withoutTokens(file.text, stripped) });
+    const file = await edited('tokenizer.json', 'added_tokens', list);
+    files.push(
+      stripped.size === 0
+        ? file
+        : { ...file, text: withoutTokens(file.text, stripped, sideFilePath(donor, file.name)) },
+    );
   }
-  const vocab = stripped.size > 0 ? await sideFileObject(donor, 'vocab.json') : undefined;
+  const vocab =
+    stripped.size > 0 ? await sideFileObject(donor, 'vocab.json', mostTokenizerValues) : undefined;
   if (vocab !== undefined) {
     for (const token of stripped) delete vocab[token];
     files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
@@ -46,7 +50,7 @@ export const tokenFiles = async (
   const hasDecoder = isObject(config?.['added_tokens_decoder']);
   if (hasDecoder) {
     const decoder = Object.fromEntries(added.map(({ id, token }) => [id, decoderEntry(token)]));
-    files.push(await edited('tokenizer_config.json', 'added_tokens_decoder', () => decoder));
+    files.push(await edited('tokenizer_config.json', 'added_tokens_decoder', decoder));
   }
   if (has('added_tokens.json') || !(has('tokenizer.json') || hasDecoder))
     files.push({ name: 'added_tokens.json', text: `${JSON.stringify(asMap, null, 2)}\n` });
@@ -63,50 +67,11 @@ const decoderEntry = ({
   special,
 }: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
 
-/** Replaces the value of a key of the outermost object, in the text's own style. */
-const editValue = (text: string, key: string, edit: Edit, file: string): string => {
-  const place = valuePlace(text, key);
-  if (place === undefined)
-    throw new LayerloomError('CONFIG_INVALID', {
-      file,
-      reason: `has no \`${key}\`; download or write it again`,
-    });
-  const [begin, end] = place;
-  const indent = /\n([ \t]+)"/.exec(text)?.[1];
-  const value = JSON.stringify(edit(JSON.parse(text.slice(begin, end))), null, indent);
-  return (
-    text.slice(0, begin) +
-    (indent === undefined ? value : value.replaceAll('\n', `\n${indent}`)) +
-    text.slice(end)
-  );
-};
-
-/** Matches the tokens of JSON. */
-const lexeme = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g;
-
-/**
- * The begin and end of a value. Scans no further than this: a tokenizer has tens of megabytes, of which added
- * tokens are the first.
- */
-const valuePlace = (text: string, key: string): [number, number] | undefined => {
-  let depth = 0;
-  let before = '';
-  let begin: number | undefined;
-  let isValue = false;
-  for (const { 0: found, index } of text.matchAll(lexeme)) {
-    if (isValue) begin ??= index;
-    if (found === '{' || found === '[') depth++;
-    if (found === '}' || found === ']') depth--;
-    if (begin !== undefined && depth === 1) return [begin, index + found.length];
-    isValue ||= depth === 1 && found === ':' && before === JSON.stringify(key);
-    before = found;
-  }
-  return undefined;
-};
-
 /** Leaves tokens out of a BPE vocabulary, and the merges that make or take them. */
-const withoutTokens = (text: string, stripped: ReadonlySet<string>): string => {
-  const tokenizer = JSON.parse(text) as { model: { vocab: Record<string, number>; merges: unknown[] } };
+const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string): string => {
+  const tokenizer = parseJsonObject(text, file, mostTokenizerValues) as unknown as {
+    model: { vocab: Record<string, number>; merges: unknown[] };
+  };
   const { vocab, merges } = tokenizer.model;
   for (const token of stripped) delete vocab[token];
   tokenizer.model.merges = merges.filter((merge) => keeps(merge as string | string[], stripped));

@@ -3,6 +3,9 @@ import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
+/** Limit on values of a tokenizer's JSON, four times as many as the largest have: half a million merges, a million scores. */
+export const mostTokenizerValues = 8_000_000;
+
 /** How a tokenizer's vocabulary spells the bytes of its tokens. */
 export type Spelling =
   /** A character for each byte (GPT-2's). */

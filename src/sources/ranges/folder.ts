@@ -8,6 +8,7 @@ import { unlessMissing } from '../../base/unless-missing.js';
 import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, subtractExtents } from '../../tensor/extent.js';
+import { jsonOrNone } from '../../texts/json.js';
 import { isComplete, type RangeRecord, readRangeRecord } from './record.js';
 
 // The cache of ranges: models of which only some bytes are here.
@@ -123,12 +124,8 @@ const isNames = (value: unknown): value is string[] =>
 
 /** Parses a record; one that a disk has lost counts as empty, and the headers are fetched again. */
 const parseObject = (text: string): Record<string, unknown> => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonOrNone(text);
+  return isObject(value) ? value : {};
 };
 
 /** Writes the record of a model, once its headers and side files are here. @throws LayerloomError WRITE_FAILED */

@@ -1,7 +1,8 @@
 import { unlessMissing } from '../../base/unless-missing.js';
-import { isObject, jsonOrNone } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { type Extent, joinExtents, subtractExtents } from '../../tensor/extent.js';
+import { jsonOrNone } from '../../texts/json.js';
 
 /** The content of a file as its source names it. */
 export interface FileContent {
@@ -52,7 +53,7 @@ export const parseRangeRecord = (text: string): RangeRecord | undefined => {
   if (content === undefined) return undefined;
   const present: Extent[] = [];
   let served: string | undefined;
-  for (const value of lines.map(jsonOrNone)) {
+  for (const value of lines.map((line) => jsonOrNone(line))) {
     if (Array.isArray(value)) {
       const [begin, end] = value;
       if (isCount(begin) && isCount(end) && begin < end && end <= content.bytes) present.push({ begin, end });

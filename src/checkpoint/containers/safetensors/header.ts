@@ -1,7 +1,9 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { compareDtypes, type Dtype, isDtype } from '../../../tensor/dtype.js';
 import { byteLength, elementCount, type Shape } from '../../../tensor/reference.js';
-import { findLaxity, isObject, type Laxity } from '../../json.js';
+import { KeyTwice, keyOf, parseJson } from '../../../texts/json.js';
+import { walkJson } from '../../../texts/walk-json.js';
+import { isObject } from '../../json.js';
 
 /** The largest header the reference implementation reads. */
 export const maxHeaderBytes = 100_000_000;
@@ -50,8 +52,7 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
  *   LENGTH_MISMATCH, OFFSETS_INVALID, FILE_LENGTH_MISMATCH
  */
 export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number): Header => {
-  const text = decode(bytes, file);
-  const entries = parseObject(text, file);
+  const entries = parseObject(bytes, file);
   const { __metadata__: metadata, ...tensors } = entries;
   const header = {
     metadata: parseMetadata(metadata, file),
@@ -61,33 +62,56 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
   return header;
 };
 
-const decode = (bytes: Uint8Array, file: string): string => {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw new LayerloomError('HEADER_INVALID', { file, reason: 'not UTF-8' }, { cause });
-  }
-};
+/** Limit on values, as many as a million tensors have. */
+const mostValues = 8_000_000;
 
-const parseObject = (text: string, file: string): Record<string, unknown> => {
+const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {
   const invalid = (reason: string, cause?: unknown) =>
     new LayerloomError('HEADER_INVALID', { file, reason }, { cause });
   let value: unknown;
-  let lax: Laxity;
   try {
-    value = JSON.parse(text);
-    // Most writers write as JavaScript does: that the text comes back shows that nothing in it was lost.
-    lax = JSON.stringify(value) === text.trimEnd() ? {} : findLaxity(text, ['shape', 'data_offsets']);
+    value = parseJson(bytes, { mostValues });
   } catch (cause) {
-    throw invalid(cause instanceof RangeError ? 'nested too deeply' : 'not JSON', cause);
+    const [tensor = '', ...inner] = cause instanceof KeyTwice ? cause.path : [];
+    if (cause instanceof KeyTwice && inner.length === 0)
+      throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor });
+    throw invalid(reasonOf(cause), cause);
   }
-  if (!isObject(value)) throw invalid('not a JSON object');
-  const { duplicate, notInteger } = lax;
-  if (duplicate?.length === 1)
-    throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor: duplicate[0] ?? '' });
-  if (duplicate !== undefined) throw invalid(`key ${duplicate.join(' → ')} stands twice`);
-  if (notInteger !== undefined) throw invalid(`${notInteger.join(' → ')} is not spelt as an integer`);
+  if (!isObject(value)) throw invalid('is not a JSON object');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  // Most writers write as JavaScript does: that the text comes back shows that numbers are spelt as integers.
+  const odd = JSON.stringify(value) === text.trimEnd() ? undefined : oddNumber(text);
+  if (odd !== undefined) throw invalid(`${odd.join(' → ')} has a number that is not spelt as an integer`);
   return value;
+};
+
+/** The path to the first list of extents or offsets with a number that is not spelt as an integer (`2.0`, `2e0`). */
+const oddNumber = (text: string): readonly string[] | undefined => {
+  const keys: string[] = [];
+  const open: boolean[] = [];
+  let found: readonly string[] | undefined;
+  walkJson(
+    text,
+    {
+      open: (_at, isObject) => {
+        open.push(isObject);
+        if (isObject) keys.push('');
+      },
+      close: () => {
+        if (open.pop() === true) keys.pop();
+      },
+      key: (begin, end) => {
+        keys[keys.length - 1] = keyOf(text, begin, end);
+      },
+      scalar: (begin, end) => {
+        if (found !== undefined || open.at(-1) !== false) return;
+        const isOfCounts = keys.at(-1) === 'shape' || keys.at(-1) === 'data_offsets';
+        if (isOfCounts && /[.eE-]/.test(text.slice(begin, end))) found = [...keys];
+      },
+    },
+    mostValues,
+  );
+  return found;
 };
 
 const parseMetadata = (value: unknown, file: string): Record<string, string> => {

@@ -1,5 +1,6 @@
 import { staysInside } from '../../../address/file-name.js';
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
+import { parseJson } from '../../../texts/json.js';
 import { isObject } from '../../json.js';
 
 export const singleFileName = 'model.safetensors';
@@ -20,14 +21,14 @@ export const shardFileName = (index: number, count: number): string => {
  *
  * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
  */
-export const parseShardIndex = (text: string, file: string): ReadonlyMap<string, string> => {
+export const parseShardIndex = (text: string | Uint8Array, file: string): ReadonlyMap<string, string> => {
   const invalid = (reason: string, cause?: unknown) =>
     new LayerloomError('INDEX_INVALID', { file, reason }, { cause });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (cause) {
-    throw invalid('not JSON; write or download the index again', cause);
+    throw invalid(`${reasonOf(cause)}; write or download the index again`, cause);
   }
   const weightMap = isObject(value) ? value['weight_map'] : undefined;
   if (!isObject(weightMap)) throw invalid('has no weight_map');

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { mostDescriptionBytes } from '../../../checkpoint/descriptions.js';
 import { elementCount, type TensorReference } from '../../../tensor/reference.js';
+import { jsonOrNone } from '../../../texts/json.js';
 import { inEightBits } from '../float8.js';
 import {
   checkForm,
@@ -76,22 +77,13 @@ const readState = ({ checkpoint }: QuantisedCheckpoint, name: string, table: Tab
     return refuse(
       `is ${reference.dtype} [${reference.shape.join(', ')}], and must be a text of at most ${mostDescriptionBytes} bytes that is here; fetch the model whole where it comes from the hub`,
     );
-  const parsed = stateSchema.safeParse(asJson(bytes));
+  const parsed = stateSchema.safeParse(jsonOrNone(bytes));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     return refuse(`is no state of bitsandbytes: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
   }
   const state = parsed.data;
   return state.quant_type === table ? state : refuse(`says ${state.quant_type}`);
-};
-
-const asJson = (bytes: Uint8Array): unknown => {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    // Not JSON: no object of the schema either.
-    return undefined;
-  }
 };
 
 const inFourBits = (

@@ -1,8 +1,7 @@
-import { parseDocument } from 'yaml';
 import { isHubId } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/json.js';
-
-const fence = /^---\r?\n(?<yaml>[\s\S]*?)\r?\n---(?:\r?\n|$)/;
+import { frontMatterOf } from '../../../texts/markdown.js';
+import { YamlRefused, yamlValue } from '../../../texts/yaml.js';
 
 /**
  * Checks the front matter of a model card for what the hub and its readers use: `base_model` and `license`.
@@ -15,14 +14,16 @@ export const checkCard = (text: string | undefined): string[] => {
     return [
       'there is no README.md: the model has no card, and the hub does not know its base models and licence',
     ];
-  const yaml = fence.exec(text)?.groups?.['yaml'];
+  const yaml = frontMatterOf(text);
   if (yaml === undefined)
     return ['README.md has no front matter (--- … ---), so that the hub reads nothing of it'];
-  const document = parseDocument(yaml);
-  const [error] = document.errors;
-  if (error !== undefined)
-    return [`the front matter of README.md is not YAML: ${error.message.split('\n')[0]}`];
-  const value: unknown = document.toJS();
+  let value: unknown;
+  try {
+    value = yamlValue(yaml, 'none');
+  } catch (error) {
+    if (!(error instanceof YamlRefused)) throw error;
+    return [`the front matter of README.md is not read: ${error.message}`];
+  }
   if (!isObject(value)) return ['the front matter of README.md is no mapping'];
   return [...baseModels(value['base_model']), ...licence(value['license'])];
 };

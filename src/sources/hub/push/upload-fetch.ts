@@ -1,5 +1,6 @@
 import { visibleLine } from '../../../base/visible.js';
 import { isObject } from '../../../checkpoint/json.js';
+import { jsonOrNone } from '../../../texts/json.js';
 import { patiently } from '../requests/patience.js';
 import { jsonHeaders, parseJson, readAll } from '../requests/read-json.js';
 import { type Answer, discard, hostOf, isPage, pageError, send } from '../requests/send.js';
@@ -102,7 +103,7 @@ const fromApi = async (
   if (status >= 300)
     return new Response(JSON.stringify({ error: saidIn(text, answer) }), { status, headers });
   const asked: unknown =
-    typeof body === 'string' && body.startsWith('{') ? JSON.parse(firstLine(body)) : undefined;
+    typeof body === 'string' && body.startsWith('{') ? jsonOrNone(firstLine(body)) : undefined;
   const result = checkAnswer(path, text === '' ? undefined : parseJson(hub, answer, text), asked);
   if ('wrong' in result) throw unavailable(hub, `answers a push as no hub does (${result.wrong})`);
   return new Response(JSON.stringify(result.checked) ?? '', { headers });
@@ -113,12 +114,8 @@ const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 /** The reason in a refusal of the API. */
 const saidIn = (text: string, { status, headers }: Answer): string => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // Its status says it all.
-  }
+  // Where that is no JSON, its status says it all.
+  const value = jsonOrNone(text);
   const said = isObject(value) ? (value['error'] ?? value['message']) : headers['x-error-message'];
   return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
 };

@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createUnzip } from 'node:zlib';
+import { parseJson as parseText } from '../../../texts/json.js';
 import { Nonsense, networkError } from './patience.js';
 import { type Answer, hostOf, isPage, pageError } from './send.js';
 import type { HubSession } from './session.js';
@@ -59,7 +60,7 @@ export const parseJson = (hub: HubSession, answer: Answer, text: string): unknow
   if (isPage(answer.headers) || text.trimStart().startsWith('<'))
     throw pageError(hub, answer.url, answer.status);
   try {
-    return JSON.parse(text);
+    return parseText(text);
   } catch (cause) {
     throw new Nonsense(`${hostOf(answer.url)} sends what is not JSON`, { cause });
   }

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { keyOf } from './json.js';
+import { walkJson } from './walk-json.js';
+
+/** A value for a key of the outermost object, or of an object in that; undefined takes the key out. */
+export interface JsonEdit {
+  readonly path: readonly [key: string] | readonly [key: string, inner: string];
+  readonly value: unknown;
+}
+
+/** Where an object stands in a text. */
+export interface ObjectPlace {
+  /** The places of its brackets. */
+  readonly begin: number;
+  readonly end: number;
+  /** Four places for each property in turn: where its key begins and ends, and its value. Flat, since objects may have a million. */
+  readonly properties: readonly number[];
+}
+
+/** Finds the outermost object of a text, and the objects that are the values of some of its keys. */
+export const objectPlaces = (
+  text: string,
+  keys: ReadonlySet<string>,
+): { readonly root: ObjectPlace | undefined; readonly inner: ReadonlyMap<string, ObjectPlace> } => {
+  type Place = { -readonly [Key in keyof ObjectPlace]: ObjectPlace[Key] } & { properties: number[] };
+  const open: (Place | undefined)[] = [];
+  const inner = new Map<string, Place>();
+  let root: Place | undefined;
+  let key: string | undefined;
+  walkJson(
+    text,
+    {
+      open: (at, isObject) => {
+        open.at(-1)?.properties.push(at);
+        const isRoot = open.length === 0;
+        const isWanted = isObject && (isRoot || (open.length === 1 && key !== undefined && keys.has(key)));
+        const place = isWanted ? { begin: at, end: at, properties: [] } : undefined;
+        if (isRoot) root = place;
+        else if (place !== undefined && key !== undefined) inner.set(key, place);
+        open.push(place);
+      },
+      close: (end) => {
+        const place = open.pop();
+        if (place !== undefined) place.end = end - 1;
+        open.at(-1)?.properties.push(end);
+      },
+      key: (begin, end) => {
+        open.at(-1)?.properties.push(begin, end);
+        if (open.length === 1 && keys.size > 0) key = keyOf(text, begin, end);
+      },
+      scalar: (begin, end) => {
+        open.at(-1)?.properties.push(begin, end);
+      },
+    },
+    Number.POSITIVE_INFINITY,
+  );
+  return { root, inner };
+};
+
+/** A number that is written as it is spelt. */
+export class SpeltNumber {
+  readonly spelling: string;
+
+  constructor(spelling: string) {
+    this.spelling = spelling;
+  }
+}
+
+/** A part of a text, and what stands in its place. */
+type Piece = readonly [begin: number, end: number, content: string];
+
+/**
+ * Changes a JSON object in its own style, and nothing of its text but the places that change, so that numbers stay spelt
+ * as they were (`1e-05`, `10000.0`). One pass, however many places change.
+ *
+ * @param edits each path once, and not one within another; a path whose first key has no object is left out
+ */
+export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
+  const outer = new Map<string, unknown>();
+  const within = new Map<string, Map<string, unknown>>();
+  for (const { path, value } of edits) {
+    const [key, innerKey] = path;
+    if (innerKey === undefined) outer.set(key, value);
+    else within.set(key, (within.get(key) ?? new Map<string, unknown>()).set(innerKey, value));
+  }
+  const { root, inner } = objectPlaces(text, new Set(within.keys()));
+  if (root === undefined) return text;
+  const unit = styleOf(text, root).indent ?? '';
+  const pieces = [
+    ...changesOf(text, root, outer, unit),
+    ...[...inner].flatMap(([key, place]) => changesOf(text, place, within.get(key) ?? new Map(), unit)),
+  ].sort(([a], [b]) => a - b);
+  const made: string[] = [];
+  let from = 0;
+  for (const [begin, end, content] of pieces) {
+    made.push(text.slice(from, begin), content);
+    from = end;
+  }
+  return [...made, text.slice(from)].join('');
+};
+
+interface Style {
+  /** The space before keys that stand on lines of their own; undefined where they do not. */
+  readonly indent: string | undefined;
+  /** What stands between a comma and a key, and between a key and its value. */
+  readonly behindComma: string;
+  readonly colon: string;
+}
+
+const styleOf = (text: string, { begin, properties }: ObjectPlace): Style => {
+  const [keyBegin, keyEnd = 0, valueBegin = 0, , second] = properties;
+  if (keyBegin === undefined) return { indent: undefined, behindComma: '', colon: ':' };
+  const before = text.slice(begin + 1, keyBegin);
+  const newline = before.lastIndexOf('\n');
+  const line = before[newline - 1] === '\r' ? newline - 1 : newline;
+  const isSpaced = second !== undefined && text[second - 1] === ' ';
+  return {
+    indent: line < 0 ? undefined : before.slice(line).replace(/^\r?\n/, ''),
+    behindComma: line < 0 ? (isSpaced ? ' ' : '') : before.slice(line),
+    colon: text.slice(keyEnd, valueBegin),
+  };
+};
+
+const changesOf = (
+  text: string,
+  place: ObjectPlace,
+  values: ReadonlyMap<string, unknown>,
+  unit: string,
+): Piece[] => {
+  const { properties } = place;
+  const style = styleOf(text, place);
+  const pieces: Piece[] = [];
+  const absent = new Map([...values].filter(([, value]) => value !== undefined));
+  /** The end of the last property that stays. */
+  let end: number | undefined;
+  /** Where properties begin that are taken out before any that stays. */
+  let first: number | undefined;
+  for (let at = 0; at < properties.length; at += 4) {
+    const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const key = keyOf(text, keyBegin, keyEnd);
+    const isGone = values.has(key) && values.get(key) === undefined;
+    if (isGone && end !== undefined) pieces.push([properties[at - 1] as number, valueEnd, '']);
+    else if (isGone) first ??= keyBegin;
+    else {
+      if (first !== undefined && end === undefined) pieces.push([first, keyBegin, '']);
+      end = valueEnd;
+      if (absent.delete(key)) pieces.push([begin, valueEnd, spelt(values.get(key), style, unit)]);
+    }
+  }
+  const last = properties.at(-1) ?? place.begin + 1;
+  if (first !== undefined && end === undefined)
+    pieces.push(absent.size === 0 ? [place.begin + 1, place.end, ''] : [first, last, '']);
+  const added = [...absent].map(
+    ([key, value]) => `${JSON.stringify(key)}${style.colon}${spelt(value, style, unit)}`,
+  );
+  if (added.length > 0)
+    pieces.push([last, last, [...(end === undefined ? [] : ['']), ...added].join(`,${style.behindComma}`)]);
+  return pieces;
+};
+
+/** A value in the style of its surroundings. */
+const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
+  const numbers: string[] = [];
+  const mark = randomUUID();
+  const json = JSON.stringify(
+    value,
+    (_key, inner: unknown) => {
+      if (!(inner instanceof SpeltNumber)) return inner;
+      numbers.push(inner.spelling);
+      return mark;
+    },
+    indent === undefined ? undefined : unit,
+  );
+  const marked =
+    numbers.length === 0 ? json : json.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
+  return indent === undefined ? marked : marked.replaceAll('\n', behindComma);
+};

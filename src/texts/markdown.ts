@@ -1,0 +1,58 @@
+// Model cards, line by line: a card is as long as its author likes, and each line is looked at once.
+
+/** A block between fences, and where its content stands in the text. */
+export interface FencedBlock {
+  /** The first word behind the opening fence, in lower case. */
+  readonly language: string;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Returns the lines of a text with their places, the marks of line ends left out. */
+function* linesOf(
+  text: string,
+): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {
+  for (let begin = 0; begin < text.length; ) {
+    const found = text.indexOf('\n', begin);
+    const end = found < 0 ? text.length : found;
+    const next = found < 0 ? end : end + 1;
+    yield { line: text.slice(begin, text[end - 1] === '\r' ? end - 1 : end), begin, next };
+    begin = next;
+  }
+}
+
+/** Returns the text between the lines `---` with which a card begins; undefined where it has none. */
+export const frontMatterOf = (card: string): string | undefined => {
+  let from: number | undefined;
+  for (const { line, begin, next } of linesOf(card)) {
+    if (from === undefined) {
+      if (line !== '---') return undefined;
+      from = next;
+    } else if (line === '---') return card.slice(from, begin).replace(/\r?\n$/, '');
+  }
+  return undefined;
+};
+
+const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
+
+/** Returns the blocks of a card that are closed, as CommonMark has them, outside of lists and quotations. */
+export const fencedBlocks = (card: string): FencedBlock[] => {
+  const blocks: FencedBlock[] = [];
+  let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;
+  for (const { line, begin, next } of linesOf(card)) {
+    if (open === undefined) {
+      const { fence, language = '' } = opening.exec(line)?.groups ?? {};
+      if (fence !== undefined) open = { fence, language: language.toLowerCase(), begin: next };
+    } else if (closes(line, open.fence)) {
+      blocks.push({ language: open.language, begin: open.begin, end: begin });
+      open = undefined;
+    }
+  }
+  return blocks;
+};
+
+/** A closing fence has at least as many marks as the opening one, and nothing behind them. */
+const closes = (line: string, fence: string): boolean => {
+  const marks = line.replace(/^ {0,3}/, '').trimEnd();
+  return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);
+};

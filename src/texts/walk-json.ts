@@ -1,0 +1,154 @@
+import { TextRefused } from './text-refused.js';
+
+/** Limit on nesting: Python's own reader goes no deeper, and all that walks over a value stays within its stack. */
+const deepest = 1000;
+
+/** Limit on values of one text: twice as many as the largest configurations, lists of tokens and indexes have. */
+export const usualValues = 2_000_000;
+
+/** What stands in a text, by places in it; brackets and quotes belong to their values. */
+export interface JsonEvents {
+  /** @param at the place of the bracket */
+  open?(at: number, isObject: boolean): void;
+  /** @param end the place behind the bracket */
+  close?(end: number): void;
+  /** A key of the object that was opened last and is not closed. */
+  key?(begin: number, end: number): void;
+  /** A string, a number, or a word such as `true`. */
+  scalar?(begin: number, end: number): void;
+}
+
+const words = ['true', 'false', 'null', 'NaN', 'Infinity', '-Infinity'];
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const isHexDigit = (code: number): boolean =>
+  isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
+
+/**
+ * Walks over a text of JSON, in which `NaN`, `Infinity` and `-Infinity` may stand as Python writes them, once and
+ * without recursion.
+ *
+ * @throws TextRefused at the first place that is not JSON, and beyond the limits
+ */
+export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usualValues): void => {
+  const isObject: boolean[] = [];
+  let at = 0;
+  let values = 0;
+  const skipSpace = (): number => {
+    let code = text.charCodeAt(at);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      at += 1;
+      code = text.charCodeAt(at);
+    }
+    return code;
+  };
+  const refuse = (): never => {
+    throw new TextRefused(`is not JSON (${placeIn(text, at)})`);
+  };
+  const string = (): void => {
+    for (at += 1; ; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === 0x22) break;
+      if (code === 0x5c) escaped();
+      else if (!(code >= 0x20)) refuse();
+    }
+    at += 1;
+  };
+  /** Goes to the last character of an escape. */
+  const escaped = (): void => {
+    at += 1;
+    if (text.charCodeAt(at) !== 0x75) {
+      if (!'"\\/bfnrt'.includes(text.charAt(at) || ' ')) refuse();
+      return;
+    }
+    for (const end = at + 4; at < end; ) {
+      at += 1;
+      if (!isHexDigit(text.charCodeAt(at))) refuse();
+    }
+  };
+  const digits = (): void => {
+    const begin = at;
+    while (isDigit(text.charCodeAt(at))) at += 1;
+    if (at === begin) refuse();
+  };
+  const number = (): void => {
+    if (text.charCodeAt(at) === 0x2d) at += 1;
+    if (text.charCodeAt(at) === 0x30) at += 1;
+    else digits();
+    if (text.charCodeAt(at) === 0x2e) {
+      at += 1;
+      digits();
+    }
+    if ((text.charCodeAt(at) | 0x20) !== 0x65) return;
+    at += 1;
+    const sign = text.charCodeAt(at);
+    if (sign === 0x2b || sign === 0x2d) at += 1;
+    digits();
+  };
+  const word = (): boolean => {
+    const found = words.find((one) => text.startsWith(one, at));
+    at += found?.length ?? 0;
+    return found !== undefined;
+  };
+  const key = (): void => {
+    if (skipSpace() !== 0x22) refuse();
+    const begin = at;
+    string();
+    events.key?.(begin, at);
+    if (skipSpace() !== 0x3a) refuse();
+    at += 1;
+  };
+  /** Reads a scalar, or the beginning of a list or an object; true for what is complete. */
+  const value = (): boolean => {
+    values += 1;
+    if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);
+    const code = skipSpace();
+    const begin = at;
+    if (code === 0x7b || code === 0x5b) {
+      const opens = code === 0x7b;
+      if (isObject.length >= deepest) throw new TextRefused(`is nested more than ${deepest} deep`);
+      events.open?.(at, opens);
+      at += 1;
+      if (skipSpace() === (opens ? 0x7d : 0x5d)) {
+        at += 1;
+        events.close?.(at);
+        return true;
+      }
+      isObject.push(opens);
+      if (opens) key();
+      return false;
+    }
+    if (code === 0x22) string();
+    else if (isDigit(code) || !word()) number();
+    events.scalar?.(begin, at);
+    return true;
+  };
+
+  while (!value());
+  while (isObject.length > 0) {
+    const inObject = isObject[isObject.length - 1] === true;
+    const code = skipSpace();
+    if (code === 0x2c) {
+      at += 1;
+      if (inObject) key();
+      while (!value());
+    } else if (code === (inObject ? 0x7d : 0x5d)) {
+      at += 1;
+      isObject.pop();
+      events.close?.(at);
+    } else refuse();
+  }
+  skipSpace();
+  if (at < text.length) refuse();
+};
+
+/** The line and the column of a place, from 1. */
+export const placeIn = (text: string, at: number): string => {
+  let line = 1;
+  let begin = 0;
+  for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', begin)) {
+    line += 1;
+    begin = end + 1;
+  }
+  return `line ${line}, column ${at - begin + 1}`;
+};
