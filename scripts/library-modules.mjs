@@ -9,4 +9,5 @@ export const libraryModules = [
   'documents/score-table/parquet-library',
   'documents/pages/text-search',
   'model/tokenizer/text-splitter',
+  'texts/expressions',
 ];

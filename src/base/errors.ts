@@ -122,7 +122,7 @@ const catalogue = {
     (d: { parameter: string; value: unknown; expected: string; nearest?: string | undefined }) =>
       (isAbsent(d.value)
         ? `${d.parameter} is missing: expected ${d.expected}`
-        : `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : JSON.stringify(d.value)}`) +
+        : `${d.parameter}: expected ${d.expected}, got ${typeof d.value === 'number' ? d.value : cut(JSON.stringify(d.value) ?? 'nothing')}`) +
       (d.nearest === undefined ? '' : `; did you mean ${d.nearest}?`),
   ),
   RECIPE_INVALID: usage(
@@ -696,13 +696,18 @@ const catalogue = {
 /** Texts of several lines, which were made of visible ones, and what messages show as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
+/** Limit on a text in messages, above commands with several of the longest paths: one from a file may have megabytes. */
+const mostShown = 20_000;
+
+const cut = (text: string): string => (text.length > mostShown ? `${text.slice(0, mostShown)}…` : text);
+
 /**
  * Details as messages have them: names come from files of strangers, and each is one line without what a
  * terminal acts on.
  */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
-  if (typeof value === 'string') return visibleLine(value);
+  if (typeof value === 'string') return visibleLine(cut(value));
   if (Array.isArray(value)) return value.map((item) => shown(item, key));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shown(inner, name)]));

@@ -107,6 +107,10 @@ describe('a template with much white space', () => {
     for (const text of [space, `{{ x${space}}}`, `{% if x${space}%}{% endif %}`, `{{ "${space}" }}`])
       await expect(checkChatTemplate(text)).resolves.toBeUndefined();
     await expect(checkChatTemplate(`{{ ${space}!`)).rejects.toMatchObject({ code: 'TEMPLATE_INVALID' });
+    await expect(checkChatTemplate('x'.repeat(300_001))).rejects.toThrow(/more than 300000 characters/);
+    await expect(checkChatTemplate('{{ '.concat('('.repeat(100_000)))).rejects.toThrow(
+      /nested too deeply|end/,
+    );
   });
 });
 

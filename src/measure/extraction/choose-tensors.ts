@@ -1,8 +1,9 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import type { Architecture } from '../../model/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
+import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
 /** Which weights an adapter gets. Patterns are regular expressions, searched in names of modules. */
 export interface Choice {
@@ -35,20 +36,21 @@ export const isNamed = (module: string, name: string): boolean =>
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
-export const chooseTensors = (
+export const chooseTensors = async (
   tensors: ReadonlyMap<string, TensorReference>,
   { places }: Architecture,
   { modules, exclude = [], embedLora = false, saveModules = [] }: Choice,
-): Chosen => {
-  const included = modules === undefined ? undefined : patternsOf('modules', modules);
-  const excluded = patternsOf('exclude', exclude);
+): Promise<Chosen> => {
+  const names = [...new Set([...tensors.keys()].map(moduleOf))];
+  const included = modules === undefined ? undefined : await matching('modules', modules, names);
+  const excluded = await matching('exclude', exclude, names);
   const roleOf = (name: string) => places.get(name)?.role ?? 'other';
   const isFactorised = (name: string, { shape }: TensorReference): boolean => {
     const [module, role] = [moduleOf(name), roleOf(name)];
     if (!name.endsWith('.weight') || shape.length !== 2 || shape.includes(0)) return false;
-    if (role === 'buffer' || excluded.some((pattern) => pattern.test(module))) return false;
+    if (role === 'buffer' || excluded.has(module)) return false;
     if (role === 'embedding') return embedLora;
-    if (included !== undefined) return included.some((pattern) => pattern.test(module));
+    if (included !== undefined) return included.has(module);
     return role === 'attention' || role === 'feedForward' || (role === 'head' && embedLora);
   };
   const chosen = { factorised: [] as string[], saved: [] as string[], others: [] as string[] };
@@ -71,16 +73,29 @@ export const chooseTensors = (
   return chosen;
 };
 
-const patternsOf = (parameter: string, texts: readonly string[]): RegExp[] =>
-  texts.map((text) => {
-    try {
-      // With `u`, what Python writes and JavaScript reads otherwise (`\Z`, `{,2}`, `[]x]`) is an error.
-      return new RegExp(text, 'u');
-    } catch (cause) {
-      throw new LayerloomError(
-        'INVALID_PARAMETER',
-        { parameter, value: text, expected: 'a regular expression' },
-        { cause },
-      );
-    }
-  });
+/** Seconds that the expressions of a parameter may take. */
+const seconds = 2;
+
+/** Returns the names in which one of some expressions is found. */
+const matching = async (
+  parameter: string,
+  expressions: readonly string[],
+  names: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (expressions.length === 0) return new Set();
+  const thread = new LibraryThread(new URL('../../../dist/texts/expressions.cjs', import.meta.url));
+  try {
+    const found = (await thread.call('found', [expressions, names], seconds)) as string[][];
+    return new Set(found.flat());
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    // With `u`, what Python writes and JavaScript reads otherwise (`\Z`, `{,2}`, `[]x]`) is an error.
+    const expected =
+      cause instanceof TookTooLong
+        ? 'regular expressions that take less time over the names of tensors'
+        : `regular expressions (${reasonOf(cause)})`;
+    throw new LayerloomError('INVALID_PARAMETER', { parameter, value: expressions, expected }, { cause });
+  } finally {
+    await thread.end();
+  }
+};

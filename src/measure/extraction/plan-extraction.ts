@@ -92,7 +92,7 @@ export const planExtraction = async (
     );
   const { tensors } = expert.checkpoint;
   const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
-  const chosen = chooseTensors(shared, expert.architecture, choice);
+  const chosen = await chooseTensors(shared, expert.architecture, choice);
   // A model may be a base with an adapter: its tensors are then formulas.
   const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
     operandOf(input, valueAt(checkpoint.tensors, name));

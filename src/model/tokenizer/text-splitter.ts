@@ -1,14 +1,16 @@
 /**
- * Splits texts as a tokenizer does, by a library. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`).
+ * Splits texts as a tokenizer does, by a library, in a thread of its own (`texts/in-thread.ts`). The build replaces the
+ * compiled module by its bundle (`scripts/bundle-libraries.mjs`).
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 
-/** Returns the ids of a text's tokens, without special tokens around them. */
-export type TextSplitter = (text: string) => readonly number[];
+let library: Tokenizer | undefined;
 
 /** @param config the content of `tokenizer.json`, and of `tokenizer_config.json` */
-export const splitterOf = (tokenizer: object, config: object): TextSplitter => {
-  const library = new Tokenizer(tokenizer, config);
-  return (text) => library.encode(text, { add_special_tokens: false }).ids;
+export const open = (tokenizer: object, config: object): void => {
+  library = new Tokenizer(tokenizer, config);
 };
+
+/** Returns the ids of each text's tokens, without special tokens around them. */
+export const split = (texts: readonly string[]): (readonly number[])[] =>
+  texts.map((text) => library?.encode(text, { add_special_tokens: false }).ids ?? []);

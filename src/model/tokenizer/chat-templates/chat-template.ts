@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { ownValue } from '../../../base/lookup.js';
 import { chatTemplates } from './formats.js';
 
@@ -25,24 +25,36 @@ export const chatTemplateOf = (value: unknown): string | undefined => {
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
+/** Limit on a template, long spaces aside: ten times the longest that models have; the parser takes two seconds a megabyte. */
+const mostCharacters = 300_000;
+
 /**
  * Refuses a template that transformers could not compile.
  *
  * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
-  if (unknownToParser.test(text)) return;
+  // The parser's time is quadratic in the length of white space, and any length means the same to it.
+  const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
+  if (parsed.length > mostCharacters) throw invalid(`has more than ${mostCharacters} characters`);
+  if (unknownToParser.test(parsed)) return;
   const { Template } = await import('@huggingface/jinja');
   try {
-    // The parser's time is quadratic in the length of white space, of which any amount means the same to it.
-    new Template(text.replace(/\s{64,}/g, (space) => space.slice(0, 64)));
+    new Template(parsed);
   } catch (cause) {
-    // The parser reads past the last token where a block has no end.
-    const reason = cause instanceof TypeError ? 'a block (if, for, …) has no end' : (cause as Error).message;
-    throw new LayerloomError(
-      'TEMPLATE_INVALID',
-      { parameter: 'chatTemplate', reason },
-      { cause, context: { recipePath: ['chatTemplate'] } },
-    );
+    throw invalid(reasonFor(cause), cause);
   }
 };
+
+const reasonFor = (cause: unknown): string => {
+  // The parser reads past the last token where a block has no end, and calls itself for each that is in another.
+  if (cause instanceof TypeError) return 'a block (if, for, …) has no end';
+  return cause instanceof RangeError ? 'it is nested too deeply' : reasonOf(cause);
+};
+
+const invalid = (reason: string, cause?: unknown): LayerloomError =>
+  new LayerloomError(
+    'TEMPLATE_INVALID',
+    { parameter: 'chatTemplate', reason },
+    { cause, context: { recipePath: ['chatTemplate'] } },
+  );
