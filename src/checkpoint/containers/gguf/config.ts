@@ -30,7 +30,7 @@ const torchNames = { F32: 'float32', F16: 'float16' } as const;
 
 /**
  * Returns the text of a `config.json`, made of the metadata; undefined where they do not say all of it: of other
- * architectures, and where positions are scaled.
+ * architectures, and where positions are scaled, or turn a part of each head.
  */
 export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined => {
   const name = String(metadata.get('general.architecture'));
@@ -44,15 +44,19 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
   const number = (key: string): number | undefined => numberIn(metadata.get(`${name}.${key}`));
   const entries = Object.entries(numbers).map(([key, to]) => [to, number(key)] as const);
   if (entries.some(([, value]) => value === undefined)) return undefined;
-  const heads = number('attention.head_count');
-  const headSize = number('attention.key_length') ?? number('rope.dimension_count');
+  const heads = number('attention.head_count') ?? 1;
+  const [keys, rotary] = [number('attention.key_length'), number('rope.dimension_count')];
+  const headSize = keys ?? (number('embedding_length') ?? 0) / heads;
+  // Models that turn a part of each head, or have values of another size, are of none of these classes.
+  const isWhole = [rotary, number('attention.value_length')].every((size) => (size ?? headSize) === headSize);
+  if (!isWhole || (number('attention.sliding_window') ?? 0) > 0) return undefined;
   const biased = ['attn_q', 'attn_output'].map((one) => byName.has(`blk.0.${one}.bias`));
   const config = {
     architectures: [known.architecture],
     model_type: known.model_type,
     ...Object.fromEntries(entries),
     num_key_value_heads: number('attention.head_count_kv') ?? heads,
-    ...(headSize === undefined ? {} : { head_dim: headSize }),
+    ...(keys === undefined && rotary === undefined ? {} : { head_dim: headSize }),
     rope_theta: number('rope.freq_base') ?? 10_000,
     vocab_size: itemAt(embeddings.shape, 0),
     tie_word_embeddings: !byName.has('output.weight'),

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../base/errors.js';
 import { type BlockType, blockTypes, bytesOfRow } from '../../../tensor/block-form.js';
 import { elementCount, type Shape } from '../../../tensor/reference.js';
-import { short } from '../short-name.js';
+import { checkTensorName, short } from '../short-name.js';
 import { invalid, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';
 
 /** A tensor as the file has it: by GGUF's name, rows first. */
@@ -82,7 +82,9 @@ export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number):
 /** Parses the bytes before the data. @throws LayerloomError naming file and tensor */
 export const parseGguf = (header: Uint8Array, file: string, fileBytes: number): GgufHeader => {
   const { metadata, tensors, layout } = laidOut(header, file, fileBytes);
-  return { metadata, tensors: tensors.map((tensor) => placed(tensor, layout)) };
+  const found = tensors.map((tensor) => placed(tensor, layout));
+  checkApart(found, file);
+  return { metadata, tensors: found };
 };
 
 /** Elements and bytes of a block, of the types that llama-quantize writes and that are not read. */
@@ -126,6 +128,16 @@ const checkLength = ({ file, fileBytes }: Layout, expected: number): void => {
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected, actual: fileBytes });
 };
 
+/** Several tensors in the same bytes would be one in several places of the model. */
+const checkApart = (tensors: readonly GgufTensor[], file: string): void => {
+  const inOrder = tensors.toSorted((a, b) => a.begin - b.begin);
+  for (const [index, { name, begin }] of inOrder.entries())
+    if (begin < (inOrder[index - 1]?.end ?? 0))
+      throw new LayerloomError('OFFSETS_INVALID', {
+        ...{ file, tensor: short(name), reason: 'it overlaps the tensor before it' },
+      });
+};
+
 interface Listed {
   readonly name: string;
   readonly type: number;
@@ -165,6 +177,7 @@ const scan = (bytes: Uint8Array, file: string, fileBytes: number): Scanned => {
 
 const listed = (from: Scanner, file: string): Listed => {
   const name = from.name('the name of a tensor');
+  checkTensorName(name, file);
   const dimensions = from.uint32();
   if (dimensions < 1 || dimensions > mostDimensions)
     throw invalid(file, `it has ${dimensions} dimensions`, name);

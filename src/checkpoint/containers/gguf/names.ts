@@ -58,6 +58,12 @@ export const transformersName = (name: string, { layer, outside }: GgufArchitect
   return number === undefined ? `${found}.${part}` : `model.layers.${number}.${found}.${part}`;
 };
 
+/** Returns the layer of a tensor; undefined outside the layers. */
+export const blockOf = (name: string): number | undefined => {
+  const number = /^blk\.(?<number>\d+)\./.exec(name)?.groups?.['number'];
+  return number === undefined ? undefined : Number(number);
+};
+
 /** Factors of positions, which transformers makes of `config.json`. */
 export const positionFactors = 'rope_freqs.weight';
 

@@ -7,6 +7,7 @@ import { configOf } from './config.js';
 import { endOfHeader, type GgufHeader, type GgufTensor, parseGguf } from './header.js';
 import {
   architectures,
+  blockOf,
   type GgufArchitecture,
   headsKey,
   isNorm,
@@ -63,6 +64,7 @@ export const ggufReader: ContainerReader = {
         'give the model that it was made of',
       );
     };
+    checkBlocks(header, name, file);
     const tensors = new Map<string, TensorInFile>();
     for (const tensor of header.tensors) {
       if (tensor.name === positionFactors) continue;
@@ -94,6 +96,18 @@ export const ggufReader: ContainerReader = {
       ...(config === undefined ? {} : { sideFiles: new Map([['config.json', config]]) }),
     };
   },
+};
+
+/** The number of layers goes into `config.json`, from which loaders make as many. */
+const checkBlocks = ({ metadata, tensors }: GgufHeader, name: string, file: string): void => {
+  const said = metadata.get(`${name}.block_count`);
+  const found = 1 + tensors.reduce((last, tensor) => Math.max(last, blockOf(tensor.name) ?? -1), -1);
+  if (said !== undefined && said !== found)
+    throw unsupported(
+      file,
+      `says that it has ${String(said)} layers, and has tensors of ${found}`,
+      'give the model that it was made of',
+    );
 };
 
 /** A tensor whose bytes are its elements in order is stored as it is; others are made where they are read. */

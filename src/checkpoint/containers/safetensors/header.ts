@@ -4,6 +4,7 @@ import { byteLength, elementCount, type Shape } from '../../../tensor/reference.
 import { KeyTwice, keyOf, parseJson } from '../../../texts/json.js';
 import { walkJson } from '../../../texts/walk-json.js';
 import { isObject } from '../../json.js';
+import { checkTensorName } from '../short-name.js';
 
 /** The largest header the reference implementation reads. */
 export const maxHeaderBytes = 100_000_000;
@@ -62,7 +63,7 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
   return header;
 };
 
-/** Limit on values, as many as a million tensors have. */
+/** Limit on values, and by it on keys: as many as 300,000 tensors have. */
 const mostValues = 8_000_000;
 
 const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {
@@ -125,16 +126,20 @@ const parseMetadata = (value: unknown, file: string): Record<string, string> => 
   return value as Record<string, string>;
 };
 
+/** Limit on dimensions: torch has no tensor with more. */
+const mostDimensions = 64;
+
 /** A count that a float64 holds exactly; how it is spelt has been looked at. */
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseTensor = (tensor: string, entry: unknown, file: string): HeaderTensor => {
   const invalid = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });
-  if (!tensor.isWellFormed()) throw invalid('the name is not valid Unicode');
+  checkTensorName(tensor, file);
   if (!isObject(entry)) throw invalid('not an object');
   const { dtype, shape, data_offsets: offsets } = entry;
   if (typeof dtype !== 'string') throw invalid('no dtype');
-  if (!Array.isArray(shape) || !shape.every(isCount)) throw invalid('shape is not a list of counts');
+  if (!Array.isArray(shape) || shape.length > mostDimensions || !shape.every(isCount))
+    throw invalid(`shape is not a list of at most ${mostDimensions} counts`);
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount))
     throw invalid('data_offsets is not two counts');
   if (!isDtype(dtype)) throw new LayerloomError('UNKNOWN_DTYPE', { file, tensor, dtype });

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Dtype } from '../../../tensor/dtype.js';
 import { short } from '../short-name.js';
 import { invalid, unsupported } from './refusals.js';
-import { globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
+import { emptyDict, globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
 /** The dtypes of typed storages, by the name of torch's class. */
 const storages: Readonly<Record<string, Dtype>> = {
@@ -51,7 +51,7 @@ const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T
 const builders: Readonly<Record<string, (args: readonly Value[], file: string) => Value>> = {
   'collections.OrderedDict': (args, file) => {
     if (args.length > 0) throw unsupported(file, 'its pickle builds an OrderedDict as PyTorch does not');
-    return { kind: 'dict', items: [] };
+    return emptyDict();
   },
   'torch._utils._rebuild_tensor_v2': (args, file) => {
     const [storage, offset, shape, strides, , , metadata] = args;
@@ -112,7 +112,8 @@ export const build = (callee: Value | undefined, args: Value | undefined, file: 
  * @throws LayerloomError HEADER_INVALID
  */
 export const takeStorage = (id: Value | undefined, file: string): StorageValue => {
-  const [kind, type, key, , elements, ...more] = tupleItems(id) ?? [];
+  const items = tupleItems(id) ?? [];
+  const [kind, type, key, , elements] = items;
   const name = globalName(type);
   const dtype = own(storages, storageName.exec(name ?? '')?.[1]);
   if (
@@ -120,7 +121,7 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
     (dtype === undefined && name !== untyped) ||
     typeof key !== 'string' ||
     !isCount(elements) ||
-    more.length > 0
+    items.length > 5
   )
     throw invalid(file, 'its pickle refers to a storage as PyTorch does not');
   return { kind: 'storage', key, dtype, elements };
@@ -129,9 +130,13 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
 const isCount = (value: Value | undefined): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
+/** Limit on dimensions: torch has no tensor with more. */
+const mostDimensions = 64;
+
+/** A tuple may be long, and each tensor refer to it. */
 const counts = (value: Value | undefined): readonly number[] | undefined => {
   const items = tupleItems(value);
-  return items?.every(isCount) ? items : undefined;
+  return items !== undefined && items.length <= mostDimensions && items.every(isCount) ? items : undefined;
 };
 
 interface ViewArguments {
@@ -140,9 +145,6 @@ interface ViewArguments {
   readonly strides: Value | undefined;
   readonly metadata: Value | undefined;
 }
-
-/** Limit on dimensions: torch has no tensor with more. */
-const mostDimensions = 64;
 
 const view = (
   storage: Value | undefined,
@@ -155,7 +157,6 @@ const view = (
   const [extents, steps] = [counts(shape), counts(strides)];
   if (dtype === undefined || !isCount(offset) || extents === undefined || extents.length !== steps?.length)
     throw odd(file);
-  if (extents.length > mostDimensions) throw odd(file);
   // It says that the values are the conjugates or negatives of what is stored.
   const hasBits = metadata !== undefined && metadata !== null && !isEmptyDict(metadata);
   if (hasBits) throw unsupported(file, 'it has tensors whose bits are not their values (conj, neg)');
@@ -163,4 +164,4 @@ const view = (
 };
 
 const isEmptyDict = (value: Value): boolean =>
-  typeof value === 'object' && value?.kind === 'dict' && value.items.length === 0;
+  typeof value === 'object' && value?.kind === 'dict' && value.items.size === 0;

@@ -128,7 +128,14 @@ export class Machine {
     const dict = this.top();
     if (!isDict(dict) || items.length % 2 !== 0)
       throw invalid(this.file, 'its pickle sets items of no dictionary');
-    for (const item of items) dict.items.push(item);
+    for (let at = 0; at < items.length; at += 2) {
+      const given = itemAt(items, at);
+      // To Python, True is 1.
+      const key = typeof given === 'boolean' ? Number(given) : given;
+      // Python takes the last of two, and other readers the first.
+      if (dict.items.has(key)) throw invalid(this.file, 'its pickle has a key twice in one dictionary');
+      dict.items.set(key, itemAt(items, at + 1));
+    }
   }
 
   /** Remembers the value on top; as Python writes pickles, each is numbered by how many there are. */

@@ -1,7 +1,7 @@
 import { build, takeGlobal, takeStorage } from './globals.js';
 import { Machine } from './machine.js';
 import { invalid, unsupported } from './refusals.js';
-import { isDict, type Value } from './values.js';
+import { emptyDict, isDict, type Value } from './values.js';
 
 /** Limit on the time that a pickle takes, far above what 100,000 tensors need. */
 const mostOperations = 8_000_000;
@@ -30,7 +30,7 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   88: (machine) => machine.push(machine.text(machine.take(machine.take(4).readUInt32LE()))),
   // EMPTY_LIST, EMPTY_DICT
   93: (machine) => machine.push({ kind: 'list', items: [] }),
-  125: (machine) => machine.push({ kind: 'dict', items: [] }),
+  125: (machine) => machine.push(emptyDict()),
   // EMPTY_TUPLE, TUPLE1, TUPLE2, TUPLE3, TUPLE
   41: (machine) => machine.tuple(0),
   133: (machine) => machine.tuple(1),

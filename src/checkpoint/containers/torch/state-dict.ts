@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
 import { byteLength, elementCount } from '../../../tensor/reference.js';
 import type { TensorInFile } from '../container-reader.js';
-import { short } from '../short-name.js';
+import { checkTensorName, short } from '../short-name.js';
 import { unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
 
@@ -16,13 +16,13 @@ export const tensorsOf = (
   file: string,
 ): ReadonlyMap<string, TensorInFile> => {
   const tensors = new Map<string, TensorInFile>();
-  for (const [name, value] of entriesOf(stateDictOf(root, file), file)) {
+  for (const [key, value] of stateDictOf(root, file).items) {
+    const name = String(key);
     if (!isTensor(value))
       throw unsupported(
         file,
         `${short(name)} is no tensor, beside others that are; its tensors alone can be read`,
       );
-    if (tensors.has(name)) throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor: name });
     tensors.set(name, place(name, value, storages, file));
   }
   return tensors;
@@ -31,31 +31,32 @@ export const tensorsOf = (
 /** The dictionary of tensors: the root, or what it has under the one usual key where nothing else in it is a tensor. */
 const stateDictOf = (root: Value, file: string): DictValue => {
   if (!isDict(root)) throw unsupported(file, 'it holds no dictionary of tensors');
-  const entries = entriesOf(root, file);
-  if (entries.some(([, value]) => isTensor(value))) return root;
-  const found = usualKeys.filter((key) =>
-    entries.some(([name, value]) => name === key && isDict(value) && value.items.some(isTensor)),
-  );
+  checkNames(root, file);
+  if (holdsTensors(root)) return root;
+  const found = usualKeys.filter((key) => {
+    const value = root.items.get(key);
+    return isDict(value) && holdsTensors(value);
+  });
   const [key, ...more] = found;
   if (more.length > 0)
     throw unsupported(file, `it has tensors under ${found.join(' and ')}; which is meant is not clear`);
-  const inner = entries.find(([name]) => name === key)?.[1];
-  if (key === undefined || !isDict(inner))
+  const inner = key === undefined ? undefined : root.items.get(key);
+  if (!isDict(inner))
     throw unsupported(
       file,
       `it holds no tensors at its top, nor under ${usualKeys.join(', ')} alone (a file of an optimizer, or of arguments, is no model)`,
     );
+  checkNames(inner, file);
   return inner;
 };
 
-/** Entries of a dictionary whose keys are text; others, as optimizers have, are of no state dict. */
-const entriesOf = ({ items }: DictValue, file: string): readonly (readonly [string, Value])[] =>
-  Array.from({ length: items.length / 2 }, (_, index) => {
-    const [key, value] = [items[2 * index], items[2 * index + 1]];
-    if (typeof key !== 'string' || value === undefined)
-      throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
-    return [key, value] as const;
-  });
+const holdsTensors = ({ items }: DictValue): boolean => [...items.values()].some(isTensor);
+
+/** Keys of a state dict are text; others, as optimizers have, are of none. */
+const checkNames = ({ items }: DictValue, file: string): void => {
+  if (![...items.keys()].every((key) => typeof key === 'string'))
+    throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
+};
 
 const place = (
   name: string,
@@ -65,7 +66,7 @@ const place = (
 ): TensorInFile => {
   const tensor = name;
   const wrong = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });
-  if (!name.isWellFormed()) throw wrong('the name is not valid Unicode');
+  checkTensorName(name, file);
   const range = storages.get(storage.key);
   if (range === undefined) throw wrong(`its storage data/${short(storage.key)} is not in the zip`);
   const size = range.end - range.begin;

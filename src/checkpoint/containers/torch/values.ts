@@ -22,11 +22,13 @@ export interface TensorValue {
   readonly strides: readonly number[];
 }
 
-/** A dictionary, or an OrderedDict: keys and values in turns. */
+/** A dictionary, or an OrderedDict. */
 export interface DictValue {
   readonly kind: 'dict';
-  readonly items: Value[];
+  readonly items: Map<Value, Value>;
 }
+
+export const emptyDict = (): DictValue => ({ kind: 'dict', items: new Map() });
 
 export type Value =
   | null
