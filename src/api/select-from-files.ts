@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import Papa from 'papaparse';
 import { splitName } from '../address/name.js';
 import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
@@ -15,6 +14,7 @@ import { isHigherBetter } from '../scores/metrics.js';
 import { type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
 import type { SelectionDistance } from '../search/select-checkpoints.js';
 import type { SelectionWishes } from '../search/selection-wishes.js';
+import { mostCsvBytes, parseCsv } from '../texts/csv.js';
 import { type AnalyzeOptions, analyze } from './analyze.js';
 
 /** The files and the numbers that `selectFromFiles` chooses by. */
@@ -141,12 +141,11 @@ const measured = async (
 const invalid = (file: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason: `${file} ${reason}`, remedy });
 
-/** Limit on a table of scores. */
-const largest = 64 * 1024 * 1024;
-
 const textOf = async (file: string, remedy: string): Promise<string> => {
   try {
-    return (await readSmallFile(file, { most: largest, what: 'a table of scores', pipes: true })).toString();
+    return (
+      await readSmallFile(file, { most: mostCsvBytes, what: 'a table of scores', pipes: true })
+    ).toString();
   } catch (error) {
     throw invalid(file, `cannot be read: ${reasonOf(error)}`, remedy);
   }
@@ -176,28 +175,31 @@ const howToScore =
 const noScores = ['name', 'role'];
 
 const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined): Promise<Pool[]> => {
-  const text = (await textOf(file, howToScore)).replace(/^\ufeff/, '');
-  // Papa would rename the second one, and say so on stderr.
-  const headers = Papa.parse<string[]>(text, { preview: 1, skipEmptyLines: true }).data.flat();
-  const twice = headers.map((header) => header.trim()).find((name, at, all) => all.indexOf(name) < at);
-  if (twice !== undefined)
-    throw invalid(file, `has two columns ${twice}`, 'give each column a name of its own');
-  const { data, meta, errors } = Papa.parse<Record<string, string>>(text, {
-    header: true,
-    skipEmptyLines: true,
-    transformHeader: (header) => header.trim(),
-  });
-  const fault = errors.find(({ code }) => code !== 'UndetectableDelimiter');
-  if (fault !== undefined) throw invalid(file, `line ${(fault.row ?? 0) + 2}: ${fault.message}`, howToScore);
-  const fields = meta.fields ?? [];
-  const tasks = fields.filter((field) => !noScores.includes(field));
-  if (!fields.includes('name') || tasks.length === 0)
+  const table = parseCsv(await textOf(file, howToScore), { skipsEmpty: true });
+  const wrong = (row: number, reason: string) => invalid(file, `line ${row + 1}: ${reason}`, howToScore);
+  if (table.fault !== undefined) throw wrong(table.fault.row, table.fault.reason);
+  const [header = [], ...data] = table.rows;
+  const places = new Map<string, number>();
+  for (const [place, field] of header.entries()) {
+    const name = field.trim();
+    if (places.has(name))
+      throw invalid(file, `has two columns ${name}`, 'give each column a name of its own');
+    places.set(name, place);
+  }
+  const tasks = [...places.keys()].filter((field) => !noScores.includes(field));
+  if (!places.has('name') || tasks.length === 0)
     throw invalid(file, 'lacks a column name or a column of scores', howToScore);
-  const rows = data.map((row) => ({
-    name: String(row['name']).trim(),
-    role: row['role']?.trim() || null,
-    scores: Object.fromEntries(tasks.map((task) => [task, numberOf(row[task], file, row['name'])] as const)),
-  }));
+  const rows = data.map((cells, index) => {
+    if (cells.length !== header.length)
+      throw wrong(index + 1, `${cells.length} values for ${header.length} columns`);
+    const cell = (field: string): string | undefined => cells[places.get(field) ?? -1];
+    const name = String(cell('name')).trim();
+    return {
+      name,
+      role: cell('role')?.trim() || null,
+      scores: Object.fromEntries(tasks.map((task) => [task, numberOf(cell(task), file, name)] as const)),
+    };
+  });
   const base = rows.find(({ name }) => name === 'base' && !analysed?.has(name));
   const byRole = groupBy(
     rows.filter((row) => row !== base),

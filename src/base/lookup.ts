@@ -23,6 +23,9 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
+/** Returns an object for entries whose keys come from outside: it inherits none, such as `toString`, and `__proto__` is one as any other. */
+export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
+
 /**
  * Returns the value of a key.
  *

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import Papa from 'papaparse';
 import * as z from 'zod';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError, reasonOf } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { readSmallFile } from '../checkpoint/small-file.js';
+import { mostCsvBytes, parseCsv } from '../texts/csv.js';
 import { allLanguages } from './imported.js';
 import type { ImportedSummary } from './scored-experiment.js';
 
@@ -44,15 +44,19 @@ const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
  * @throws LayerloomError SUMMARIES_INVALID with the line of what is wrong; READ_FAILED
  */
 export const readSummaries = async (file: string): Promise<ImportedSummary[]> => {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new LayerloomError('READ_FAILED', { file, reason: error.message }, { cause: error });
-  });
+  const content = await readSmallFile(file, { most: mostCsvBytes, what: 'a table' }).catch(
+    (error: unknown) => {
+      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(error) }, { cause: error });
+    },
+  );
+  const text = content.toString();
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   // Comments and blank lines are emptied, not removed, so that lines keep their numbers.
-  const parsed = Papa.parse<string[]>(lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'));
-  const [fault] = parsed.errors.filter(({ type }) => type === 'Quotes');
-  if (fault !== undefined) throw invalid(file, (fault.row ?? 0) + 1, fault.message);
-  const filled = parsed.data
+  const { rows: cellsOf, fault } = parseCsv(
+    lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'),
+  );
+  if (fault !== undefined) throw invalid(file, fault.row + 1, fault.reason);
+  const filled = cellsOf
     .map((cells, at) => ({ cells: cells.map((cell) => cell.trim()), line: at + 1 }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''));
   const [head, ...rest] = filled;

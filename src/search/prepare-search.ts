@@ -1,6 +1,6 @@
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { itemAt } from '../base/lookup.js';
+import { itemAt, ownValue } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { expandExperiment } from '../experiment/file/expand.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
@@ -75,7 +75,7 @@ export const prepareSearch = async (
   const grid = made.points.length * settings.problems * cost;
   return {
     language,
-    task: settings.task ?? taskOf(experiment.evaluate?.tasks?.[language], language),
+    task: settings.task ?? taskOf(ownValue(experiment.evaluate?.tasks ?? {}, language), language),
     settings,
     space: { ...made, order },
     otherPairs,

@@ -1,7 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { itemAt, valueAt } from '../base/lookup.js';
+import { itemAt, ownValue, valueAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 
 /** A checkpoint to choose from. */
@@ -82,11 +82,15 @@ export const selectCheckpoints = ({
   checkCount(given.length, count);
   checkCandidates(given);
   const leftOut = given.flatMap((candidate) => shortfallOf(candidate, atLeast) ?? []);
-  const candidates = given.filter(({ name }) => !leftOut.some((out) => out.name === name));
+  const out = new Set(leftOut.map(({ name }) => name));
+  const candidates = given.filter(({ name }) => !out.has(name));
   checkCount(candidates.length, count, leftOut);
   const distanceOf = distancesOf(candidates, distances);
   const columns = Object.keys(itemAt(candidates, 0).scores)
-    .map((benchmark) => ({ benchmark, weight: weightOf === undefined ? 1 : (weightOf[benchmark] ?? 0) }))
+    .map((benchmark) => ({
+      benchmark,
+      weight: weightOf === undefined ? 1 : (ownValue(weightOf, benchmark) ?? 0),
+    }))
     .filter(({ weight }) => weight > 0)
     .map(({ benchmark, weight }) => ({
       weight,
@@ -141,7 +145,7 @@ const shortfallOf = (
   atLeast: Readonly<Record<string, number>>,
 ): Selection['leftOut'][number] | undefined => {
   for (const [benchmark, least] of Object.entries(atLeast)) {
-    const score = scores[benchmark];
+    const score = ownValue(scores, benchmark);
     // 1.1 + 0.1 is above 1.2 in binary fractions.
     if (score !== undefined && score < least - 1e-9 * Math.abs(least))
       return { name, benchmark, score, atLeast: least };

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { emptyTable, groupBy, ownValue } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { taskOf } from '../evaluation/task-facts.js';
 
@@ -37,9 +38,6 @@ export interface TaskWishes {
 const invalid = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
-const isNamed = (task: string, name: string): boolean =>
-  task === name || taskOf(task)?.benchmark.toLowerCase() === name.toLowerCase();
-
 /**
  * Returns wishes by task.
  *
@@ -50,8 +48,12 @@ export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,
   scored: ScoredTasks,
 ): TaskWishes => {
+  // A name is a task, or a benchmark and all of its tasks.
+  const own = new Set(scored.tasks);
+  const byBenchmark = groupBy(scored.tasks, (task) => taskOf(task)?.benchmark.toLowerCase());
   const named = (name: string): readonly string[] => {
-    const found = scored.tasks.filter((task) => isNamed(task, name));
+    const found = byBenchmark.get(name.toLowerCase()) ?? [];
+    if (own.has(name) && !found.includes(name)) return [...found, name];
     if (found.length > 0) return found;
     throw invalid(
       `not all candidates${scored.role === null ? '' : ` of ${scored.role}`} have scores in ${name}`,
@@ -80,12 +82,12 @@ const weightsOf = (
       );
   }
   const weighted = Object.keys(weights);
-  const taken = weighted.flatMap(named);
-  const parts = names ?? [...weighted, ...all.filter((task) => !taken.includes(task))];
-  const found: Record<string, number> = {};
+  const taken = new Set(weighted.flatMap(named));
+  const parts = names ?? [...weighted, ...all.filter((task) => !taken.has(task))];
+  const found = emptyTable<number>();
   for (const name of parts) {
     const own = named(name);
-    for (const task of own) found[task] = (found[task] ?? 0) + (weights[name] ?? 1) / own.length;
+    for (const task of own) found[task] = (found[task] ?? 0) + (ownValue(weights, name) ?? 1) / own.length;
   }
   if (Object.values(found).every((weight) => weight === 0))
     throw invalid('all weights are 0', 'give one of them a number above 0');
@@ -110,7 +112,7 @@ const boundsOf = (
             `the least score in ${name} is ${JSON.stringify(bound)}`,
             'give a number, base, or base+0.005',
           );
-        const own = base?.[task];
+        const own = base && ownValue(base, task);
         if (own === undefined)
           throw invalid(`the base has no score in ${task}`, 'score it too, or give a number');
         return [task, own + Number(match.groups?.['more'] ?? 0)];

@@ -20,6 +20,7 @@ import { overlapsName, proposalsName, topOverlapsName } from '../../measure/anal
 import { type Shares, sharesOf } from '../../measure/analysis/shares.js';
 import { type TopOverlap, topOverlapsOf } from '../../measure/analysis/top-overlap.js';
 import { encodeVectors } from '../../measure/analysis/vectors-file.js';
+import { mostCsvBytes } from '../../texts/csv.js';
 import { drawPicture } from '../pictures/draw-picture.js';
 import { describeRows, HeatMap } from '../pictures/heat-map.js';
 import { OverlapPicture, TopOverlapPicture } from '../pictures/overlap.js';
@@ -215,7 +216,8 @@ export const prepareDirectory = async (out: string): Promise<void> => {
  * @throws LayerloomError READ_FAILED, INVALID_PARAMETER
  */
 export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
-  const text = await readSmallFile(path).catch((cause: unknown) => {
+  const limit = { most: mostCsvBytes, what: 'a table' };
+  const text = await readSmallFile(path, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   });
   const table = parseTable(text.toString());
