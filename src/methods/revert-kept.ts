@@ -1,4 +1,4 @@
-import { itemAt } from '../base/lookup.js';
+import { emptyTable, itemAt } from '../base/lookup.js';
 import { decodeKept } from '../tensor/kept.js';
 import { elementsOf } from '../tensor/reference.js';
 import type { Rows } from '../tensor/rows.js';
@@ -13,7 +13,7 @@ export const keptOf = ({ inputs, shards, recipe }: ReportedPlan): NonNullable<Me
     const { role } = itemAt(inputs, input);
     return hasExpert ? role === 'expert' : role !== 'base';
   };
-  const tensors: Record<string, Kept> = {};
+  const tensors = emptyTable<Kept>();
   const all = { rows: 0, rowsKept: 0, parameters: 0, parametersKept: 0 };
   for (const { name, shape, expression, madeOf } of shards.flatMap((shard) => shard.tensors)) {
     const parameters = elementsOf(shape);

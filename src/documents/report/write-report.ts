@@ -10,6 +10,7 @@ import { readSmallFile } from '../../checkpoint/small-file.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { readRecord } from '../../experiment/record/experiment-record.js';
 import type { ExpertRoles } from '../../measure/analysis/expert-roles.js';
+import { layerCount } from '../../model/architecture/layer-numbers.js';
 import { Board } from '../../scores/board.js';
 import type { ScoreTable } from '../../scores/score-table.js';
 import type { ScoredExperiment } from '../../scores/scored-experiment.js';
@@ -64,7 +65,8 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
     if (text === undefined) continue;
     const provenance = jsonOrNone(text, ownFile);
     const architecture = isObject(provenance) ? provenance['architecture'] : undefined;
-    if (isObject(architecture) && typeof architecture['layers'] === 'number') return architecture['layers'];
+    const layers = layerCount.safeParse(isObject(architecture) ? architecture['layers'] : undefined).data;
+    if (layers !== undefined) return layers;
   }
   return undefined;
 };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { type JsonFile, readJsonFile } from '../../checkpoint/json-file.js';
+import { layerNumber } from '../../model/architecture/layer-numbers.js';
 import { fileName } from './analysis.js';
 import type { Overlap, OverlapPart } from './overlap.js';
 import type { Proposal } from './proposal.js';
@@ -25,7 +26,7 @@ export const expertFile = (name: string): string => `${fileName(name)}.json`;
 const share = z.number().min(0).max(1);
 
 const partSchema: z.ZodType<OverlapPart> = z.object({
-  layer: z.int().nonnegative().nullable(),
+  layer: layerNumber.nullable(),
   cosine: z.number().nullable(),
   signAgreement: share.nullable(),
   rowsAboveInBoth: share,
@@ -40,7 +41,7 @@ const overlapsSchema: z.ZodType<Overlap[]> = z.array(
 );
 
 const topPartSchema: z.ZodType<TopOverlapPart> = z.object({
-  layer: z.int().nonnegative().nullable(),
+  layer: layerNumber.nullable(),
   rows: z.int().nonnegative(),
   inBoth: z.int().nonnegative(),
   shared: share.nullable(),

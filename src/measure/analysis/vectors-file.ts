@@ -3,6 +3,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { encodeHeader } from '../../checkpoint/containers/safetensors/header.js';
 import { safetensorsReader } from '../../checkpoint/containers/safetensors/reader.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
+import { layerCount, layerNumber } from '../../model/architecture/layer-numbers.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
@@ -83,13 +84,13 @@ export const factsSchema = z.object({
   base: modelSchema,
   expert: modelSchema,
   family: z.string(),
-  layers: z.int().nonnegative(),
+  layers: layerCount,
   tensors: z.record(
     z.string(),
     z.object({
       rows: z.int().positive(),
       parametersPerRow: z.int().positive(),
-      layer: z.int().nonnegative().nullable(),
+      layer: layerNumber.nullable(),
       module: z.string(),
       meanMav: z.number().nonnegative(),
       nonFiniteRows: z.int().nonnegative(),

@@ -2,9 +2,10 @@ import * as z from 'zod';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
+import { layerCount } from '../../model/architecture/layer-numbers.js';
 import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
 
-const names = z.array(z.string().min(1));
+const names = z.array(z.string().min(1).max(1_000));
 const each = <Value extends z.ZodType>(value: Value) =>
   z.object({ language: value, task: value, both: value, neither: value });
 const expert = z.object({ name: z.string(), file: z.string() });
@@ -15,8 +16,8 @@ const schema = z.object({
   format: z.literal(partitionFormat),
   base: z.object({ name: z.string(), path: z.string() }),
   family: z.string(),
-  layers: z.int().positive(),
-  stack: z.string().min(1),
+  layers: layerCount.positive(),
+  stack: z.string().min(1).max(1_000),
   found: z.discriminatedUnion('by', [
     z.object({
       by: z.literal('location'),

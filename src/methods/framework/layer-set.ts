@@ -1,10 +1,11 @@
 import * as z from 'zod';
+import { mostLayers } from '../../model/architecture/layer-numbers.js';
 
 /** Numbers of layers as recipes write them: `0-4,30,31`, one number, or a list of both. */
 export type LayerSet = number | string | readonly (number | string)[];
 
 /** The highest layer number that a set may name: a range is counted out. */
-const highest = 9_999;
+const highest = mostLayers - 1;
 
 const expected = `layers as numbers and ranges, such as 0-4,30,31, each named once and none above ${highest}`;
 

@@ -111,6 +111,7 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
       experts: experts.length,
       perToken: expertsPerToken,
       shared: shared.length,
+      layers: base.layers,
     }),
     mixture: { family: layout.family, form: layout.form },
     warnings:

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 import { type Family, familyOfType, typesIn } from './families.js';
+import { mostLayers } from './layer-numbers.js';
 import type { Role } from './role.js';
 import { isTokenHead, roleInside, roleOutside } from './roles.js';
 import { ambiguous, findStacks, type LayerName, type NameInStack, stackNamed } from './stacks.js';
@@ -48,7 +49,8 @@ export interface Architecture {
  * knows; the tensors whose role is unknown are listed in `unrecognised`.
  *
  * @param stack which stack of layers is meant, where there are several: `encoder`, `decoder`, or its whole prefix
- * @throws LayerloomError INVALID_PARAMETER for a stack that the model does not have
+ * @throws LayerloomError INVALID_PARAMETER for a stack that the model does not have; LAYER_MISSING beyond the layers that
+ *   models have
  */
 export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string): Architecture => {
   const names = [...checkpoint.tensors.keys()];
@@ -58,12 +60,14 @@ export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string
   const limit = draftLayersFrom(checkpoint);
   const describe = placer(family, found, stacks, layerOf, limit);
   const places = new Map(names.map((name) => [name, describe(name)]));
+  const layers = 1 + [...places.values()].reduce((last, { layer = -1 }) => Math.max(last, layer), -1);
+  if (layers > mostLayers) throw layerMissing(checkpoint.path, layers, presentIn(places));
   const isMeta = names.some((name) => /^(layers\.\d+\.attention\.wq|tok_embeddings)\.weight$/.test(name));
   const hasHead = [...places].some(([name, { role }]) => isTokenHead(name, role));
   return {
     family: familyName(checkpoint, isMeta),
     naming: isMeta ? 'meta' : 'huggingface',
-    layers: 1 + [...places.values()].reduce((last, { layer = -1 }) => Math.max(last, layer), -1),
+    layers,
     stacks,
     tied: tyingOf(checkpoint, hasHead),
     unrecognised: [...places].filter(([, { role }]) => role === 'other').map(([name]) => name),
@@ -79,10 +83,8 @@ export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string
 export const requireLayers = ({ stacks, layers, places }: Architecture, model: string): void => {
   if (stacks.length === 0) throw new LayerloomError('NO_LAYERS', { model });
   if (stacks.length > 1) throw ambiguous(model, stacks);
-  const present = new Set([...places.values()].map(({ layer }) => layer));
-  // Stops at the first missing layer, since a layer number in a name may be huge.
-  for (let layer = 0; layer < layers; layer += 1)
-    if (!present.has(layer)) throw new LayerloomError('LAYER_MISSING', { model, layer, layers });
+  const present = presentIn(places);
+  if (present.size < layers) throw layerMissing(model, layers, present);
 };
 
 /** Returns a function from names to places. Layers of a stack that is not the one are outside the layers. */
@@ -135,4 +137,14 @@ const tyingOf = ({ config }: CheckpointIndex, hasHead: boolean): boolean | undef
   if (typeof value === 'boolean') return value;
   if (!hasHead) return true;
   return config === undefined ? false : undefined;
+};
+
+const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
+  new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
+
+/** The first layer that is not there; of more layers than models have, the one behind them. */
+const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
+  let layer = 0;
+  while (layer < mostLayers && present.has(layer)) layer += 1;
+  return new LayerloomError('LAYER_MISSING', { model, layer, layers });
 };

@@ -3,7 +3,7 @@ import type { Role } from './role.js';
 
 /** Usual names, for the part of a name after `layers.N.`. */
 const usualInside: Rules = [
-  [/^(\w*norm\w*|ln_\w+)\.(weight|bias)$/, 'blockNorm'],
+  [/^(?:(?=\w*?norm)|ln_)\w+\.(weight|bias)$/, 'blockNorm'],
   [/^(self_attn|self_attention|attention|attn|cross_attn|linear_attn)\./, 'attention'],
   [/^(mlp|feed_forward|block_sparse_moe|ffn|fc1|fc2)\./, 'feedForward'],
 ];

@@ -15,6 +15,9 @@ export interface VocabularyTensors {
   readonly unmovable: readonly string[];
 }
 
+/** Limit on rows, sixty times as many as any vocabulary has. */
+const mostRows = 2 ** 24;
+
 /** Embeddings of tokens; those of positions, and norms behind embeddings, have the same role. */
 const embeddings =
   /(^|\.)(embed_tokens|embed_tokens_per_layer|tok_embeddings|embed_in|word_embeddings|wte|shared|embeddings)\.weight$/;
@@ -33,23 +36,27 @@ export const vocabularyTensors = (
   { places }: Architecture,
 ): VocabularyTensors | undefined => {
   const isEmbedding = (name: string) => places.get(name)?.role === 'embedding' && embeddings.test(name);
-  const first = [...tensors].find(([name]) => isEmbedding(name));
-  const rows = first?.[1].shape[0];
-  if (rows === undefined || rows === 0) return undefined;
-  const names = [...tensors].flatMap(([name, { shape }]) => {
-    const role = places.get(name)?.role;
-    const isOne =
-      (isEmbedding(name) && !ofLayers.test(name)) ||
-      role === 'head' ||
-      (role === 'tower' && ofDrafts.test(name));
-    return isOne && shape[0] === rows ? [name] : [];
-  });
+  const first = [...tensors].find(([name]) => isEmbedding(name))?.[1];
+  const rows = first?.shape[0];
+  // Lists are made of as many as there are rows: a tensor without elements may say any number.
+  if (first === undefined || rows === undefined || first.shape.includes(0) || rows > mostRows)
+    return undefined;
+  const names = new Set(
+    [...tensors].flatMap(([name, { shape }]) => {
+      const role = places.get(name)?.role;
+      const isOne =
+        (isEmbedding(name) && !ofLayers.test(name)) ||
+        role === 'head' ||
+        (role === 'tower' && ofDrafts.test(name));
+      return isOne && shape[0] === rows ? [name] : [];
+    }),
+  );
   const unmovable = [...tensors.keys()].filter(
     (name) =>
-      !names.includes(name) &&
+      !names.has(name) &&
       (/(^|\.)final_logits_bias$/.test(name) ||
         ofLayers.test(name) ||
         isTokenHead(name, places.get(name)?.role)),
   );
-  return { rows, names: new Set(names), unmovable };
+  return { rows, names, unmovable };
 };

@@ -1,3 +1,4 @@
+import { ownValue } from '../../base/lookup.js';
 import { floatingNumber } from '../../checkpoint/config.js';
 import { isObject } from '../../checkpoint/json.js';
 import type { ExpertForm } from './forms.js';
@@ -9,6 +10,7 @@ export interface MixtureSizes {
   readonly experts: number;
   readonly perToken: number;
   readonly shared: number;
+  readonly layers: number;
 }
 
 /** A family of mixtures that dense models can be put into: attention, norms and embeddings of one, and the MLPs of others. */
@@ -62,7 +64,7 @@ const defaults: Readonly<Record<string, (config: Config) => Config>> = {
 
 /** Returns what a dense model's configuration means by the keys that it lacks. */
 const impliedBy = (dense: Config): Config => {
-  const implied = Object.entries(defaults[String(dense['model_type'])]?.(dense) ?? {});
+  const implied = Object.entries(ownValue(defaults, String(dense['model_type']))?.(dense) ?? {});
   const rope = dense['rope_theta'] ?? dense['rope_parameters'];
   return {
     ...Object.fromEntries(implied.filter(([key]) => (dense[key] ?? undefined) === undefined)),
@@ -71,9 +73,9 @@ const impliedBy = (dense: Config): Config => {
 };
 
 /** Keys of Qwen's mixtures that dense models need not have: no windows, and experts in every layer. */
-const qwenLayers = (dense: Config): Config => ({
+const qwenLayers = (dense: Config, layers: number): Config => ({
   decoder_sparse_step: 1,
-  layer_types: Array.from({ length: Number(dense['num_hidden_layers']) }, () => 'full_attention'),
+  layer_types: Array.from({ length: layers }, () => 'full_attention'),
   max_window_layers: dense['max_window_layers'] ?? 28,
   mlp_only_layers: [],
   norm_topk_prob: true,
@@ -149,9 +151,9 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
     block: 'mlp',
     matrices: plain,
     shared: { block: 'shared_expert', router: 'shared_expert_gate' },
-    config: (dense, { experts, perToken }) => ({
+    config: (dense, { experts, perToken, layers }) => ({
       ...impliedBy(dense),
-      ...qwenLayers(dense),
+      ...qwenLayers(dense, layers),
       architectures: ['Qwen2MoeForCausalLM'],
       model_type: 'qwen2_moe',
       num_experts: experts,
@@ -173,9 +175,9 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
     block: 'mlp',
     matrices: plain,
     shared: null,
-    config: (dense, { experts, perToken }) => ({
+    config: (dense, { experts, perToken, layers }) => ({
       ...impliedBy(dense),
-      ...qwenLayers(dense),
+      ...qwenLayers(dense, layers),
       architectures: ['Qwen3MoeForCausalLM'],
       model_type: 'qwen3_moe',
       // transformers 5 has the first key, versions before it the second.

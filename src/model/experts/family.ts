@@ -1,3 +1,4 @@
+import { ownValue } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 
@@ -46,7 +47,7 @@ export const expertNamesOf = (checkpoint: Pick<CheckpointIndex, 'config'>): Expe
   expertNamesOfFamily(familyOf(checkpoint));
 
 /** @param family `model_type` */
-export const expertNamesOfFamily = (family: string): ExpertNames => families[family] ?? usual;
+export const expertNamesOfFamily = (family: string): ExpertNames => ownValue(families, family) ?? usual;
 
 /** Returns the name that files have of a parameter which the model has by this one. */
 export const nameInFiles = ({ renamed }: ExpertNames, name: string): string => {

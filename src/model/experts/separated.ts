@@ -64,7 +64,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   const [up, down] = [tensors.get(`${stem}.gate_up_proj`), tensors.get(`${stem}.down_proj`)];
   if (up === undefined || down === undefined || ![up, down].every(isPlain)) return false;
   const [[experts, both, hidden = 0], [others, out, inner = 0]] = [up.shape, down.shape];
-  const isWhole = up.shape.length === 3 && down.shape.length === 3 && experts === others && experts !== 0;
+  const isWhole = up.shape.length === 3 && down.shape.length === 3 && experts === others && isCount(experts);
   if (!isWhole || both !== 2 * inner || hidden !== out || inner * hidden === 0) return false;
   // Biases, scales and blocks of codes, which no file has of each expert.
   return !['gate_up_proj', 'down_proj'].some((one) =>
@@ -73,6 +73,11 @@ const isFused = (tensors: Tensors, name: string): boolean => {
     ),
   );
 };
+
+/** Limit on experts, each of which becomes tensors: a fused parameter of a sparse file may say any number. */
+const mostExperts = 65_536;
+
+const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;
 
 const isPlain = ({ quantised, blocks, change, dtype }: TensorReference): boolean =>
   quantised === undefined && blocks === undefined && change === undefined && bitsOf(dtype) % 8 === 0;
