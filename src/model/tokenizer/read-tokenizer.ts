@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
@@ -7,7 +8,7 @@ import type { AddedToken } from './added-vocabulary.js';
 import { readIds } from './read-ids.js';
 import { readTokenSettings, settingsOf, type TokenSettings } from './token-settings.js';
 import { endOf, makeTokenizer, mostTokenizerValues, type Spelling, type Tokenizer } from './tokenizer.js';
-import { splitTokenizer, type TokenizerText, withoutMerges } from './without-merges.js';
+import { splitTokenizer, stringsIn, type TokenizerText, withoutMerges } from './without-merges.js';
 
 /** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
 export interface TokenizerFiles {
@@ -69,12 +70,29 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   const settings = await readTokenSettings(checkpoint);
   const { decoder, special } = settings;
   // Models often differ in which of their tokens is for padding: that adds none.
-  const missing = special.filter((token) => !content.includes(JSON.stringify(token.content)));
+  const has = textsAmong(content, new Set(special.map((token) => token.content)));
+  const missing = special.filter((token) => !has.has(token.content));
   const hash = createHash('sha256')
     .update(content)
     .update(JSON.stringify([decoder, missing]))
     .digest('hex');
   return { hash, form, settings };
+};
+
+/** Returns which of some texts stand in a JSON file, as a key or a value, in one pass over it. */
+const textsAmong = (content: Buffer, texts: ReadonlySet<string>): ReadonlySet<string> => {
+  // By the characters of their bytes: the file may have half a million other texts, and they are not decoded.
+  const wanted = new Map(
+    [...texts].map((text) => [Buffer.from(JSON.stringify(text)).toString('latin1'), text]),
+  );
+  const lengths = new Set([...wanted.keys()].map((bytes) => bytes.length));
+  const found = new Set<string>();
+  for (const [begin, end] of stringsIn(content)) {
+    if (!lengths.has(end - begin)) continue;
+    const text = wanted.get(content.toString('latin1', begin, end));
+    if (text !== undefined) found.add(text);
+  }
+  return found;
 };
 
 const sentencePiece =
@@ -93,6 +111,8 @@ const parse = async (
   if (form === 'tokenizer.model')
     throw new LayerloomError('TOKENIZER_UNSUPPORTED', { directory: checkpoint.path, reason: sentencePiece });
   const sideFile = await sideFileContent(checkpoint, form);
+  if (!isUtf8(sideFile))
+    throw new LayerloomError('CONFIG_INVALID', { file, reason: 'is not UTF-8; download or write it again' });
   if (form === 'vocab.json')
     return makeTokenizer(
       {
@@ -181,8 +201,8 @@ const algorithmOf = (model: Record<string, unknown>): string => {
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
-/** Sixty times as many as any vocabulary has: ids are places in arrays, and files may come from strangers. */
-const mostIds = 2 ** 24;
+/** Limit on ids, which are places in arrays: few are left out before a token's. */
+const mostIds = (tokens: number): number => 4 * tokens + 65_536;
 
 /** Several times as many as the largest tokenizers have: some millions of tokens, which take seconds. */
 const mostCharacters = 40_000_000;
@@ -204,8 +224,9 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
 
 /** @throws LayerloomError CONFIG_INVALID for numbers that are no ids */
 const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap<string, number> => {
+  const most = mostIds(ids.size);
   ids.forEach((id) => {
-    if (!Number.isInteger(id) || id < 0 || id >= mostIds) throw malformed(file, 'vocab');
+    if (!Number.isInteger(id) || id < 0 || id >= most) throw malformed(file, 'vocab');
   });
   // Every token of an id with a row becomes one of the output: few share an id, if any do.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');

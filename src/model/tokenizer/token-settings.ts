@@ -1,3 +1,4 @@
+import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 import { sideFileObject } from '../../checkpoint/side-file-content.js';
@@ -17,12 +18,26 @@ export interface TokenSettings {
 const named = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
 const lists = ['additional_special_tokens', 'extra_special_tokens'];
 
+/** Limit on added tokens, ten times as many as models have: each becomes a row of a union. */
+const mostAdded = 100_000;
+
 /**
  * Reads a tokenizer's `added_tokens_decoder`, or in its absence `added_tokens.json`; and its special tokens.
  *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED for more tokens than the limit
  */
 export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
+  const settings = await readAll(checkpoint);
+  const count = new Set([...settings.decoder, ...settings.special].map(({ content }) => content)).size;
+  if (count > mostAdded)
+    throw new LayerloomError('TOKENIZER_UNSUPPORTED', {
+      directory: checkpoint.path,
+      reason: `has ${count} added and special tokens, and may have ${mostAdded}`,
+    });
+  return settings;
+};
+
+const readAll = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   const read = async (name: string): Promise<Record<string, unknown>> =>
     (await sideFileObject(checkpoint, name)) ?? {};
   const config = await read('tokenizer_config.json');

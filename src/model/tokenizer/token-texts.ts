@@ -23,7 +23,7 @@ const ofBytes = (token: string): string => {
     if (byte === undefined) return utf8(token);
     bytes.push(byte);
   }
-  return String.fromCharCode(...bytes);
+  return Buffer.from(bytes).toString('latin1');
 };
 
 const fallback = /^<0x([0-9A-Fa-f]{2})>$/;

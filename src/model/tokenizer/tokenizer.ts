@@ -3,8 +3,8 @@ import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
-/** Limit on values of a tokenizer's JSON, four times as many as the largest have: half a million merges, a million scores. */
-export const mostTokenizerValues = 8_000_000;
+/** Limit on values of a tokenizer's JSON, twice as many as the largest have: half a million merges, a million scores. */
+export const mostTokenizerValues = 4_000_000;
 
 /** How a tokenizer's vocabulary spells the bytes of its tokens. */
 export type Spelling =

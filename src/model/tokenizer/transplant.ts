@@ -37,13 +37,12 @@ export const transplantRows = (
   donor: ModelTokens,
 ): TransplantedRows => {
   const ofDonor = new TokenTexts(donor);
-  const tokens: string[] = [];
-  for (const [token, id] of donor.tokenizer.ids) tokens[id] ??= token;
+  const tokens = new Map<number, string>();
+  for (const [token, id] of donor.tokenizer.ids) if (!tokens.has(id)) tokens.set(id, token);
   const [own, shared] = [new Runs(), new Runs()];
   const lacking: LackingToken[] = [];
   let count = 0;
-  for (const [id, token] of tokens.entries()) {
-    if (token === undefined) continue;
+  for (const [id, token] of [...tokens].sort(([a], [b]) => a - b)) {
     const bytes = ofDonor.bytesOf(token);
     const row = ofModel.rowOf(bytes) ?? ofModel.rowOfUse(ofDonor.useOf(token));
     if (row === undefined) {

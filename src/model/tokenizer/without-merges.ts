@@ -64,16 +64,30 @@ const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, num
   return undefined;
 };
 
+/** The places of strings in the bytes of JSON, quotes included. */
+export function* stringsIn(content: Buffer): Generator<readonly [begin: number, end: number]> {
+  for (let begin = content.indexOf(quote); begin >= 0; ) {
+    const end = endOfString(content, begin);
+    yield [begin, end];
+    begin = content.indexOf(quote, end);
+  }
+}
+
+/** The place behind the quote that ends a string, or the end of the content. */
+const endOfString = (content: Buffer, begin: number): number => {
+  let at = begin + 1;
+  while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
+  return at + 1;
+};
+
 /** Returns the place of the bracket that closes a list or an object; undefined where there is none. */
 const endOf = (content: Buffer, first: number, brackets: Brackets): number | undefined => {
   const [open, close] = [brackets.open.charCodeAt(0), brackets.close.charCodeAt(0)];
   let depth = 1;
   for (let at = first; at < content.length; at++) {
     const byte = content[at];
-    if (byte === quote) {
-      at++;
-      while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
-    } else if (byte === open) depth++;
+    if (byte === quote) at = endOfString(content, at) - 1;
+    else if (byte === open) depth++;
     else if (byte === close && --depth === 0) return at;
   }
   return undefined;
