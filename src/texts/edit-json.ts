@@ -8,7 +8,7 @@ export interface JsonEdit {
   readonly value: unknown;
 }
 
-/** Where an object stands in a text. */
+/** The place of an object in a text. */
 export interface ObjectPlace {
   /** The places of its brackets. */
   readonly begin: number;
@@ -102,7 +102,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 interface Style {
   /** The space before keys that stand on lines of their own; undefined where they do not. */
   readonly indent: string | undefined;
-  /** What stands between a comma and a key, and between a key and its value. */
+  /** Texts between a comma and a key, and between a key and its value. */
   readonly behindComma: string;
   readonly colon: string;
 }
@@ -133,7 +133,7 @@ const changesOf = (
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   /** The end of the last property that stays. */
   let end: number | undefined;
-  /** Where properties begin that are taken out before any that stays. */
+  /** The place where properties begin that are taken out before any that stays. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [

@@ -17,7 +17,7 @@ export interface JsonReading {
 /** For files that layerloom wrote, such as plans of many tensors, and that somebody may have edited since. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
-/** A key that stands twice in one object, of which readers take the one or the other. */
+/** A key that stands twice in one object: some readers take the first, others the last. */
 export class KeyTwice extends TextRefused {
   /** The keys that lead to it, and the key. */
   readonly path: readonly string[];

@@ -6,7 +6,10 @@ const deepest = 1000;
 /** Limit on values of one text: twice as many as the largest configurations, lists of tokens and indexes have. */
 export const usualValues = 2_000_000;
 
-/** What stands in a text, by places in it; brackets and quotes belong to their values. */
+/** Values for each key at least: a key takes longer than a value, and tables of tensors and of tokens have as few. */
+const valuesOfKey = 6;
+
+/** The parts of a text, by places in it; brackets and quotes belong to their values. */
 export interface JsonEvents {
   /** @param at the place of the bracket */
   open?(at: number, isObject: boolean): void;
@@ -34,6 +37,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   const isObject: boolean[] = [];
   let at = 0;
   let values = 0;
+  let keysLeft = Math.ceil(mostValues / valuesOfKey);
   const skipSpace = (): number => {
     let code = text.charCodeAt(at);
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
@@ -92,6 +96,8 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   };
   const key = (): void => {
     if (skipSpace() !== 0x22) refuse();
+    if (keysLeft === 0) throw new TextRefused(`has more than ${Math.ceil(mostValues / valuesOfKey)} keys`);
+    keysLeft -= 1;
     const begin = at;
     string();
     events.key?.(begin, at);

@@ -49,7 +49,7 @@ interface YamlReading {
   readonly most?: number;
 }
 
-/** Where the library finds a fault. */
+/** The place where the library finds a fault. */
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**

@@ -88,5 +88,7 @@ describe('JSON from outside', () => {
     expect(refusal('{"a":'.repeat(100_000))).toBe('is nested more than 1000 deep');
     expect(() => parseJson('[1,2,3]', { mostValues: 3 })).toThrow('has more than 3 values');
     expect(parseJson('[1,2,3]', { mostValues: 4 })).toEqual([1, 2, 3]);
+    expect(() => parseJson('{"a":1,"b":2}', { mostValues: 6 })).toThrow('has more than 1 keys');
+    expect(parseJson('{"a":1,"b":2}', { mostValues: 7 })).toEqual({ a: 1, b: 2 });
   });
 });

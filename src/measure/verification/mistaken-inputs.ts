@@ -9,7 +9,7 @@ import type { VerifiedFile, VerifiedInput } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
 /** A commit of the hub as records and cards name it. */
-const commitNames = /[\w.-]+\/[\w.-]+@[0-9a-f]{40}/g;
+const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 
 /**
  * Returns the record or the card where it names a commit of the hub that is none of the inputs, and the record where an input
@@ -21,9 +21,7 @@ export const mistakenInputs = async (
   inputs: readonly VerifiedInput[],
 ): Promise<VerifiedFile[]> => {
   const card = join(out, cardName);
-  const ofCard = (await exists(card))
-    ? recipesIn((await readSmallFile(card)).toString()).join('\n')
-    : undefined;
+  const ofCard = (await exists(card)) ? recipesIn((await readSmallFile(card)).toString()) : undefined;
   const recipes = [
     [provenanceName, record?.recipe ?? ''],
     [cardName, ofCard ?? ''],

@@ -88,8 +88,8 @@ export const compareSideFiles = async (
       const bytes = found.length;
       if (file !== cardName)
         return { file, bytes, state: 'different', reason: 'is not what the inputs give' };
-      const [given, compared] = [found, wanted].map((card) => recipesIn(card.toString()).join('\0'));
-      return given === compared
+      const [given, compared] = [found, wanted].map((card) => recipesIn(card.toString()));
+      return given !== undefined && given === compared
         ? { file, bytes, state: 'edited', reason: 'is not what the inputs give' }
         : { file, bytes, state: 'different', reason: 'has another recipe than the one that was compared' };
     }),
