@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LayerloomError } from '../base/errors.js';
+import { emptyTable } from '../base/lookup.js';
 import { readJsonFile } from '../checkpoint/json-file.js';
 import { trainingStatusOf } from '../training/status.js';
 
@@ -25,17 +26,17 @@ export interface StudyModels {
  */
 export const trainedModels = async (directories: readonly string[]): Promise<StudyModels> => {
   const { base, runs } = await trainingStatusOf(directories);
-  const tasks: Record<string, string> = {};
-  const languages: Record<string, Record<string, string>> = {};
-  const references: Record<string, StudyModels['references'][string]> = {};
+  const tasks = emptyTable<string>();
+  const languages = emptyTable<Record<string, string>>();
+  const references = emptyTable<StudyModels['references'][string]>();
   for (const { role, language, state, models } of runs) {
     if (state === 'diverged' || state === 'foreign') continue;
     for (const { name, model, problem } of models) {
       if (problem !== undefined) continue;
       if (role === 'task') tasks[name] = model;
       else if (role === 'language') {
-        const experts = languages[language ?? ''] ?? {};
-        languages[language ?? ''] = { ...experts, [name]: model };
+        languages[language ?? ''] ??= emptyTable();
+        (languages[language ?? ''] as Record<string, string>)[name] = model;
       } else references[name] = { model, role, ...(language === null ? {} : { languages: [language] }) };
     }
   }

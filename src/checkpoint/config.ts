@@ -15,7 +15,7 @@ const structural =
 
 /** Keys whose difference says nothing about a merge, or that are compared elsewhere. */
 const incidental =
-  /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|partial_rotary_factor|rotary_pct|\w+_config|\w*dropout\w*|initializer_range)$/;
+  /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|partial_rotary_factor|rotary_pct|\w+_config|initializer_range)$/;
 
 /** Comparable whatever the order of keys. */
 const canonical = (value: unknown): string =>
@@ -38,7 +38,13 @@ export const configDifferences = (
 ): { errors: string[]; warnings: string[] } => {
   const differing = Object.keys(a)
     .filter((key) => !ignored.test(key))
-    .filter((key) => !incidental.test(key) && a[key] !== null && b[key] !== undefined && b[key] !== null)
+    .filter(
+      (key) =>
+        !incidental.test(key) &&
+        !key.includes('dropout') &&
+        a[key] !== null &&
+        (ownValue(b, key) ?? null) !== null,
+    )
     .filter((key) => canonical(a[key]) !== canonical(b[key]));
   const say = (key: string) => describe(key, a[key], b[key]);
   const rope = ropeDifferences(a, b).map(([key, one, other]) => describe(key, one, other));

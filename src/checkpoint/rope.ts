@@ -1,3 +1,4 @@
+import { ownValue } from '../base/lookup.js';
 import { isObject } from './json.js';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -54,7 +55,7 @@ export const ropeDifferences = (a: Config, b: Config): [string, unknown, unknown
     if (counterpart === undefined) return [];
     return Object.keys(parameters)
       .filter((key) => parameters[key] !== undefined && parameters[key] !== null)
-      .filter((key) => counterpart[key] !== undefined && counterpart[key] !== null)
+      .filter((key) => (ownValue(counterpart, key) ?? null) !== null)
       .filter((key) => JSON.stringify(parameters[key]) !== JSON.stringify(counterpart[key]))
       .map((key): [string, unknown, unknown] => [`RoPE ${key}`, parameters[key], counterpart[key]]);
   });

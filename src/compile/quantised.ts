@@ -4,7 +4,13 @@
  * and bitsandbytes. Gemma 3n has a learnt scale of such a name.
  */
 const marks =
-  /^(?!.*\.altup\.correct_output_scale$)(?<module>.+?)[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
+  /[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
+
+/** Returns the module that a tensor of such a name belongs to; undefined for other names. */
+const markedModule = (name: string): string | undefined => {
+  const found = name.endsWith('.altup.correct_output_scale') ? null : marks.exec(name);
+  return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
+};
 
 /**
  * Returns the tensors of quantised modules, biases excepted. Their numbers are meaningless without their
@@ -12,8 +18,8 @@ const marks =
  */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];
-  const modules = new Set(all.flatMap((name) => marks.exec(name)?.groups?.['module'] ?? []));
+  const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));
   if (modules.size === 0) return new Set();
-  const moduleOf = (name: string) => marks.exec(name)?.groups?.['module'] ?? name.replace(/\.weight$/, '');
+  const moduleOf = (name: string) => markedModule(name) ?? name.replace(/\.weight$/, '');
   return new Set(all.filter((name) => modules.has(moduleOf(name))));
 };

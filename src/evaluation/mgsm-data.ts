@@ -70,7 +70,7 @@ export const readExemplars = async (
     .map(([, { q, a }]) => ({
       question: q,
       answer: a,
-      answer_number: Number(/\d+(?=\D*$)/.exec(a)?.[0]),
+      answer_number: Number(a.match(/\d+/g)?.at(-1)),
       equation_solution: null,
     }));
 };

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import { ownValue } from '../base/lookup.js';
 import { isObject } from '../checkpoint/json.js';
 import { faultIn, parseBlock, spelt } from '../recipe/block.js';
 import { nearest } from '../recipe/nearest.js';
@@ -104,7 +105,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     include: [include ?? []].flat().map((one) => resolve(directory, one)),
     seed: seedOf(settings.seed),
     fewshotOf: (task) => {
-      const asked = typeof fewshot === 'object' ? fewshot[task] : fewshot;
+      const asked = typeof fewshot === 'object' ? ownValue(fewshot, task) : fewshot;
       return asked !== undefined && isZeroShot(task) ? 0 : asked;
     },
     maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),

@@ -14,7 +14,7 @@ import { invalid } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
-/** Where a part of a text begins, and where it ends. */
+/** The places where a part of a text begins and ends. */
 export type TextPart = readonly [begin: number, end: number];
 
 /** Words for a kind of file in messages. */

@@ -179,8 +179,8 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Python's numbers, which may have single underscores between digits. */
-const number = /^\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/i;
+/** Python's numbers, which may have single underscores between digits. Longer texts are none. */
+const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
 

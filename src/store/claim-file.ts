@@ -58,7 +58,7 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  // Where the claim is being written, or is not layerloom's, its age decides.
+  // The age of the claim decides where it is being written, or is not layerloom's.
   const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&

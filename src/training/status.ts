@@ -248,9 +248,8 @@ const lossesOf = async (
   return undefined;
 };
 
-/** Python writes numbers that JSON does not have: each is read as null. */
 const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string } | undefined => {
-  const history = historyIn(text.replace(/(?<=[:[,]\s*)(?:NaN|-?Infinity)(?=\s*[,}\]])/g, 'null'));
+  const history = historyIn(text);
   if (history === undefined) return undefined;
   const logged = history.flatMap((entry) => ('loss' in entry ? [entry] : []));
   const fault = logged.find(

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { ownValue } from '../../base/lookup.js';
 import type { PageGrid, PageTask, ReportData } from './data.js';
 import { heatOf, rangeOf } from './heat.js';
 import { showScore, words } from './numbers.js';
@@ -155,7 +156,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
 
 /** The paper's letters of parameters (§4.1), and initials of others. */
 const short = (name: string): string =>
-  symbols[name] ??
+  ownValue(symbols, name) ??
   words(name)
     .split(' ')
     .map((word) => word.charAt(0))

@@ -1,4 +1,4 @@
-import { groupBy } from '../../base/lookup.js';
+import { groupBy, ownValue } from '../../base/lookup.js';
 import { type SwapOrigin, swapOrigins } from '../../methods/swap-origins.js';
 import { decimals } from '../../operations/words.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
@@ -14,7 +14,7 @@ type Names = Readonly<Record<string, string>>;
 
 /** `math-1`, `average of math-1 and jpn-1`, `0.3 math-1 + 0.7 jpn-1`. */
 const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
-  const named = shares.map(({ of, weight }) => ({ name: names[String(of)] ?? String(of), weight }));
+  const named = shares.map(({ of, weight }) => ({ name: ownValue(names, String(of)) ?? String(of), weight }));
   const [first, ...others] = named;
   if (first === undefined || others.length === 0) return first?.name ?? '';
   return others.every(({ weight }) => weight === first.weight)

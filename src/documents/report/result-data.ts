@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt, ownValue } from '../../base/lookup.js';
 import type { EvaluationResult, ProblemResult } from '../../evaluation/result.js';
 import type { Board } from '../../scores/board.js';
 import { whyNoBest } from '../../scores/conclusion.js';
@@ -103,7 +103,7 @@ const bitsOf = (
   { page, at }: TaskData,
 ): Pick<PageResult, 'right' | 'seen'> => {
   const { metric, n } = page;
-  const scores = problems.map(({ scores }) => (metric === null ? undefined : scores[metric]));
+  const scores = problems.map(({ scores }) => (metric === null ? undefined : ownValue(scores, metric)));
   if (problems.length === 0 || !scores.every((score) => score === 0 || score === 1))
     return { right: null, seen: null };
   const [right, seen] = [Array<boolean>(n).fill(false), Array<boolean>(n).fill(false)];
@@ -131,6 +131,6 @@ const answersOf = (
       response.length > longestResponse
         ? `${response.slice(0, longestResponse)}… (${response.length} characters)`
         : response;
-    return [pool.add(answers[filter] ?? ''), pool.add(shown)] as const;
+    return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)] as const;
   });
 };

@@ -104,7 +104,7 @@ export interface ShardLine {
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
 /** Matches a shard's name: the number of the shard, and what is before and behind it. */
-const shardName = /^(.*?)(\d+)(-of-\d+\..*)$/;
+const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
 /** Returns the names of neighbouring shards as `model-00002 … 00031-of-00032.safetensors`, to fit a terminal. */
 const rangeOfFiles = (first: string, last: string): string => {

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { splitName } from '../../address/name.js';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
+import { emptyTable } from '../../base/lookup.js';
 import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
 import { keysOf } from '../../recipe/block.js';
 import { isSnakeCase, toSnakeCase } from '../../recipe/case.js';
@@ -147,7 +148,7 @@ const inSnakeCase = (input: ExperimentInput): unknown => {
 
 const spelt = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const made: Record<string, unknown> = {};
+  const made = emptyTable<unknown>();
   for (const [key, of] of Object.entries(value)) {
     const name = isSnakeCase(key) ? key : (toSnakeCase(key) ?? key);
     if (Object.hasOwn(made, name))

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { emptyTable, itemAt } from '../../base/lookup.js';
 import type { OpenedCheckpoint } from '../../compile/models.js';
 import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/reduce.js';
 import { type PlannedReduction, rowsOf } from '../../plan/reduction.js';
@@ -135,7 +135,7 @@ const vectorsOf = (
   reduced: readonly { readonly rows: readonly RowsOfTensor[] }[],
   rows: Rows,
 ): MavVectors => {
-  const tensors: Record<string, TensorRows> = {};
+  const tensors = emptyTable<TensorRows>();
   const vectors = new Map<string, Float32Array>();
   for (const [at, reduction] of reductions.tensors.entries()) {
     const [count, parametersPerRow] = rowsOf(reduction);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { readJsonFile } from '../../checkpoint/json-file.js';
 import { familyOfType } from '../../model/architecture/families.js';
+import { layerCount, layerNumber } from '../../model/architecture/layer-numbers.js';
 import { roleInside } from '../../model/architecture/roles.js';
 import { isLayerMatrix } from '../analysis/columns.js';
 import { factsSchema } from '../analysis/vectors-file.js';
@@ -37,12 +38,12 @@ const model = z.object({
   name: z.string(),
   path: z.string(),
   family: z.string(),
-  layers: z.int().nonnegative(),
+  layers: layerCount,
 });
 
 const tensor = z.object({
   name: z.string(),
-  layer: z.int().nonnegative().nullable(),
+  layer: layerNumber.nullable(),
   module: z.string(),
   a: z.object({ shape: z.array(z.int().nonnegative()) }).nullable(),
   state: z.string(),

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { groupBy } from '../../base/lookup.js';
+import { emptyTable, groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
 import { mergedLicence } from '../../card/licences.js';
 import { fenced, markdownText, tableRow } from '../../card/markdown.js';
@@ -9,7 +9,7 @@ import { provenanceName } from '../../checkpoint/file-names.js';
 import { writeDurably } from '../../engine/output/durable.js';
 import { adapterConfigName, adapterConfigText } from '../../model/adapters/peft-config.js';
 import type { PlannedInput } from '../../plan/plan.js';
-import { isNamed, moduleOf } from './choose-tensors.js';
+import { moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
@@ -68,14 +68,17 @@ export const writeAdapterFiles = async (
 const configOf = ({ base, expert, saved }: ExtractionPlan, { tensors }: Extraction): string => {
   const rank = tensors.reduce((most, tensor) => Math.max(most, tensor.rank), 0);
   const ranks = new Map(tensors.map((tensor) => [moduleOf(tensor.name), tensor.rank]));
-  const linear = [...expert.checkpoint.tensors]
-    .filter(([name, { shape }]) => name.endsWith('.weight') && shape.length === 2)
-    .map(([name]) => moduleOf(name));
+  const linear = groupBy(
+    [...expert.checkpoint.tensors]
+      .filter(([name, { shape }]) => name.endsWith('.weight') && shape.length === 2)
+      .map(([name]) => moduleOf(name)),
+    leafOf,
+  );
   const targets: string[] = [];
-  const pattern: Record<string, number> = {};
+  const pattern = emptyTable<number>();
   for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
     // The last part of the names, where it names no other module.
-    const isAll = linear.every((module) => !isNamed(module, leaf) || ranks.has(module));
+    const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
     targets.push(...(isAll ? [leaf] : modules));
     const found = new Set(modules.map((module) => ranks.get(module)));
     if (isAll && found.size === 1) {

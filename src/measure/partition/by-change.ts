@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
-import { groupBy, itemAt, valueAt } from '../../base/lookup.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../../base/lookup.js';
 import { meanMavOf } from '../../methods/framework/parameters.js';
 import type { Place } from '../../model/architecture/architecture.js';
 import type { AnalysedExpert } from './analysed-expert.js';
@@ -38,7 +38,7 @@ export const byChange = (
     (name) => layerKey(valueAt(places, name)),
   );
   const relative = (expert: AnalysedExpert, mean: number, members: readonly string[]): number | undefined => {
-    const measured = members.flatMap((name) => expert.tensors[name] ?? []);
+    const measured = members.flatMap((name) => ownValue(expert.tensors, name) ?? []);
     return measured.length === 0 ? undefined : meanMavOf(measured) / mean;
   };
   const isMoreOf = (members: readonly string[]): Side | undefined => {
@@ -47,12 +47,13 @@ export const byChange = (
     if (language === undefined || task === undefined) return undefined;
     return language > task ? 'language' : 'task';
   };
+  const sidesOf = (groups: ReadonlyMap<string, readonly string[]>) =>
+    new Map([...groups].map(([key, members]) => [key, isMoreOf(members)]));
+  const [ofUnits, ofLayers] = [sidesOf(units), sidesOf(layers)];
   return (name) => {
     const place = valueAt(places, name);
-    const own = isMoreOf(valueAt(units, unitOf(name)));
-    return (
-      own ?? (place.layer === undefined ? undefined : isMoreOf(valueAt(layers, layerKey(place)))) ?? 'task'
-    );
+    const ofLayer = place.layer === undefined ? undefined : ofLayers.get(layerKey(place));
+    return ofUnits.get(unitOf(name)) ?? ofLayer ?? 'task';
   };
 };
 

@@ -54,13 +54,14 @@ export const patternsOf = (
     .filter(([layer, members]) => members.length === valueAt(sizes, layer))
     .map(([layer]) => layer)
     .sort((a, b) => a - b);
+  const ofWhole = new Set(whole);
   const dot = isDotLiteral ? '.' : '\\.';
   const stack = escaped(partition.stack, isDotLiteral);
   const single = names.filter((name) => split(name) === undefined);
   return [
     ...single.map((name) => `^${escaped(name, isDotLiteral)}$`),
     ...(whole.length === 0 ? [] : [`^${stack}${dot}${anyOf(whole)}${dot}`]),
-    ...grouped(inside.filter(({ layer }) => !whole.includes(layer))).map(
+    ...grouped(inside.filter(({ layer }) => !ofWhole.has(layer))).map(
       ({ layers, rests }) =>
         `^${stack}${dot}${anyOf(layers)}${dot}${anyOf(rests.map((rest) => escaped(rest, isDotLiteral)))}$`,
     ),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
+import { ownValue } from '../../base/lookup.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../../checkpoint/json.js';
 import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
@@ -108,7 +109,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   for (const [key, value] of Object.entries(raw)) {
     const isKind = value === true && keyedKinds.some((kind) => kind.key === key);
     if (ignored.has(key) || honoured.has(key) || isKind || isUnused(value)) continue;
-    const reason = refused[key];
+    const reason = ownValue(refused, key);
     if (reason !== undefined) throw unsupported(key, `${reason}, which is not supported`);
     throw unsupported(key, `is set (${JSON.stringify(value)}), and its meaning is unknown here`);
   }

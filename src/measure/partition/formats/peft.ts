@@ -44,8 +44,10 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   const modules = modulesOf(partition);
   const wanted = new Set(adapted);
   // PEFT reads the stack's name as a regular expression.
-  const isExact = (targets: NamedTargets): boolean =>
-    /^\w+$/.test(pattern) && modules.every((name) => isTarget(targets, name) === wanted.has(name));
+  const isExact = (targets: NamedTargets): boolean => {
+    const isTarget = targetRule(targets);
+    return /^\w+$/.test(pattern) && modules.every((name) => isTarget(name) === wanted.has(name));
+  };
   const exact = candidates.find(isExact);
   if (exact !== undefined) return exact;
   return { target_modules: isMixture(namesOf(partition)) ? adapted : wholePattern(partition, adapted) };
@@ -66,12 +68,19 @@ const modulesOf = (partition: Partition): readonly string[] => {
 };
 
 /** PEFT's rule for a list of names with layers: the name's end, then the first numbered segment behind the pattern. */
-const isTarget = (
-  { target_modules: targets, layers_to_transform: layers, layers_pattern: pattern }: NamedTargets,
-  name: string,
-): boolean => {
-  if (targets.includes(name)) return true;
-  if (!targets.some((target) => name.endsWith(`.${target}`))) return false;
-  const index = new RegExp(`^(?:|.*?\\.)${pattern}\\.(\\d+)\\.`).exec(name)?.[1];
-  return index !== undefined && layers.includes(Number(index));
+const targetRule = ({
+  target_modules: targets,
+  layers_to_transform: layers,
+  layers_pattern: pattern,
+}: NamedTargets): ((name: string) => boolean) => {
+  const [ends, numbers] = [new Set(targets), new Set(layers)];
+  return (name) => {
+    const steps = name.split('.');
+    if (ends.has(name)) return true;
+    if (!steps.some((_, from) => from > 0 && ends.has(steps.slice(from).join('.')))) return false;
+    const at = steps.findIndex(
+      (step, index) => step === pattern && index + 2 < steps.length && /^\d+$/.test(steps[index + 1] ?? ''),
+    );
+    return at >= 0 && numbers.has(Number(steps[at + 1]));
+  };
 };

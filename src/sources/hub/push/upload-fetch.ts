@@ -114,7 +114,7 @@ const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 /** The reason in a refusal of the API. */
 const saidIn = (text: string, { status, headers }: Answer): string => {
-  // Where that is no JSON, its status says it all.
+  // The status says it all where that is no JSON.
   const value = jsonOrNone(text);
   const said = isObject(value) ? (value['error'] ?? value['message']) : headers['x-error-message'];
   return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
