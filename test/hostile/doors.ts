@@ -18,6 +18,8 @@ import {
   growthsOfJson,
   growthsOfLines,
   growthsOfTorch,
+  pairsOfHeader,
+  pairsOfJson,
 } from './growth.js';
 import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
 
@@ -28,24 +30,27 @@ export interface Door {
   readonly file: string;
   readonly mutations: (bytes: Buffer) => Iterable<Mutation>;
   readonly growths: (bytes: Buffer) => Iterable<Growth>;
+  /** Two places of it grow together. */
+  readonly pairs?: (bytes: Buffer) => Iterable<Growth>;
   readonly commands: readonly (readonly string[])[];
   /** Words one of which a refusal has, so that it says where it looked. Default: the file's name, or its folder's. */
   readonly told?: RegExp;
 }
 
 /** What is done to files of a format. */
-type Format = Pick<Door, 'mutations' | 'growths'>;
+type Format = Pick<Door, 'mutations' | 'growths' | 'pairs'>;
 
 const json: Format = {
   mutations: (bytes) => ofJson(bytes.toString()),
   growths: (bytes) => growthsOfJson(bytes.toString()),
+  pairs: (bytes) => pairsOfJson(bytes.toString()),
 };
 const jsonLines: Format = {
   mutations: (bytes) => ofLines(bytes.toString()),
   growths: (bytes) => growthsOfLines(bytes.toString()),
 };
 const text: Format = { mutations: ofBytes, growths: (bytes) => growthsOfLines(bytes.toString()) };
-const safetensors: Format = { mutations: ofSafetensors, growths: growthsOfHeader };
+const safetensors: Format = { mutations: ofSafetensors, growths: growthsOfHeader, pairs: pairsOfHeader };
 
 const tokens = ['<s>', '</s>', 'eins', 'zwei', 'drei', 'vier', 'fünf', 'sechs'];
 

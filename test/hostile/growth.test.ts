@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { cli } from '../fixtures/cli.js';
 import { makeDoors, readDoor, removeOutputs } from './doors.js';
+import { type GrowthPair, knownPairs, pairsOf } from './growth-pairs.js';
 import { mostGrown, total, type Work, workOf } from './work.js';
 
 const isAll = process.env['LAYERLOOM_HOSTILE'] === 'all';
@@ -78,4 +79,33 @@ it('work on a file, and the memory asked for, grow no faster than the file, what
       writeFileSync(door.file, valid);
     }
   }
+}, 3_600_000);
+
+/** Returns the work that grows faster than a count where two places of files grow with it. */
+const fasterWith = async ({ files, command }: GrowthPair, root: string): Promise<string | undefined> => {
+  const valid = files.map(([file]) => (existsSync(file) ? readFileSync(file) : undefined));
+  try {
+    return await fasterIn((count) => {
+      removeOutputs(root);
+      for (const [file, growth] of files) writeFileSync(file, growth.of(count));
+      return () => cli([...command(count), '--json']);
+    });
+  } finally {
+    for (const [index, [file]] of files.entries()) {
+      const bytes = valid[index];
+      if (bytes === undefined) rmSync(file);
+      else writeFileSync(file, bytes);
+    }
+  }
+};
+
+it('work and memory grow no faster than the files where two places grow together', async () => {
+  const { root, doors } = await makeDoors();
+  const all = [...pairsOf(doors)];
+  expect(all.length).toBeGreaterThan(10_000);
+  // A prime step, so that the sample meets all doors and does not follow the order of keys.
+  const step = Math.ceil(all.length / (isAll ? 20 * sample : sample)) | 1;
+  const some = chosen === undefined ? all.filter((_, index) => index % step === 0) : [];
+  for (const pair of [...knownPairs(root, doors), ...some])
+    expect.soft(await fasterWith(pair, root), pair.label).toBeUndefined();
 }, 3_600_000);

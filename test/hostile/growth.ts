@@ -37,23 +37,51 @@ const grown = (value: Json[] | { [key: string]: Json }, count: number): Json => 
   return Object.fromEntries([...entries, ...copies]);
 };
 
+type Path = readonly (string | number)[];
+
+/** A place of a document that can have more, and what is there then. */
+interface GrowingPlace {
+  readonly path: Path;
+  readonly larger: (count: number) => Json;
+}
+
+const growingPlaces = (document: Json): GrowingPlace[] =>
+  [...pathsIn(document)].flatMap((path): GrowingPlace[] => {
+    const value = valueAt(document, path);
+    if (typeof value === 'string') return [{ path, larger: (count) => value + 'x-'.repeat(count) }];
+    if (value === null || typeof value !== 'object') return [];
+    return [{ path, larger: (count) => grown(value, count) }];
+  });
+
+/** The document with more at each of some places, which lie apart. */
+const growthAt = (document: Json, places: readonly GrowingPlace[]): Growth => ({
+  label: places.map(({ path }) => (path.length === 0 ? 'the whole' : path.join('.'))).join(' and '),
+  of: (count) =>
+    Buffer.from(
+      JSON.stringify(
+        places.reduce<Json>(
+          (changed, { path, larger }) => withAt(changed, path, larger(count)) ?? null,
+          document,
+        ),
+      ),
+    ),
+});
+
 /** Each list, each object and each text of a JSON document grows. */
 export function* growthsOfJson(text: string): Generator<Growth> {
   const document = JSON.parse(text) as Json;
-  for (const path of pathsIn(document)) {
-    const value = valueAt(document, path);
-    const larger =
-      typeof value === 'string'
-        ? (count: number): Json => value + 'x-'.repeat(count)
-        : value !== null && typeof value === 'object'
-          ? (count: number) => grown(value, count)
-          : undefined;
-    if (larger !== undefined)
-      yield {
-        label: path.length === 0 ? 'the whole' : path.join('.'),
-        of: (count) => Buffer.from(JSON.stringify(withAt(document, path, larger(count)))),
-      };
-  }
+  for (const place of growingPlaces(document)) yield growthAt(document, [place]);
+}
+
+/** Each two of the places of a JSON document grow together, where neither is within the other. */
+export function* pairsOfJson(text: string): Generator<Growth> {
+  const document = JSON.parse(text) as Json;
+  const places = growingPlaces(document);
+  const isWithin = (inner: Path, outer: Path) => outer.every((key, at) => inner[at] === key);
+  for (const [index, one] of places.entries())
+    for (const other of places.slice(index + 1))
+      if (!isWithin(one.path, other.path) && !isWithin(other.path, one.path))
+        yield growthAt(document, [one, other]);
 }
 
 /** Each of the last lines of a text is repeated. */
@@ -69,12 +97,16 @@ export function* growthsOfLines(text: string): Generator<Growth> {
     };
 }
 
-/** The header of a file of safetensors grows. */
-export function* growthsOfHeader(bytes: Buffer): Generator<Growth> {
-  const end = 8 + Number(bytes.readBigUInt64LE());
-  for (const { label, of } of growthsOfJson(bytes.subarray(8, end).toString().trimEnd()))
-    yield { label: `header: ${label}`, of: (count) => assemble(of(count), bytes.subarray(end)) };
-}
+/** The header of a file of safetensors grows, as its text does. */
+const ofHeader = (growthsOf: (text: string) => Iterable<Growth>) =>
+  function* (bytes: Buffer): Generator<Growth> {
+    const end = 8 + Number(bytes.readBigUInt64LE());
+    for (const { label, of } of growthsOf(bytes.subarray(8, end).toString().trimEnd()))
+      yield { label: `header: ${label}`, of: (count) => assemble(of(count), bytes.subarray(end)) };
+  };
+
+export const growthsOfHeader = ofHeader(growthsOfJson);
+export const pairsOfHeader = ofHeader(pairsOfJson);
 
 /** So many entries, by name. */
 const named = <T>(
