@@ -103,6 +103,7 @@ describe('texts of strangers', () => {
       'measure/verification/mistaken-inputs.ts: .match(commitNames',
       'model/adapters/check-complete.ts: .match(layerNumber',
       'search/search.ts: .search(searching',
+      'sources/hub/push/local-paths.ts: .match(path',
     ]);
   });
 });
