@@ -10,6 +10,7 @@ import { type Link, type Linked, linkFileBy } from '../engine/output/link.js';
 import { checkOutput } from '../engine/output/output.js';
 import { writeSideFiles } from '../engine/output/provenance.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
+import type { LinkedShard } from '../store/link-shard.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { ownFile, parseJson } from '../texts/json.js';
 import type { MergeShard } from './merge-shards.js';
@@ -49,19 +50,22 @@ export const assemble = async (
     await rm(staging, { recursive: true, force: true });
     await mkdir(staging);
     const linked = new Map<string, Exclude<Link, 'copy'>>();
+    const checksums = new Map<string, string>();
     const linkAll = async (): Promise<void> => {
       for (const shard of shards) {
         const to = join(staging, shard.file);
         await makeDirectories(dirname(to));
-        const how = await linkOne(shard, to, store, inputs, link, warnings);
-        if (how !== 'copy') linked.set(shard.file, how);
+        const made = await linkOne(shard, to, store, inputs, link);
+        warnings.push(...made.warnings);
+        if (made.link !== 'copy') linked.set(shard.file, made.link);
+        if (made.sha256 !== undefined) checksums.set(to, made.sha256);
       }
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
     // Planned as late as can be: a plan that is held while shards are linked outlives V8's young generation, and stays in
     // memory until its next full collection.
-    await writeSideFiles(await merge.plan(), staging, new Map(), linked as Linked, { keys: keysOf(shards) });
+    await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, { keys: keysOf(shards) });
     await syncDirectory(staging);
     await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
@@ -89,19 +93,14 @@ const linkOne = async (
   store: ShardStore,
   inputs: InputFiles,
   link: Link,
-  warnings: string[],
-): Promise<Link> => {
-  if (verbatim === undefined) {
-    const linked = await store.link(key, to, link);
-    warnings.push(...linked.warnings);
-    return linked.link;
-  }
+): Promise<LinkedShard> => {
+  if (verbatim === undefined) return await store.link(key, to, link);
   const from = await realpath(verbatim);
   await linkFileBy[link](from, to).catch((cause: unknown) => {
     throw new LayerloomError('LINK_REFUSED', { file: from, link, reason: reasonOf(cause) }, { cause });
   });
   await inputs.verifyPath(verbatim);
-  return link;
+  return { link, warnings: [] };
 };
 
 /** Returns the paths of the input files that are linked as shards. */

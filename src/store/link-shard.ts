@@ -9,6 +9,8 @@ import { readEntry, wholeOf } from './record.js';
 export interface LinkedShard {
   /** The kind of link that was made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;
+  /** Of the shard, where its record has one. */
+  readonly sha256?: string;
   readonly warnings: readonly string[];
 }
 
@@ -27,7 +29,9 @@ export const linkShard = async (
 ): Promise<LinkedShard> => {
   const shard = paths.shard(key);
   const missing = () => new LayerloomError('STORE_SHARD_MISSING', { store: paths.root, key });
-  if (wholeOf(await readEntry(paths, key)) === undefined) throw missing();
+  const record = wholeOf(await readEntry(paths, key));
+  if (record === undefined) throw missing();
+  const known = record.sha256 === undefined ? {} : { sha256: record.sha256 };
   const attempt = async (how: Link): Promise<unknown> => {
     try {
       await rm(target, { force: true });
@@ -43,12 +47,13 @@ export const linkShard = async (
     return new LayerloomError('LINK_REFUSED', details, { cause });
   };
   const failure = await attempt(link);
-  if (failure === undefined) return { link, warnings: [] };
+  if (failure === undefined) return { link, ...known, warnings: [] };
   if (codeOf(failure) !== 'EMLINK') throw await refused(failure);
   const copyFailure = await attempt('copy');
   if (copyFailure !== undefined) throw await refused(copyFailure);
   return {
     link: 'copy',
+    ...known,
     warnings: [`${shard} has as many names as its file system allows, and was copied to ${target}`],
   };
 };

@@ -43,9 +43,8 @@ export const computeChecksums = async (
   const waiting = [...bytesOf].sort(([, a], [, b]) => b - a).values();
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
-    const result = await pool.checksum(fd);
-    if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
-    if (result.sha256 !== undefined) checksums.set(path, result.sha256);
+    const sha256 = await hashOpenFile(pool, path, fd);
+    if (sha256 !== undefined) checksums.set(path, sha256);
   };
   await pool.inLanes(async () => {
     for (const [path] of waiting) {
@@ -61,4 +60,15 @@ export const computeChecksums = async (
     if (sha256 !== undefined) checksums.set(path, sha256);
   }
   return checksums;
+};
+
+/** Hashes an open file on a thread. @returns undefined where the pool is stopped @throws LayerloomError READ_FAILED */
+export const hashOpenFile = async (
+  pool: WorkerPool,
+  path: string,
+  fd: number,
+): Promise<string | undefined> => {
+  const result = await pool.checksum(fd);
+  if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
+  return result.sha256;
 };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { originOf } from '../../address/found-model.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { describeOrigins } from '../../card/origins.js';
+import { describeOrigins, type Origin } from '../../card/origins.js';
 import { provenanceName } from '../../checkpoint/file-names.js';
 import { recordedName } from '../../checkpoint/recorded-name.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
@@ -12,6 +12,7 @@ import type { Checksums } from './checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
 import type { QuantisedOutput } from './kept-changes.js';
 import type { Linked } from './link.js';
+import { sealedText } from './record-seal.js';
 import type { TruncatedProduct } from './truncated.js';
 
 /** Record of a written or linked shard, in `layerloom.json` and in results. */
@@ -45,11 +46,18 @@ export const describeShards = (
   });
 
 /** Record of a file beside the shards, in `layerloom.json`. */
-interface SideFileRecord {
+export interface SideFileRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
 }
+
+/** Returns the record of a file of this content. */
+export const recordOf = (file: string, content: string | Uint8Array): SideFileRecord => ({
+  file,
+  bytes: Buffer.byteLength(content),
+  sha256: createHash('sha256').update(content).digest('hex'),
+});
 
 /** What is recorded of some merges. */
 export interface ProvenanceOptions {
@@ -60,6 +68,14 @@ export interface ProvenanceOptions {
   /** What a quantised output keeps of the change from its base. */
   readonly quantised?: QuantisedOutput | undefined;
 }
+
+/** Returns what the layers of a merge are made of, as its record has it. */
+export const originsOf = (plan: MergePlan): readonly Origin[] =>
+  describeOrigins(
+    plan.shards.flatMap(({ tensors }) => tensors),
+    plan.inputs,
+    plan.recipe,
+  );
 
 /**
  * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
@@ -84,11 +100,7 @@ const provenanceOf = (
     ...(truncated.length === 0 ? {} : { truncated }),
     ...(quantised === undefined ? {} : { quantised }),
     architecture: plan.architecture,
-    origins: describeOrigins(
-      plan.shards.flatMap(({ tensors }) => tensors),
-      plan.inputs,
-      plan.recipe,
-    ),
+    origins: originsOf(plan),
     inputs: plan.inputs.map((input) => ({
       role: input.role,
       name: input.name,
@@ -125,8 +137,7 @@ export const writeSideFiles = async (
   const write = async (name: string, content: string | Uint8Array): Promise<SideFileRecord> => {
     const path = join(directory, name);
     await writing(path, () => writeWithFolder(path, content));
-    const sha256 = createHash('sha256').update(content).digest('hex');
-    return { file: name, bytes: Buffer.byteLength(content), sha256 };
+    return recordOf(name, content);
   };
   // In parallel, so that the disk can combine their syncs.
   const sideFiles = await Promise.all(
@@ -136,7 +147,7 @@ export const writeSideFiles = async (
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
   // The directory itself is synced before it is renamed.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
-  await write(provenanceName, `${JSON.stringify(provenance, null, 2)}\n`);
+  await write(provenanceName, sealedText(provenance));
 };
 
 /** Runs `action`, and throws its error as WRITE_FAILED of `file`. */

@@ -5,8 +5,10 @@ import { emptyTable, groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
 import { mergedLicence } from '../../card/licences.js';
 import { fenced, markdownText, tableRow } from '../../card/markdown.js';
-import { provenanceName } from '../../checkpoint/file-names.js';
+import { cardName, provenanceName } from '../../checkpoint/file-names.js';
 import { writeDurably } from '../../engine/output/durable.js';
+import { recordOf, type ShardRecord } from '../../engine/output/provenance.js';
+import { sealedText } from '../../engine/output/record-seal.js';
 import { adapterConfigName, adapterConfigText } from '../../model/adapters/peft-config.js';
 import type { PlannedInput } from '../../plan/plan.js';
 import { moduleOf } from './choose-tensors.js';
@@ -24,7 +26,7 @@ interface Provenance {
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly PlannedInput[];
-  readonly shards: readonly { readonly file: string; readonly bytes: number }[];
+  readonly shards: readonly ShardRecord[];
 }
 
 /**
@@ -45,14 +47,14 @@ export const writeAdapterFiles = async (
       throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
     });
   };
-  const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-  await write(adapterConfigName, configOf(plan, extraction));
-  await write(extractionName, json(extraction));
-  await write('README.md', await cardOf(plan, extraction));
-  const files = [
-    ...provenance.shards.map(({ file }) => file),
-    ...[adapterConfigName, extractionName, 'README.md', provenanceName],
-  ];
+  const beside = [
+    [adapterConfigName, configOf(plan, extraction)],
+    [extractionName, `${JSON.stringify(extraction, null, 2)}\n`],
+    [cardName, await cardOf(plan, extraction)],
+  ] as const;
+  for (const [name, text] of beside) await write(name, text);
+  const sideFiles = beside.map(([name, text]) => recordOf(name, text));
+  const files = [...provenance.shards, ...sideFiles, { file: provenanceName }].map(({ file }) => file);
   const inputs = provenance.inputs.map(({ files: ofInput, ...input }) => ({
     ...input,
     files: ofInput.map(({ path, bytes, mtimeNs, header }) => ({
@@ -62,7 +64,7 @@ export const writeAdapterFiles = async (
       header,
     })),
   }));
-  await write(provenanceName, json({ ...provenance, inputs, files }));
+  await write(provenanceName, sealedText({ ...provenance, inputs, sideFiles, files }));
 };
 
 const configOf = ({ base, expert, saved }: ExtractionPlan, { tensors }: Extraction): string => {

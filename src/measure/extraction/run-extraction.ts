@@ -7,6 +7,7 @@ import { writer } from '../../checkpoint/containers/containers.js';
 import { checkSpace } from '../../checkpoint/disk-space.js';
 import { type Factors, factoriseMatrix } from '../../engine/compute/factorise.js';
 import type { InputFiles } from '../../engine/input-files.js';
+import { hashOpenFile } from '../../engine/output/checksums.js';
 import { withFile } from '../../engine/output/durable.js';
 import { checkOutput } from '../../engine/output/output.js';
 import { openStaging } from '../../engine/output/staging.js';
@@ -85,7 +86,9 @@ export const runExtraction = async (
       await scratch.close();
     }
     await inputs.verify();
-    const shards = [{ file: adapterWeightsName, bytes }];
+    const weights = join(staging.checkpoint, adapterWeightsName);
+    const sha256 = await withFile(weights, 'r', ({ fd }) => hashOpenFile(run.pool, weights, fd));
+    const shards = [{ file: adapterWeightsName, bytes, ...(sha256 === undefined ? {} : { sha256 }) }];
     await writeAdapterFiles(plan, extraction, { ...staged, shards }, staging.checkpoint);
     run.pool.throwIfStopped();
     const warnings = await staging.commit();
