@@ -769,25 +769,26 @@ class QuantisationReport(TypedDict):
 
 
 class OutputVerification(TypedDict):
-    out: str
-    """Absolute path of the output."""
-    layerloom: str | None
-    """The version that wrote it; null where it has no `layerloom.json`."""
-    intact: bool
-    """True if nothing was found that differs or is missing."""
-    structure: str | None
-    """Why it cannot be opened as a model or an adapter; null where it can."""
-    files: list[VerifiedFile]
-    unlisted: list[str]
-    """Files that are there and that no record has."""
-    againstInputs: RecomputedTiles | None
-    """Null unless the output was compared with its inputs."""
-    warnings: list[str]
     bytesRead: float
     """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
     bytesWritten: float
     threads: float
     seconds: float
+    out: str
+    """Absolute path of the output."""
+    layerloom: str | None
+    """The version that wrote it; null where it has no `layerloom.json`."""
+    verdict: Literal["damaged", "intact", "intact-by-size"]
+    intact: bool
+    """True if nothing was found that differs or is missing, and false of `damaged` alone."""
+    structure: str | None
+    """Why it cannot be opened as a model or an adapter; null where it can."""
+    files: list[VerifiedFile]
+    unlisted: list[str]
+    """What is there and was not written with it: files, and folders as `NAME/`. Caches of git and of the hub are left out."""
+    againstInputs: RecomputedTiles | None
+    """Null unless the output was compared with its inputs."""
+    warnings: list[str]
 
 
 class _VerifiedFile(TypedDict):

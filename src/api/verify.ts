@@ -2,17 +2,20 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
-import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { optionName } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { cardName, provenanceName } from '../checkpoint/file-names.js';
 import { openAnyForm } from '../compile/models.js';
 import { Run, type RunControls } from '../engine/run.js';
+import { compareCard } from '../measure/verification/card-recipes.js';
+import { compareRecord, editedRecord } from '../measure/verification/compare-record.js';
 import { compareWithPlan } from '../measure/verification/compare-with-plan.js';
+import { findAdditions } from '../measure/verification/find-additions.js';
+import { checkIsOutput } from '../measure/verification/is-output.js';
 import { mistakenInputs } from '../measure/verification/mistaken-inputs.js';
 import type { OutputVerification, VerifiedFile } from '../measure/verification/verification.js';
-import { isLoaded, listUnlisted, verifyFiles } from '../measure/verification/verify-files.js';
+import { verifyFiles } from '../measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
 import type { MergePlan } from '../plan/plan.js';
 import { locateText } from '../sources/locate.js';
@@ -43,33 +46,40 @@ export const verify = async (
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
   const { path } = await locateText(out);
-  const isRecorded = await exists(join(path, provenanceName));
-  const record = isRecorded || !againstInputs ? await readWrittenRecord(path) : undefined;
+  const isRecorded = await checkIsOutput(path, againstInputs ?? false);
+  const record = isRecorded ? await readWrittenRecord(path) : undefined;
   if (againstInputs && record?.isMerge === false)
     throw invalidParameter('againstInputs', true, `nothing for ${path}, which no merge wrote`);
   await using run = new Run(controls, false);
   const recorded = await verifyFiles(path, record?.files ?? [], run).catch((error: unknown) => {
     throw run.reasonOf(error, {});
   });
-  const structure = await openAnyForm(await parseAddress(path)).then(
-    () => null,
-    (error: unknown) => faultOf(error),
-  );
-  const planned = againstInputs
-    ? await planAgain(join(path, isRecorded ? provenanceName : cardName), controls)
-    : undefined;
+  const structure = await faultOfStructure(path);
+  const from = join(path, isRecorded ? provenanceName : cardName);
+  const planned = againstInputs ? await planAgain(from, record, controls) : undefined;
   const drawn = { share: sample ?? 1, seed: seed ?? randomInt(2 ** 32) };
-  const again = planned && (await compareWithPlan(path, planned.plan, drawn, controls));
-  const mistaken = again ? await mistakenInputs(path, record, again.tiles.inputs) : [];
-  const known = together(recorded, again?.files ?? [], mistaken);
-  const unlisted = await listUnlisted(path, new Set(known.map(({ file }) => file)));
-  const files = [...known, ...unlisted.filter(isLoaded).map(addedFile)];
+  const again = planned?.plan && (await compareWithPlan(path, planned.plan, drawn, controls));
+  const known = together(
+    recorded,
+    again?.files ?? [],
+    again ? await mistakenInputs(path, record, again.tiles.inputs) : [],
+    record ? editedRecord(record) : [],
+    record && planned?.plan ? compareRecord(record, planned.plan) : [],
+    await compareCard(path, again?.recipe ?? record?.recipe),
+  );
+  const own = [...known.map(({ file }) => file), ...(isRecorded ? [provenanceName] : [])];
+  const inputs = again?.tiles.inputs.map((input) => input.path) ?? [];
+  const { unlisted, damage } = await findAdditions(path, new Set(own), new Set(inputs));
+  const files = [...known, ...damage];
   const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
+  const intact = structure === null && wrong.length === 0 && (again?.tiles.different.length ?? 0) === 0;
+  const isChecked = files.every(({ state }) => state !== 'unrecorded');
   const { threads, seconds, bytesRead, bytesWritten } = run.cost;
   return {
     out: path,
     layerloom: record?.layerloom ?? null,
-    intact: structure === null && wrong.length === 0 && (again?.tiles.different.length ?? 0) === 0,
+    verdict: intact ? (isChecked ? 'intact' : 'intact-by-size') : 'damaged',
+    intact,
     structure,
     files,
     unlisted,
@@ -78,7 +88,7 @@ export const verify = async (
     bytesWritten,
     threads: again?.cost.threads ?? threads,
     seconds,
-    warnings: [...versionWarnings(record), ...(planned?.warnings ?? []), ...(again?.warnings ?? [])],
+    warnings: [...recordWarnings(record), ...(planned?.warnings ?? []), ...(again?.warnings ?? [])],
   };
 };
 
@@ -91,33 +101,48 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
     throw invalidParameter('seed', seed, 'a whole number, 0 or more');
 };
 
-const addedFile = (file: string): VerifiedFile => ({
-  ...{ file, bytes: null, state: 'different' },
-  reason: 'is not of the merge, and is read or run where the model is loaded',
-});
-
-const faultOf = (error: unknown): string => {
-  if (error instanceof LayerloomError) return error.message;
-  throw error;
+/** Why an output cannot be opened as a model or an adapter; null where it can, and its index lists all that is in its files. */
+const faultOfStructure = async (path: string): Promise<string | null> => {
+  try {
+    const { checkpoint } = await openAnyForm(await parseAddress(path));
+    return checkpoint.warnings[0] ?? null;
+  } catch (error) {
+    if (error instanceof LayerloomError) return error.message;
+    throw error;
+  }
 };
 
-const versionWarnings = (record: WrittenRecord | undefined): string[] =>
-  record === undefined || record.layerloom === version
+const recordWarnings = (record: WrittenRecord | undefined): string[] => [
+  ...(record === undefined || record.layerloom === version
     ? []
-    : [`this is layerloom ${version}, and the output was written by ${record.layerloom}`];
+    : [`this is layerloom ${version}, and the output was written by ${record.layerloom}`]),
+  ...(record !== undefined && record.isSealed === undefined
+    ? [
+        `${provenanceName} has no checksum of itself, as earlier versions wrote it: an edit of it cannot be seen`,
+      ]
+    : []),
+];
 
-/** Plans the merge of a record again; of inputs that are not as recorded, says so and goes on: their effect is what is looked at. */
+/**
+ * Plans the merge of a record again. Inputs that are not as recorded are a warning: their effect is what is looked at. So is
+ * an edited record that is no recipe any more, since it is damage already.
+ */
 const planAgain = async (
   recipe: string,
+  record: WrittenRecord | undefined,
   controls: RunControls,
-): Promise<{ readonly plan: MergePlan; readonly warnings: readonly string[] }> => {
+): Promise<{ readonly plan?: MergePlan; readonly warnings: readonly string[] }> => {
   try {
     return { plan: await planMerge(recipe, controls), warnings: [] };
   } catch (error) {
-    if (!(error instanceof LayerloomError && error.code === 'INPUT_NOT_AS_RECORDED')) throw error;
-    const { file, reason } = (error as LayerloomError<'INPUT_NOT_AS_RECORDED'>).details;
-    const plan = await planMerge(recipe, { ...controls, allowChanged: true });
-    return { plan, warnings: [`${file} ${reason} since the merge`] };
+    if (!(error instanceof LayerloomError)) throw error;
+    if (error.code === 'INPUT_NOT_AS_RECORDED') {
+      const { file, reason } = (error as LayerloomError<'INPUT_NOT_AS_RECORDED'>).details;
+      const plan = await planMerge(recipe, { ...controls, allowChanged: true });
+      return { plan, warnings: [`${file} ${reason} since the merge`] };
+    }
+    if (record?.isSealed !== false || error.code === 'INTERRUPTED') throw error;
+    return { warnings: [`not compared with the inputs: ${error.message}`] };
   }
 };
 

@@ -46,19 +46,29 @@ interface DamagedOutput {
   readonly out: string;
   readonly structure: string | null;
   readonly files: readonly { readonly file: string; readonly state: string; readonly reason?: string }[];
+  readonly unlisted: readonly string[];
   readonly againstInputs: {
     readonly different: readonly { readonly file: string; readonly tensor: string | null }[];
   } | null;
 }
 
+const wrongFiles = ({ files }: DamagedOutput) =>
+  files.filter(({ state }) => state === 'different' || state === 'missing');
+
 /** What is wrong with an output, in phrases. */
 const damageOf = (d: DamagedOutput): string[] => [
   ...(d.structure === null ? [] : [d.structure]),
-  ...d.files
-    .filter(({ state }) => state === 'different' || state === 'missing')
-    .map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
+  ...wrongFiles(d).map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
   ...(d.againstInputs?.different ?? []).map(({ file, tensor }) => `${tensor ?? 'the header'} of ${file}`),
 ];
+
+const remedyOf = (d: DamagedOutput): string => {
+  const added = wrongFiles(d).filter(({ file }) => d.unlisted.includes(file));
+  if (added.length === 0) return 'merge it again';
+  return added.length === damageOf(d).length
+    ? 'remove what was added'
+    : 'remove what was added, and merge it again';
+};
 
 /** Elements of a tensor that are no finite numbers: how many, or one. */
 export type NonFinite =
@@ -464,12 +474,22 @@ const catalogue = {
       `${d.file}: ${d.reason}; ${d.remedy ?? `name a directory that \`${layerloomCommand('train', 'init')}\` wrote`}`,
   ),
   OUTPUT_UNRECORDED: input(
-    (d: { out: string; reason: string }) =>
-      `${d.out}: ${d.reason}, so that nothing says what its files should be; merge it again, or compare it with its inputs (${optionName('againstInputs')})`,
+    (d: {
+      out: string;
+      reason: string;
+      /** `damaged` where there is a record that cannot be read. */
+      verdict: 'damaged' | 'not-an-output';
+      /** True where its card has a recipe. */
+      hasRecipe?: boolean;
+    }) =>
+      d.verdict === 'damaged'
+        ? `${d.out}: damaged: ${d.reason}, so that nothing says what its files should be; merge it again`
+        : `${d.out} is not an output of layerloom: ${d.reason}; ` +
+          (d.hasRecipe
+            ? `its card has a recipe, by which ${optionName('againstInputs')} makes it again and compares`
+            : 'give the directory that a merge wrote'),
   ),
-  OUTPUT_DAMAGED: input(
-    (d: DamagedOutput) => `${d.out} is not as it was written: ${some(damageOf(d))}; merge it again`,
-  ),
+  OUTPUT_DAMAGED: input((d: DamagedOutput) => `${d.out}: damaged: ${some(damageOf(d))}; ${remedyOf(d)}`),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,

@@ -35,16 +35,12 @@ const recipePlaces = (card: string): TextPart[] =>
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** Limit on a card whose recipes are compared: several times the largest recipe. */
-const mostCardCharacters = 4_000_000;
-
-/** Returns the texts of the recipes of a model card, one behind the other; undefined for a card beyond the limit. */
-export const recipesIn = (card: string): string | undefined =>
-  card.length > mostCardCharacters
-    ? undefined
-    : recipePlaces(card)
-        .map(([begin, end]) => card.slice(begin, end))
-        .join('\0');
+/** Returns the text of the recipe of a model card, the first of several; undefined where it has none. */
+export const recipeBlock = (card: string): string | undefined => {
+  const all = recipePlaces(card);
+  const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
+  return place && card.slice(...place);
+};
 
 /**
  * Returns the recipe of a model card: its block fenced as YAML; of several the one that says a method. Models that do not

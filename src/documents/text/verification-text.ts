@@ -1,25 +1,34 @@
+import { optionName } from '../../base/option-name.js';
+import { visibleLine } from '../../base/visible.js';
 import type { OutputVerification, VerifiedFile } from '../../measure/verification/verification.js';
 import { formatBytes } from './format.js';
 import { plainTable } from './table.js';
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-/** Formats what was found of an output: what was compared, then what differs. */
+/** Names that a line has; more are counted. */
+const mostNames = 8;
+
+const listed = (names: readonly string[]): string => {
+  const shown = names.slice(0, mostNames).map(visibleLine).join(', ');
+  return names.length <= mostNames ? shown : `${shown}, … (${names.length} in all)`;
+};
+
+/** Formats what was found of an output: the verdict, what was compared, then what differs. */
 export const describeOutput = (found: OutputVerification): string => {
   const { out, layerloom, structure, files, unlisted, againstInputs } = found;
   const of = (state: VerifiedFile['state']) => files.filter((file) => file.state === state);
-  const named = (list: readonly VerifiedFile[]) => list.map(({ file }) => file).join(', ');
-  const [equal, unrecorded, edited] = [of('equal'), of('unrecorded'), of('edited')];
+  const [equal, edited] = [of('equal'), of('edited')];
   const wrong = [...of('different'), ...of('missing')];
+  const allowed = unlisted.filter((name) => !wrong.some(({ file }) => file === name));
   return [
-    `${out}: ${count(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
-    ...(structure === null ? [] : [`it cannot be opened: ${structure}`]),
+    `${out}: ${verdictOf(found)}`,
+    `${count(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
+    ...(structure === null ? [] : [`it cannot be opened as it is: ${structure}`]),
     ...(equal.length > 0 ? [`${count(equal.length, 'file')} as written`] : []),
-    ...(unrecorded.length > 0
-      ? [`${count(unrecorded.length, 'file')} of which no SHA-256 is known: ${named(unrecorded)}`]
-      : []),
-    ...(edited.length > 0 ? [`edited since: ${named(edited)}`] : []),
-    ...(unlisted.length > 0 ? [`not of the merge: ${unlisted.join(', ')}`] : []),
+    ...describeUnrecorded(of('unrecorded'), againstInputs !== null),
+    ...(edited.length > 0 ? [`edited since: ${listed(edited.map(({ file }) => file))}`] : []),
+    ...(allowed.length > 0 ? [`added since, and read by no loader: ${listed(allowed)}`] : []),
     ...(againstInputs === null
       ? []
       : [
@@ -41,15 +50,30 @@ export const describeOutput = (found: OutputVerification): string => {
   ].join('\n');
 };
 
-const describeTiles = ({
-  share,
-  seed,
-  tiles,
-  recomputed,
-  bytes,
-}: NonNullable<OutputVerification['againstInputs']>): string => {
+const verdictOf = ({ verdict, againstInputs }: OutputVerification): string => {
+  if (verdict !== 'intact-by-size') return verdict;
+  return againstInputs === null
+    ? 'intact by size; contents not checked'
+    : `intact by size; ${shareOf(againstInputs)} of the weights checked`;
+};
+
+const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): string[] => {
+  if (files.length === 0) return [];
+  return [
+    isSample
+      ? `${count(files.length, 'file')} compared by size and in the sample`
+      : `${count(files.length, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${optionName('againstInputs')} compares their contents`,
+  ];
+};
+
+type Tiles = NonNullable<OutputVerification['againstInputs']>;
+
+const shareOf = ({ share }: Tiles): string => `${Number((100 * share).toPrecision(3))} %`;
+
+const describeTiles = (found: Tiles): string => {
+  const { share, seed, tiles, recomputed, bytes } = found;
   const amount = `${recomputed} of ${count(tiles, 'tile')} computed again from the inputs (${formatBytes(bytes)})`;
   return share === 1
     ? amount
-    : `${amount}, by seed ${seed}: one that is wrong is found with a probability of ${Number((100 * share).toPrecision(3))} %`;
+    : `${amount}, by seed ${seed}: one that is wrong is found with a probability of ${shareOf(found)}`;
 };

@@ -1,16 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameWithCommit } from '../../address/found-model.js';
-import { unlessMissing } from '../../base/unless-missing.js';
 import { recompute, type Sample } from '../../engine/compute/recompute.js';
 import type { RunControls, RunCost } from '../../engine/run.js';
 import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
+import { recipeYaml } from '../../recipe/recipe-yaml.js';
 import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';
-import { compareSideFiles } from './verify-files.js';
+import { compareSideFiles, notAFile } from './verify-files.js';
 
 /** What a plan says of the files of an output. */
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
+  /** The recipe, as the card has it. */
+  readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;
   readonly warnings: readonly string[];
@@ -43,6 +45,7 @@ export const compareWithPlan = async (
   });
   return {
     files: [...shards, ...(await compareSideFiles(directory, plan.files))],
+    recipe: recipeYaml(plan.completeRecipe),
     tiles: { ...sample, tiles, recomputed, bytes, different, inputs: plan.inputs.map(inputOf) },
     cost,
     warnings,
@@ -58,8 +61,9 @@ const inputOf = (input: PlannedInput): VerifiedInput => ({
 const notOfInputs = { state: 'different', reason: 'is not what the inputs give' } as const;
 
 const sizeOf = async (directory: string, { file, bytes }: PlannedShard): Promise<VerifiedFile> => {
-  const found = await unlessMissing(join(directory, file), stat(join(directory, file)));
-  if (found === undefined) return { file, bytes: null, state: 'missing', reason: 'is missing' };
+  const path = join(directory, file);
+  const found = await stat(path).catch((cause: unknown) => notAFile(file, path, cause));
+  if ('state' in found) return found;
   if (found.isFile() && found.size === bytes) return { file, bytes, state: 'unrecorded' };
   const reason = found.isFile()
     ? `has ${found.size} bytes instead of the ${bytes} that the inputs give`

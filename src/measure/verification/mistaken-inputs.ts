@@ -1,10 +1,8 @@
 import { realpath } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type ModelAddress, parseAddress, partsOf } from '../../address/address.js';
-import { exists } from '../../base/exists.js';
 import { cardName, provenanceName } from '../../checkpoint/file-names.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
-import { recipesIn } from '../../recipe/recorded-recipe.js';
+import { recipeBlock } from '../../recipe/recorded-recipe.js';
+import { readCard } from './card-recipes.js';
 import type { VerifiedFile, VerifiedInput } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
@@ -20,10 +18,10 @@ export const mistakenInputs = async (
   record: WrittenRecord | undefined,
   inputs: readonly VerifiedInput[],
 ): Promise<VerifiedFile[]> => {
-  const card = join(out, cardName);
-  const ofCard = (await exists(card)) ? recipesIn((await readSmallFile(card)).toString()) : undefined;
+  const card = await readCard(out);
+  const ofCard = 'text' in card ? recipeBlock(card.text) : undefined;
   const recipes = [
-    [provenanceName, record?.recipe ?? ''],
+    [provenanceName, JSON.stringify(record?.content['completeRecipe'] ?? '')],
     [cardName, ofCard ?? ''],
   ] as const;
   const commits = new Set(inputs.map(({ commit }) => commit));

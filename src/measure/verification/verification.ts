@@ -37,18 +37,25 @@ export interface RecomputedTiles {
   readonly inputs: readonly VerifiedInput[];
 }
 
+/**
+ * Whether an output is as it was written: `intact-by-size` where no SHA-256 of some files was recorded, and their contents were
+ * not compared with the inputs either.
+ */
+export type Verdict = 'intact' | 'intact-by-size' | 'damaged';
+
 /** Whether an output is what its record, and its inputs, say. */
 export interface OutputVerification extends RunCost {
   /** Absolute path of the output. */
   readonly out: string;
   /** The version that wrote it; null where it has no `layerloom.json`. */
   readonly layerloom: string | null;
-  /** True if nothing was found that differs or is missing. */
+  readonly verdict: Verdict;
+  /** True if nothing was found that differs or is missing, and false of `damaged` alone. */
   readonly intact: boolean;
   /** Why it cannot be opened as a model or an adapter; null where it can. */
   readonly structure: string | null;
   readonly files: readonly VerifiedFile[];
-  /** Files that are there and that no record has. */
+  /** What is there and was not written with it: files, and folders as `NAME/`. Caches of git and of the hub are left out. */
   readonly unlisted: readonly string[];
   /** Null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;

@@ -1,14 +1,14 @@
 import { constants } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf, withPath } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { cardName, provenanceName } from '../../checkpoint/file-names.js';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { isMissing, isUnreadable } from '../../base/unless-missing.js';
+import { cardName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
+import { hashOpenFile } from '../../engine/output/checksums.js';
 import { contentOf } from '../../engine/output/provenance.js';
 import type { Run } from '../../engine/run.js';
 import type { MergePlan } from '../../plan/plan.js';
-import { recipesIn } from '../../recipe/recorded-recipe.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
@@ -43,33 +43,49 @@ const verifyFile = async (
   { pool }: Run,
 ): Promise<VerifiedFile> => {
   // Without waiting for a pipe's other end.
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
-    (cause: NodeJS.ErrnoException) => {
-      if (cause.code === 'ENOENT') return undefined;
-      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-    },
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
+    notAFile(file, path, cause),
   );
-  if (handle === undefined) return { file, bytes: null, state: 'missing', reason: 'is missing' };
+  if ('state' in handle) return handle;
   try {
     const found = await handle.stat();
     const differs = (reason: string): VerifiedFile => ({
       ...{ file, bytes: found.size, reason },
       state: file === cardName ? 'edited' : 'different',
     });
-    if (!found.isFile()) return differs('is not a file');
+    if (!found.isFile()) return { file, bytes: null, state: 'different', reason: 'is not a file' };
     if (wanted !== undefined && found.size !== wanted)
-      return differs(`has ${found.size} bytes instead of ${wanted}`);
+      return differs(
+        (await isPointer(handle))
+          ? 'is a pointer of git LFS in place of the file; `git lfs pull` brings it'
+          : `has ${found.size} bytes instead of ${wanted}`,
+      );
     if (recorded === undefined) return { file, bytes: found.size, state: 'unrecorded' };
-    const result = await pool.checksum(handle.fd);
-    if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
-    if (result.sha256 === undefined || result.sha256 === recorded)
-      return { file, bytes: found.size, state: 'equal' };
-    return differs(`has SHA-256 ${result.sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
+    const sha256 = await hashOpenFile(pool, path, handle.fd);
+    if (sha256 === undefined || sha256 === recorded) return { file, bytes: found.size, state: 'equal' };
+    return differs(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
   } catch (error) {
     throw withPath(error, path);
   } finally {
     await handle.close();
   }
+};
+
+/** What an error says of a file of an output: that it is missing, or that something else has its name. @throws LayerloomError READ_FAILED */
+export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
+  if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
+  // A circle of links, a socket, or what is refused beside weights.
+  if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
+    return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
+  throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+};
+
+/** The first bytes of what git has of a file while git LFS has not brought it. */
+const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
+
+const isPointer = async (file: FileHandle): Promise<boolean> => {
+  const { buffer } = await file.read(Buffer.alloc(pointer.length), 0, pointer.length, 0);
+  return buffer.equals(pointer);
 };
 
 /** Compares the files beside the weights with what a plan has for them. @throws LayerloomError READ_FAILED */
@@ -81,35 +97,16 @@ export const compareSideFiles = async (
     files.map(async (planned): Promise<VerifiedFile> => {
       const { name: file } = planned;
       const wanted = Buffer.from(await contentOf(planned));
-      if (!(await exists(join(directory, file))))
-        return { file, bytes: null, state: 'missing', reason: 'is missing' };
-      const found = await readSideFile(join(directory, file));
+      const path = join(directory, file);
+      const found = await readSideFile(path).catch((error: LayerloomError) =>
+        notAFile(file, path, error.cause),
+      );
+      if ('state' in found) return found;
       if (found.equals(wanted)) return { file, bytes: found.length, state: 'equal' };
       const bytes = found.length;
-      if (file !== cardName)
-        return { file, bytes, state: 'different', reason: 'is not what the inputs give' };
-      const [given, compared] = [found, wanted].map((card) => recipesIn(card.toString()));
-      return given !== undefined && given === compared
-        ? { file, bytes, state: 'edited', reason: 'is not what the inputs give' }
-        : { file, bytes, state: 'different', reason: 'has another recipe than the one that was compared' };
+      return {
+        ...{ file, bytes, reason: 'is not what the inputs give' },
+        state: file === cardName ? 'edited' : 'different',
+      };
     }),
   );
-
-/** True for a file that loaders of models read, or run: one that a merge did not write changes what is loaded. */
-export const isLoaded = (name: string): boolean =>
-  !name.includes('/') &&
-  (/\.(safetensors|bin|pt|pth|gguf|py|index\.json|jinja|model)$/.test(name) ||
-    /(config|tokens_map|vocab|tokenizer|added_tokens|merges)\w*\.(json|txt)$/.test(name));
-
-/** Lists the files of a directory that are none of these, but for those of git and of the hub's client. */
-export const listUnlisted = async (directory: string, known: ReadonlySet<string>): Promise<string[]> =>
-  (await readdir(directory, { recursive: true, withFileTypes: true }))
-    .filter((entry) => !entry.isDirectory())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(join(directory, '/').length))
-    .filter(
-      (name) =>
-        !known.has(name) &&
-        name !== provenanceName &&
-        !/^\.(git|cache\/huggingface)(\/|attributes$|ignore$)/.test(name),
-    )
-    .sort();
