@@ -149,7 +149,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 };
 
 /** Opens a store that is there; undefined where one would be made. @throws LayerloomError STORE_INVALID, WRITE_FAILED */
-const openThere = async (directory: string): Promise<ShardStore | undefined> => {
+export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
   return names.length === 0 ? undefined : await ShardStore.open(directory);

@@ -1,25 +1,19 @@
-import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { valueAt } from '../base/lookup.js';
-import { checkSpace } from '../checkpoint/disk-space.js';
 import type { PlanOptions } from '../compile/plan-recipe.js';
 import { makeShards } from '../engine/compute/make-shards.js';
 import type { InputFiles } from '../engine/input-files.js';
-import { makeDirectories } from '../engine/output/durable.js';
 import { checkLink, type Link } from '../engine/output/link.js';
 import { type Progress, Run, type RunCost, resumable } from '../engine/run.js';
 import type { WorkerPool } from '../engine/threads/pool.js';
-import { sourcesOfTensors } from '../plan/operands.js';
-import { ShardStore } from '../store/shard-store.js';
-import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './batch-plan.js';
-import { checkDevices, checkPlaces, namesOf } from './check-batch.js';
-import { type BatchCost, costOf } from './cost.js';
-import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
+import { beginBatch, registration } from './begin-batch.js';
+import type { BatchCost } from './cost.js';
+import { type DistinctShard, groupShards } from './groups.js';
 import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
-import { keysOfPart, type Part } from './part.js';
-import { stagesOf } from './stages.js';
+import type { Part } from './part.js';
 import { StoreSink } from './store-sink.js';
 
 /** Options of a batch. */
@@ -68,27 +62,13 @@ export const runBatch = async (
   const link = checkLink(options.link ?? 'hard');
   const whole = await planBatch(merges, options);
   const plan = narrowed(whole, options.write ?? (() => true));
-  await checkPlaces(namesOf(plan), plan.inputs, options);
-  await makeDirectories(options.out);
-  const store = await ShardStore.open(options.store ?? join(options.out, '.store'), { create: true });
-  await checkDevices(store.directory, options.out, link);
-  await store.registerExperiment(options.out, registration(plan, false));
-  await store.clearLeftovers();
-
-  const present = new Set<string>();
-  for (const key of plan.shards.keys()) if ((await store.lookup(key)) !== undefined) present.add(key);
-  const mine = keysOfPart(plan, options.range);
-  const stages = stagesOf(plan, (key) => mine.has(key) && !present.has(key), options.first);
-  const groups = stages.flatMap((stage) => stage.groups);
-  run.fitMemory(groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => tensors)));
-  const cost = costOf(plan, stages, options);
+  const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
   await options.onPlan?.(whole, cost);
+  await inputs.verify();
   // A part of an array job makes shards; the job that links the merges says which were refused.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
-  await checkSpace(store.directory, store.directory, cost.bytesToWrite);
 
-  const inputs = await run.open(plan.inputs, sourcesIn(groups), linkedIn(plan, options.range));
   const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), pool);
   const mayBeNonFinite = new Set(
     plan.merges
@@ -171,23 +151,3 @@ export const makeLeft = async (
     await make(ended);
   }
 };
-
-/** Returns the byte ranges that groups of shards are made from. */
-export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
-  groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
-
-/** Returns the input files that merges link as shards. */
-export const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range?: Part): ReadonlySet<string> =>
-  new Set(
-    range === undefined
-      ? merges.flatMap(({ shards }) => shards.flatMap(({ verbatim }) => verbatim ?? []))
-      : [],
-  );
-
-const registration = ({ merges }: BatchPlan<BatchMerge>, finished: boolean) => ({
-  merges: merges.map(({ merge, shards }) => ({
-    path: merge.name,
-    keys: shards.filter(({ verbatim }) => verbatim === undefined).map(({ key }) => key),
-  })),
-  finished,
-});

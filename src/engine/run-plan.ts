@@ -13,6 +13,7 @@ import { isDone, makeShards } from './compute/make-shards.js';
 import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
 import type { InputFiles } from './input-files.js';
 import { computeChecksums } from './output/checksums.js';
+import { orNoDirectories } from './output/durable.js';
 import { JournalledShards } from './output/journalled-shards.js';
 import { describeKeptChanges, type QuantisedOutput } from './output/kept-changes.js';
 import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js';
@@ -63,7 +64,10 @@ export interface MergeResult extends RunCost, MethodReport {
  *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
  *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
-export const runPlan = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
+export const runPlan = (given: MergePlan, options: RunOptions): Promise<MergeResult> =>
+  orNoDirectories(() => carriedOut(given, options));
+
+const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
   await using run = new Run(options);
   const { out, force = false, resume = false } = options;
   const sliceBytes = checkSliceBytes(options.sliceBytes);
@@ -111,7 +115,8 @@ export const runPlan = async (given: MergePlan, options: RunOptions): Promise<Me
       warnings: [...plan.warnings, ...run.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
-    throw await giveUp(run.reasonOf(error, { out: output.path }), staging, resume);
+    const hasBegun = staging.done.size > 0 || run.pool.counters.bytesWritten > 0;
+    throw await giveUp(run.reasonOf(error, { out: output.path }), staging, resume && hasBegun);
   }
 };
 

@@ -1,6 +1,7 @@
-import { readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
 import { clearStaging } from '../batch/assemble.js';
@@ -8,12 +9,13 @@ import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
 import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
+import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
 import { endedRuns, hasRecord, lockName } from '../batch/record-names.js';
-import { type BatchOptions, type BatchResult, linkedIn, runBatch, sourcesIn } from '../batch/run-batch.js';
+import { type BatchOptions, type BatchResult, runBatch } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { checkApartFrom } from '../engine/output/apart.js';
-import { makeDirectories, openToAppend } from '../engine/output/durable.js';
+import { makeDirectories, openToAppend, orNoDirectories } from '../engine/output/durable.js';
 import { parseEvaluation } from '../evaluation/settings.js';
 import { weightsOfShards } from '../evaluation/weights.js';
 import { matches } from '../methods/framework/match-names.js';
@@ -79,7 +81,12 @@ export interface ExperimentResult extends BatchResult {
  * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is an
  *   experiment already, without `resume`. A failed merge does not throw: its record has the error
  */
-export const runExperiment = async (
+export const runExperiment = (
+  input: ExperimentInput | string,
+  options: ExperimentOptions,
+): Promise<ExperimentResult> => orNoDirectories(() => run(input, options));
+
+const run = async (
   input: ExperimentInput | string,
   options: ExperimentOptions,
 ): Promise<ExperimentResult> => {
@@ -160,12 +167,12 @@ const writtenBy = (
 };
 
 /**
- * Creates and locks a directory while work is done in it. Removes it again if the work fails before anything
- * is written.
+ * Creates and locks a directory while work is done in it. Leaves no file in it if the work fails before anything is
+ * written.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
-  const isNew = (await stat(out).catch(() => undefined)) === undefined;
+  const isNew = !(await exists(lockPath));
   const file = await makeDirectories(out, true)
     .then(() => openToAppend(lockPath))
     .catch((cause: unknown) => {
@@ -187,11 +194,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       return await work();
     } catch (error) {
       const names = isNew ? await readdir(out).catch(() => []) : [];
-      if (names.length === 1) {
-        await rm(lockPath, { force: true });
-        // Stays if a file of somebody else has come.
-        await rmdir(out).catch(() => undefined);
-      }
+      if (names.length === 1) await rm(lockPath, { force: true });
       throw error;
     }
   } finally {
@@ -227,8 +230,8 @@ const runHere = async (
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
   const secondsSince = () => (performance.now() - started) / 1000;
-  if (experiment.evaluate?.tasks !== undefined)
-    await noteMadeHere(options.out, parseEvaluation(experiment.evaluate, options.out));
+  const { evaluate } = experiment;
+  const scoring = evaluate?.tasks === undefined ? undefined : parseEvaluation(evaluate, options.out);
   try {
     const result = await runBatch(merges, {
       ...options,
@@ -237,6 +240,7 @@ const runHere = async (
         for (const { merge, shards } of plan.merges)
           weights.set(merge.name, weightsOfShards(shards.map(({ key }) => key)));
         await options.onPlan?.(plan, planned);
+        if (scoring !== undefined) await noteMadeHere(options.out, scoring);
         // A former record is kept until the states of its merges are known.
         if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));

@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -57,6 +58,25 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
     await makeDirectories(paths.experiments);
     await replaceFile(path, JSON.stringify(registration), `${path}.${randomUUID()}.partial`);
     await syncDirectory(paths.experiments);
+  });
+
+/**
+ * Notes how an experiment is registered, for one that may be refused after it has registered.
+ *
+ * @returns what puts that back: the former registration, or none
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const noteRegistration = (paths: StorePaths, directory: string): Promise<() => Promise<void>> =>
+  writing(paths.experiments, async () => {
+    const path = paths.experiment(hostname(), await realpath(directory));
+    const limit = { most: constants.MAX_STRING_LENGTH, what: 'a registration' };
+    const former = await readSmallFile(path, limit).catch(absent);
+    return () =>
+      writing(path, () =>
+        former === undefined
+          ? rm(path, { force: true })
+          : replaceFile(path, former, `${path}.${randomUUID()}.partial`),
+      );
   });
 
 /**

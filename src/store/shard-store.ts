@@ -5,7 +5,7 @@ import type { Link } from '../engine/output/link.js';
 import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
-import { type ExperimentShards, register } from './experiments.js';
+import { type ExperimentShards, noteRegistration, register } from './experiments.js';
 import { writing } from './failures.js';
 import { type Collection, collect, type GcOptions } from './gc.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
@@ -149,6 +149,11 @@ export class ShardStore {
   registerExperiment(directory: string, shards: ExperimentShards): Promise<void> {
     for (const { keys } of shards.merges) keys.forEach(checkKey);
     return register(this.#paths, directory, shards);
+  }
+
+  /** Notes an experiment's registration, and returns what puts it back. @throws LayerloomError WRITE_FAILED */
+  noteRegistration(directory: string): Promise<() => Promise<void>> {
+    return noteRegistration(this.#paths, directory);
   }
 
   /** Lists the shards of the store. */

@@ -28,7 +28,8 @@ import {
   planOf,
 } from '../batch-plan.js';
 import { type DistinctShard, groupShards } from '../groups.js';
-import { linkedIn, makeLeft } from '../run-batch.js';
+import { linkedIn } from '../inputs-of.js';
+import { makeLeft } from '../run-batch.js';
 import { StoreSink } from '../store-sink.js';
 import { storedNonFinite } from '../stored-non-finite.js';
 import { ContentsInPlace } from './contents-in-place.js';

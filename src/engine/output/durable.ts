@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import {
   access,
@@ -11,6 +12,7 @@ import {
   realpath,
   rename,
   rm,
+  rmdir,
   stat,
   writeFile,
 } from 'node:fs/promises';
@@ -177,6 +179,21 @@ export const writeWhole = async (file: string, content: Content, isNew = false):
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
+/** Directories that the work in progress has made, outer ones first. */
+const madeHere = new AsyncLocalStorage<string[]>();
+
+/** Does work; where it fails, removes the directories that it made and that are empty. */
+export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
+  const made: string[] = [];
+  try {
+    return await madeHere.run(made, work);
+  } catch (error) {
+    // One that is not empty stays, and so do those that it is in.
+    for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
+    throw error;
+  }
+};
+
 /**
  * Creates a directory and its missing ancestors. Replaces Node's `recursive`, which loops forever where a
  * file system answers ENOENT although the parent exists, as /proc does.
@@ -192,10 +209,13 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
   if (await exists(path)) return;
   const parent = dirname(path);
   if (!(await exists(parent)) && parent !== path) await makeDirectories(parent, durably);
-  await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+  try {
+    await mkdir(path);
+    madeHere.getStore()?.push(path);
+  } catch (error) {
     // Another process may have created it in the meantime.
-    if (error.code !== 'EEXIST' || !(await exists(path))) throw error;
-  });
+    if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
+  }
   if (durably) await syncDirectory(parent);
 };
 

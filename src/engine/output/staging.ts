@@ -67,6 +67,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       const { path = directory } = cause as NodeJS.ErrnoException;
       throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
+  let isKept = resume;
   try {
     const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
@@ -76,6 +77,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       return undefined;
     });
     const continues = resume && former !== undefined;
+    isKept = continues;
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
       warnings.push(`removed the leftovers of an interrupted merge in ${directory}`);
@@ -97,7 +99,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     };
   } catch (error) {
     // What an earlier run kept stays; what this one began does not.
-    if (resume) await lock.close();
+    if (isKept) await lock.close();
     else await remove(directory, output.path, lock);
     throw error;
   }

@@ -8,7 +8,7 @@ import { checkSpace } from '../../checkpoint/disk-space.js';
 import { type Factors, factoriseMatrix } from '../../engine/compute/factorise.js';
 import type { InputFiles } from '../../engine/input-files.js';
 import { hashOpenFile } from '../../engine/output/checksums.js';
-import { withFile } from '../../engine/output/durable.js';
+import { orNoDirectories, withFile } from '../../engine/output/durable.js';
 import { checkOutput } from '../../engine/output/output.js';
 import { openStaging } from '../../engine/output/staging.js';
 import { type Progress, Run, type RunControls } from '../../engine/run.js';
@@ -40,10 +40,10 @@ export interface ExtractionOptions extends RunControls {
  * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, DISK_SPACE,
  *   MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
-export const runExtraction = async (
-  plan: ExtractionPlan,
-  options: ExtractionOptions,
-): Promise<ExtractionResult> => {
+export const runExtraction = (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> =>
+  orNoDirectories(() => extracted(plan, options));
+
+const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> => {
   await using run = new Run(options);
   const output = await checkOutput(plan, options.out, options.force ?? false);
   run.fitMemory(plan.factors.map(leftFactorOf));
