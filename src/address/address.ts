@@ -1,5 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
 import { existsIn } from '../base/exists.js';
+import { tildeIn } from '../base/tilde.js';
 import { splitName, withName } from './name.js';
 import { checkRemote, isRemote } from './remote.js';
 
@@ -30,8 +32,9 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * plus divides where a model stands before it or behind it.
  *
  * @param folder that paths are relative to
- * @throws LayerloomError INVALID_PARAMETER for a revision or a repository's name that the hub cannot have; READ_FAILED where
- *   the system does not say whether a path exists, and the text might name another model then
+ * @throws LayerloomError USAGE for a path with a `~` that no shell has expanded; INVALID_PARAMETER for a revision or a
+ *   repository's name that the hub cannot have; READ_FAILED where the system does not say whether a path exists, and the text
+ *   might name another model then
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
   const isHere = (path: string) => existsIn(folder, path);
@@ -58,6 +61,8 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   if (both !== undefined) return await adapted(both.sides);
   const { name, rest } = splitName(text);
   if (name !== undefined) return { ...(await parseAddress(rest, folder)), name };
+  const unexpanded = tildeIn(text);
+  if (unexpanded !== undefined) throw new LayerloomError('USAGE', { reason: `${text}: ${unexpanded}` });
   const either = cuts.find(({ models }) => models === 1);
   if (either !== undefined) return await adapted(either.sides);
   checkRemote(text);

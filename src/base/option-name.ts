@@ -39,6 +39,9 @@ const ofPython: OptionSpelling = (name, value) => {
 /** Who reads the messages of a command. */
 export type Reader = 'shell' | 'python';
 
+/** True while messages are for who typed a command. */
+export const isForShell = (): boolean => spelling === ofShells;
+
 /** Spells options for a reader, from now on. Returns what ends that. */
 export const spellFor = (reader: Reader): (() => void) => {
   const former = spelling;

@@ -23,7 +23,9 @@ export const reportError = (
   const message = known?.message ?? messageOf(error);
   if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
-  if (args.includes('-v') || args.includes('--verbose')) note(inspect(error));
+  // What was typed wrong is in the message alone.
+  const isVerbose = args.includes('-v') || args.includes('--verbose');
+  if (isVerbose && known?.exitCode !== exitCodes.usage) note(inspect(error));
   if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);
   return known?.exitCode ?? exitCodes.failed;
 };
@@ -147,16 +149,18 @@ const builtProgram = (): Command => {
 /**
  * Runs a command line to its end, printing to stdout and stderr. A process runs one at a time.
  *
- * @param args behind `layerloom`
+ * @param given the words behind `layerloom`
  * @param report receives the error that ended the command, and returns the exit code
  * @param reader who reads the messages
  * @returns the exit code
  */
 export const runCommandLine = async (
-  args: readonly string[],
+  given: readonly string[],
   report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
   reader: Reader = 'shell',
 ): Promise<number> => {
+  // Other programs print their version so; commands have `-v` for more words.
+  const args = given.join() === '-v' ? ['--version'] : given;
   const program = builtProgram();
   forgetPrinted();
   process.exitCode = undefined;

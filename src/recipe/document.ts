@@ -1,3 +1,4 @@
+import { tildeIn } from '../base/tilde.js';
 import {
   isAlias,
   isMap,
@@ -162,6 +163,8 @@ class Reader {
 
   #leaf(node: YamlNode, mark: Mark): Leaf {
     const value = isScalar(node) ? (node.value as Leaf['value']) : null;
+    const unexpanded = typeof value === 'string' ? tildeIn(value) : undefined;
+    if (unexpanded !== undefined) throw invalid(mark, { key: String(value), reason: unexpanded });
     return { kind: 'leaf', mark, value, bare: isScalar(node) && node.type === 'PLAIN' };
   }
 

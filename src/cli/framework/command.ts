@@ -1,4 +1,8 @@
 import { Argument, type Command } from 'commander';
+import { LayerloomError } from '../../base/errors.js';
+import { isForShell } from '../../base/option-name.js';
+import { tildeIn } from '../../base/tilde.js';
+import { orNoDirectories } from '../../engine/output/durable.js';
 import { type OutputOptions, outputOptions } from '../options/output.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
 import { DeclaredOption, type OptionDeclaration } from './option.js';
@@ -79,6 +83,21 @@ const addHeadline = (parent: ExampleCommand, { name, group, summary }: Headline)
 const programOf = (command: Command): Command =>
   command.parent === null ? command : programOf(command.parent);
 
+/** The texts of an argument or option, as given or as its parser has made of it. */
+const textsIn = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};
+
+/** Refuses a path whose `~` the shell has left as it is. @throws LayerloomError USAGE */
+const checkTildes = (name: string, value: unknown): void => {
+  for (const text of textsIn(value)) {
+    const unexpanded = tildeIn(text, isForShell() ? ' by your shell' : '');
+    if (unexpanded !== undefined)
+      throw new LayerloomError('USAGE', { reason: `${name} ${text}: ${unexpanded}` });
+  }
+};
+
 /** Declares a command. Each option is declared once: help, completion, `--json` of help, the reference and the mapping follow. */
 export const command = <
   const A extends Arguments = Record<never, never>,
@@ -101,13 +120,16 @@ export const command = <
     const { notes } = facts;
     if (notes !== undefined) command.addHelpText('after', () => notes(command));
     addExamples(command, facts.examples);
-    command.action(async (...values: readonly unknown[]) => {
-      const texts = declared.map(([key], index) => [key, values[index]]);
+    command.action(async (...words: readonly unknown[]) => {
+      const texts = declared.map(([key], index) => [key, words[index]] as const);
       const given = options
         .map((one) => [one.key, command.getOptionValue(one.attributeName())] as const)
         .filter(([, value]) => value !== undefined);
+      const named = options.map((one) => [one.long ?? one.key, command.getOptionValue(one.attributeName())]);
+      for (const [name, value] of [...texts, ...named]) checkTildes(String(name), value);
       // Commander has parsed them by the declarations that the type is made of.
-      await facts.run(Object.fromEntries([...texts, ...given]) as Given<A, O>, programOf(command));
+      const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
+      await orNoDirectories(() => facts.run(values, programOf(command)));
     });
   },
 });
