@@ -34,6 +34,7 @@ export interface ChooseParameters {
   statistic?: Statistic | undefined;
 }
 
+/** Options of `chooseParts`. */
 export interface ChooseOptions {
   /** The folder of the recipe, from which models are named. Default: the working directory. */
   folder?: string | undefined;

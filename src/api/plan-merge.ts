@@ -29,7 +29,7 @@ import type { DtypeName } from '../tensor/dtype.js';
 
 /** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
 export type MergePlanOptions = PlanOptions &
-  StatisticsOptions & {
+  Omit<StatisticsOptions, 'allowNonFinite'> & {
     /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
     /** The output's form; overrides the recipe's `as`. */
