@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { argument, layerloomCommand } from './command-line.js';
+import { argument, layerloomCommand, shellWord } from './command-line.js';
 import { fileLimitOf } from './file-limit.js';
 import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
@@ -523,9 +523,10 @@ const catalogue = {
       `${d.model}: ${d.file} ${d.reason}; what was fetched of it was removed, run again`,
   ),
 
-  EXPERIMENT_MISSING: input(
-    (d: { directory: string }) =>
-      `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(d.directory))}\` first`,
+  EXPERIMENT_MISSING: input((d: { directory: string; isModel?: boolean }) =>
+    d.isModel
+      ? `${d.directory} is a model, not an experiment: \`${layerloomCommand('try')}\` shows its answer to a prompt, and lm_eval itself scores it: \`lm_eval run --model hf --model_args pretrained=${shellWord(d.directory)} --tasks TASK\``
+      : `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(d.directory))}\` first`,
   ),
   EXPERIMENT_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),
   RESULTS_INVALID: input(

@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
-import { LayerloomError } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { noRecord } from '../../experiment/record/no-record.js';
 import { trainingStatusOf } from '../../training/status.js';
 import { stillPage } from '../html-page.js';
 import { StudyPage } from '../pages/study-page.js';
@@ -59,7 +59,7 @@ export const watchStudyOf = async (
   if (!Number.isFinite(every) || every < 1)
     throw invalidParameter('every', every, 'a number of seconds, 1 or more');
   if (training.length > 0) await trainingStatusOf(training);
-  else if (!(await exists(directory))) throw new LayerloomError('EXPERIMENT_MISSING', { directory });
+  else if (!(await exists(directory))) throw await noRecord(directory);
   const watch = new StudyWatch(directory, training);
   for (let pages = 1; ; pages += 1) {
     const isLast = signal.aborted;

@@ -11,6 +11,7 @@ import { type Layout, layouts } from '../../checkpoint/layouts.js';
 import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
 import type { Score, Scores } from '../../evaluation/result.js';
 import type { ExperimentReference } from '../file/references.js';
+import { noRecord } from './no-record.js';
 
 /** Why a model has no score in a task. */
 export interface ScoreError {
@@ -173,19 +174,22 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
  *
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
  */
-export const readRecord = (directory: string): Promise<ExperimentRecord> =>
-  readJsonFile(join(directory, recordName), {
-    schema,
-    what: 'the record of an experiment',
-    fail: ({ file, reason, cause }) =>
-      isMissing(cause)
-        ? new LayerloomError('EXPERIMENT_MISSING', { directory })
-        : new LayerloomError(
-            isUnreadable(cause) ? 'READ_FAILED' : 'EXPERIMENT_INVALID',
-            { file, reason },
-            { cause },
-          ),
-  });
+export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
+  let isThere = true;
+  try {
+    return await readJsonFile(join(directory, recordName), {
+      schema,
+      what: 'the record of an experiment',
+      fail: ({ file, reason, cause }) => {
+        isThere = !isMissing(cause);
+        const code = isUnreadable(cause) ? 'READ_FAILED' : 'EXPERIMENT_INVALID';
+        return new LayerloomError(code, { file, reason }, { cause });
+      },
+    });
+  } catch (error) {
+    throw isThere ? error : await noRecord(directory);
+  }
+};
 
 /**
  * Reads the record in a directory for who is about to write it.
