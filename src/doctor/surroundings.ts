@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { layerloomCommand } from '../base/command-line.js';
 import { reasonOf } from '../base/errors.js';
 import { isMissing } from '../base/unless-missing.js';
+import { findHarness, harnessName } from '../evaluation/harness-command.js';
 import { knownHarnessVersion } from '../evaluation/kept-harness.js';
 import { hubCacheRoot } from '../sources/hub/cache/hub-cache.js';
 import { type Finding, ok, warning } from './finding.js';
@@ -19,7 +19,7 @@ export interface HubCacheFacts {
 /** lm_eval, as `layerloom evaluate` finds it. */
 export interface HarnessFacts {
   readonly command: string;
-  /** The file that the PATH leads to; undefined where there is none. */
+  /** The file that the PATH leads to, or the Python that has it; undefined where there is none. */
   readonly file: string | undefined;
   /** Undefined where the command is no script of Python's, or its environment does not say. */
   readonly version: string | undefined;
@@ -32,15 +32,6 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   } catch (error) {
     // Nothing was ever downloaded; merging needs no cache.
     return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
-  }
-};
-
-const isExecutable = (file: string): boolean => {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
   }
 };
 
@@ -59,8 +50,9 @@ const startOf = (file: string): string => {
 export const pythonOf = (script: string): string | undefined =>
   /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
 
+/** @param file the program, or its Python */
 const versionOf = (file: string): string | undefined => {
-  const python = pythonOf(startOf(file));
+  const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
   if (python === undefined) return undefined;
   try {
     // `lm_eval` itself imports torch first, which takes ten seconds.
@@ -76,12 +68,10 @@ const versionOf = (file: string): string | undefined => {
 };
 
 export const examineHarness = (env: NodeJS.ProcessEnv = process.env): HarnessFacts => {
-  const command = 'lm_eval';
-  const file = (env['PATH'] ?? '')
-    .split(delimiter)
-    .map((directory) => join(directory, command))
-    .find(isExecutable);
-  return { command, file, version: file === undefined ? undefined : versionOf(file) };
+  const found = findHarness(env['PATH'] ?? '');
+  return found === undefined
+    ? { command: harnessName, file: undefined, version: undefined }
+    : { ...found, version: versionOf(found.file) };
 };
 
 export const hubCacheFinding = ({ path, models, unread }: HubCacheFacts): Finding =>
@@ -100,12 +90,12 @@ export const harnessFinding = ({ command, file, version }: HarnessFacts): Findin
   const install = `\`pip install "lm-eval[hf,api]==${knownHarnessVersion}"\``;
   if (file === undefined)
     return warning(
-      command,
+      harnessName,
       'not on the PATH',
       `only \`${layerloomCommand('evaluate')}\` needs it: ${install}, or --lm-eval COMMAND`,
     );
-  const text = `${version ?? 'of unknown version'}, ${file}`;
+  const text = `${version ?? 'of unknown version'}, ${command === harnessName ? file : command}`;
   return version === knownHarnessVersion
-    ? ok(command, text)
-    : warning(command, text, `layerloom was checked with ${knownHarnessVersion}: ${install}`);
+    ? ok(harnessName, text)
+    : warning(harnessName, text, `layerloom was checked with ${knownHarnessVersion}: ${install}`);
 };

@@ -5,6 +5,7 @@ import { shellWord } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { foreignDirectory } from '../base/own-directory.js';
 import { openToAppend, sizeOf } from '../engine/output/durable.js';
+import { checkHarness } from './harness-command.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { type Requests, watchRequests } from './harness-progress.js';
 import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
@@ -162,6 +163,7 @@ interface Execution {
  *   WEIGHTS_DIFFER, INTERRUPTED
  */
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
+  checkHarness(execution.command);
   const words = await prepareRun(run);
   // A process that was started for it loads the model whole.
   if ((await executed(run, words, execution)).length > 0) {

@@ -6,6 +6,7 @@ import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { locateText } from '../sources/locate.js';
 import { endingOf } from './harness.js';
+import { checkHarness, harnessCommand } from './harness-command.js';
 import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
 
@@ -22,6 +23,8 @@ export interface TryOptions {
   /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
   readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called before each model is asked, with how many have answered. */
+  readonly onModel?: ((done: number) => void) | undefined;
   /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
@@ -48,11 +51,13 @@ export const tryModels = async (
   prompt: string,
   options: TryOptions = {},
 ): Promise<readonly Trial[]> => {
-  const { lmEval = 'lm_eval', maxTokens = 128, chat = false, device, modelArgs, signal } = options;
+  const { maxTokens = 128, chat = false, device, modelArgs, signal } = options;
   if (!(Number.isSafeInteger(maxTokens) && maxTokens >= 1))
     throw invalidParameter('maxTokens', maxTokens, 'a whole number, 1 or more');
   if (models.length === 0) throw invalidParameter('models', models, 'at least one model');
   const paths = await Promise.all(models.map(pathOf));
+  const lmEval = harnessCommand(options.lmEval);
+  checkHarness(lmEval);
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-try-'));
   const log = join(folder, 'log');
   const trials: Trial[] = [];
@@ -62,6 +67,7 @@ export const tryModels = async (
   try {
     for (const [index, path] of paths.entries()) {
       checkInterrupt(signal);
+      options.onModel?.(index);
       const [model = '', started] = [models[index], performance.now()];
       let weights: LoadedWeights | null = null;
       const words = {

@@ -25,16 +25,11 @@ export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandO
   const report = (done: number) => {
     if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);
   };
-  report(0);
-  let done = 0;
   const trials = await interruptible((signal) =>
     tryModels(models, prompt, {
       ...options,
       signal,
-      onAnswer: () => {
-        done += 1;
-        report(done);
-      },
+      onModel: report,
     }),
   ).finally(() => display.end());
   if (json) printJson({ prompt, trials });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { listTasks } from '../../evaluation/harness.js';
+import { harnessCommand } from '../../evaluation/harness-command.js';
 import { isHarnessTask } from '../../evaluation/local-data.js';
 import { type PreparedTasks, prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
@@ -64,7 +65,7 @@ export interface CheckedTasks {
 export const checkExperimentTasks = async (
   { evaluate }: Pick<Experiment, 'evaluate'>,
   signal?: AbortSignal,
-  command = 'lm_eval',
+  command = harnessCommand(undefined),
 ): Promise<CheckedTasks> => {
   if (evaluate?.tasks === undefined) return { failed: new Map(), unchecked: [] };
   // The data's directory is absolute by now.

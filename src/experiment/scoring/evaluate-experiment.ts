@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
+import { harnessCommand } from '../../evaluation/harness-command.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
@@ -125,7 +126,7 @@ class Evaluation {
     if (expect !== undefined) checkExpected(expect, first.experiment, this.#directory);
     const settings = settingsOf(first, this.#directory, this.#options);
     if (!this.#options.allowServe) await checkMadeHere(this.#directory, settings);
-    const command = this.#options.lmEval ?? 'lm_eval';
+    const command = harnessCommand(this.#options.lmEval);
     const { signal } = this.#options;
     if (this.#options.inPlace) checkInPlace(settings, this.#options.separate ?? false, this.#directory);
     await using scoring = await prepareScoring(this.#directory, settings, command, { signal });

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { harnessCommand } from '../../evaluation/harness-command.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
 import { readRecord } from '../record/experiment-record.js';
 import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
@@ -19,7 +20,7 @@ export const evaluationCommands = async (
   const place = resolve(directory);
   const record = await readRecord(place);
   const settings = settingsOf(record, place, options);
-  const command = options.lmEval ?? 'lm_eval';
+  const command = harnessCommand(options.lmEval);
   const scoring = await prepareScoring(place, settings, command, { keep: true });
   const there = options.force ? [] : await new ResultFiles(place).list();
   const commands: { model: string; command: string }[] = [];

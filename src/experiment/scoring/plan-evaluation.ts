@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
 import type { CostInPlace } from '../../batch/in-place/cost-in-place.js';
+import { harnessCommand } from '../../evaluation/harness-command.js';
 import { exchangesWeights } from '../../evaluation/kept-harness.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
@@ -171,7 +172,7 @@ export const planEvaluation = async (
     }
   }
   const { jobs } = settings;
-  const isExchanging = await exchangesWeights(settings, options.lmEval ?? 'lm_eval', options.separate);
+  const isExchanging = await exchangesWeights(settings, harnessCommand(options.lmEval), options.separate);
   const toMake = models.flatMap(({ name }) => (notWritten.has(name) ? [name] : []));
   const inPlace = options.inPlace ? await planInPlace(record, new Set(toMake), place) : undefined;
   const order = new ScoringOrder(record, isExchanging, inPlace?.contents);
