@@ -801,7 +801,7 @@ class _VerifiedFile(TypedDict):
 
 class VerifiedFile(_VerifiedFile, total=False):
     reason: str
-    """What differs, as a phrase that follows the file's name."""
+    """A phrase that follows the file's name: what differs, or is not recorded."""
 
 
 class RecomputedTiles(TypedDict):

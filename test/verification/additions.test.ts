@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { describeOutput } from '../../src/documents/text/verification-text.js';
 import { extractLora, layerSwap, runExperiment, soup, verify } from '../../src/index.js';
 import { mayStand } from '../../src/measure/verification/may-stand.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -290,7 +291,22 @@ describe('what a record and a card say', () => {
       delete record['recordSha256'];
       delete record['sideFiles'];
     });
-    expect(await verify(out)).toMatchObject({ verdict: 'intact-by-size', intact: true });
+    const found = await verify(out);
+    expect(found).toMatchObject({ verdict: 'intact-by-size', intact: true });
+    const text = describeOutput(found);
+    expect(text).toContain(': intact by size; contents not checked\n');
+    expect(text).toMatch(/\d files recorded by name alone \(.*tokenizer\.json.*\): `againstInputs`/);
+    expect(text).not.toContain('of the recorded size');
+  });
+
+  it.each(['itself', 'nowhere'])('a record that is a link to %s is damage', async (to) => {
+    const out = await written();
+    rmSync(join(out, 'layerloom.json'));
+    symlinkSync(to === 'itself' ? 'layerloom.json' : to, join(out, 'layerloom.json'));
+    await expect(verify(out)).rejects.toMatchObject({
+      code: 'OUTPUT_UNRECORDED',
+      details: { verdict: 'damaged' },
+    });
   });
 
   const second = '```yaml\nmethod: soup\nmodels: [a, b]\n```\n';

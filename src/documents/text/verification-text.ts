@@ -58,11 +58,22 @@ const verdictOf = ({ verdict, againstInputs }: OutputVerification): string => {
 };
 
 const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): string[] => {
-  if (files.length === 0) return [];
+  const named = files.filter(({ reason }) => reason !== undefined);
+  const sized = files.length - named.length;
+  const compares = `${optionName('againstInputs')} compares their contents`;
   return [
-    isSample
-      ? `${count(files.length, 'file')} compared by size and in the sample`
-      : `${count(files.length, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${optionName('againstInputs')} compares their contents`,
+    ...(sized === 0
+      ? []
+      : [
+          isSample
+            ? `${count(sized, 'file')} compared by size and in the sample`
+            : `${count(sized, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${compares}`,
+        ]),
+    ...(named.length === 0
+      ? []
+      : [
+          `${count(named.length, 'file')} recorded by name alone (${listed(named.map(({ file }) => file))}): ${compares}`,
+        ]),
   ];
 };
 

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
@@ -17,7 +17,8 @@ export const checkIsOutput = async (path: string, againstInputs: boolean): Promi
   const refused = (reason: string, hasRecipe = false) =>
     new LayerloomError('OUTPUT_UNRECORDED', { out: path, reason, verdict: 'not-an-output', hasRecipe });
   if (!(await stat(path)).isDirectory()) throw refused('it is a file');
-  if ((await unlessMissing(path, stat(join(path, provenanceName)))) !== undefined) return true;
+  // A link that leads nowhere is a record that cannot be read.
+  if ((await unlessMissing(path, lstat(join(path, provenanceName)))) !== undefined) return true;
   const card = (await readFileIfAny(join(path, cardName)))?.toString() ?? '';
   // Cards of other programs say `merge_method:`.
   const hasRecipe = /^method:/m.test(recipeBlock(card) ?? '');

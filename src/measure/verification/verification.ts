@@ -11,7 +11,7 @@ export interface VerifiedFile {
    * known; `edited` for a model card, which may be.
    */
   readonly state: 'equal' | 'unrecorded' | 'edited' | 'different' | 'missing';
-  /** What differs, as a phrase that follows the file's name. */
+  /** A phrase that follows the file's name: what differs, or is not recorded. */
   readonly reason?: string;
 }
 

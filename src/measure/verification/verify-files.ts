@@ -60,7 +60,11 @@ const verifyFile = async (
           ? 'is a pointer of git LFS in place of the file; `git lfs pull` brings it'
           : `has ${found.size} bytes instead of ${wanted}`,
       );
-    if (recorded === undefined) return { file, bytes: found.size, state: 'unrecorded' };
+    if (recorded === undefined)
+      return {
+        ...{ file, bytes: found.size, state: 'unrecorded' },
+        ...(wanted === undefined && { reason: 'has no recorded size' }),
+      };
     const sha256 = await hashOpenFile(pool, path, handle.fd);
     if (sha256 === undefined || sha256 === recorded) return { file, bytes: found.size, state: 'equal' };
     return differs(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
