@@ -1,7 +1,12 @@
 import { itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { layerEdits } from '../checkpoint/config.js';
-import { type Compiled, type ModelReference, noStatistics } from '../methods/framework/method.js';
+import {
+  type Compiled,
+  concernsAmong,
+  type ModelReference,
+  noStatistics,
+} from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
@@ -105,6 +110,7 @@ const composeValues = async (
       ...models.flatMap((model) => model.warnings ?? []),
       ...vocabulary.warnings,
       ...frame.warnings,
+      ...concernsAmong(found.taskVectors),
       ...(compiled.warnings ?? []),
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],

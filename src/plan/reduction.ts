@@ -23,6 +23,8 @@ export interface PlannedReduction {
   /** The base's tensor; null where no difference is taken from it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
+  /** True if the base's magnitudes and the pairs of experts are measured too. */
+  readonly isSampled?: boolean;
 }
 
 /** Returns the byte ranges that a reduction reads; those read twice stand twice. */

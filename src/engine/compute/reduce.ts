@@ -22,6 +22,8 @@ export type ReduceOptions = RunControls;
 export interface ReducedTensor {
   /** Σ |expert − base| of each row, for each expert. */
   readonly magnitudes: readonly Float64Array[];
+  /** Σ |base| where it is sampled, else NaN. */
+  readonly base: number;
   /** For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. */
   readonly pairs: Float64Array;
   /** Elements that are no finite numbers: of the base, then of each expert. */
@@ -104,16 +106,19 @@ const reducing = async (
   const values = emitted.values.slice(emitted.values.length - experts.length);
   const ids = emitted.values.slice(-2 * experts.length, emitted.values.length - experts.length);
   const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
+  const isSampled = reduction.isSampled === true && base !== undefined;
+  const hasPairs = pairs || isSampled;
   const measures: Measure[] =
     experts.length === 0
       ? []
       : [
           // Where the base is not read, there is none whose differences could be left out.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
-          ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
+          ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
+          ...(isSampled ? [{ kind, value: itemAt(emitted.values, 0) } as const] : []),
         ];
-  const firstMagnitudes = measures.length - experts.length;
+  const firstMagnitudes = hasPairs ? 2 : 1;
   const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
   const [count] = rowsOf(reduction);
   return {
@@ -130,7 +135,12 @@ const reducing = async (
         magnitudes: places.map((place) =>
           place === -1 ? new Float64Array(count) : itemAt(found, firstMagnitudes + place),
         ),
-        pairs: pairs ? pairsOf(places, found[1]) : new Float64Array(),
+        base:
+          (isSampled ? found[firstMagnitudes + experts.length] : undefined)?.reduce(
+            (total, row) => total + row,
+            0,
+          ) ?? Number.NaN,
+        pairs: hasPairs ? pairsOf(places, found[1]) : new Float64Array(),
       };
     },
   };

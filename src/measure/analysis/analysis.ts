@@ -1,5 +1,6 @@
 import { valueAt } from '../../base/lookup.js';
 import type { FileIdentity } from '../../checkpoint/checkpoint.js';
+import type { BaseConcern } from '../../methods/framework/method.js';
 import { meanMavOf } from '../../methods/framework/parameters.js';
 import type { Rows } from '../../tensor/rows.js';
 
@@ -39,6 +40,8 @@ export interface MavVectors {
   readonly tensors: Readonly<Record<string, TensorRows>>;
   /** MAV of each row of each tensor, rounded to float32; NaN for a row with a NaN or an infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
+  /** Signs that the base is not the expert's; absent from saved vectors. */
+  readonly concerns?: readonly BaseConcern[];
 }
 
 /** Returns the base name of an expert's files: its name with `/`, which hub names have, as `--`. */
@@ -81,7 +84,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
  * float32 value.
  */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
-  const { vectors, tensors, ...rest } = mav;
+  const { vectors, tensors, concerns: _concerns, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));
   return {
     ...rest,

@@ -13,6 +13,7 @@ import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../../p
 import { arithmeticDtypes } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
+import { withSample } from './base-concerns.js';
 
 export interface AnalysisPlan {
   readonly reductions: ReductionPlan;
@@ -90,7 +91,11 @@ export const planAnalysis = async (
       `${leftOut.length} tensors of three or more dimensions have no rows and are left out (${leftOut[0]}${leftOut.length > 1 ? ', …' : ''})`,
     );
   return {
-    reductions: { inputs: [first, ...others].map(plannedInput), tensors, pairs: others.length > 1 },
+    reductions: {
+      inputs: [first, ...others].map(plannedInput),
+      tensors: withSample(tensors, first.architecture),
+      pairs: others.length > 1,
+    },
     base: first,
     experts: others,
     warnings,

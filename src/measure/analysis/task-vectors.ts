@@ -2,9 +2,11 @@ import { LayerloomError } from '../../base/errors.js';
 import { emptyTable, itemAt } from '../../base/lookup.js';
 import type { OpenedCheckpoint } from '../../compile/models.js';
 import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/reduce.js';
+import { concernsAmong } from '../../methods/framework/method.js';
 import { type PlannedReduction, rowsOf } from '../../plan/reduction.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
+import { baseConcerns, sampleOf } from './base-concerns.js';
 import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
@@ -45,10 +47,24 @@ export const computeTaskVectors = async (
   const { tensors: reduced, ...run } = await runReductions(
     reductions,
     options,
-    ({ magnitudes, ...rest }, reduction) => ({ ...rest, rows: mavOf(reduction, magnitudes) }),
+    ({ magnitudes, ...rest }, reduction) => ({
+      ...rest,
+      rows: mavOf(reduction, magnitudes),
+      sample: sampleOf({ magnitudes, ...rest }, reduction),
+    }),
   );
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
-  const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
+  const names = plan.experts.map(({ checkpoint }) => checkpoint.name);
+  const concerns = baseConcerns(
+    reduced.map(({ sample }) => sample),
+    plan.base.checkpoint.name,
+    names,
+  );
+  const experts = plan.experts.map((expert, index) => ({
+    ...vectorsOf(plan, expert, index, reduced, rows),
+    concerns: itemAt(concerns, index),
+  }));
+  warnings.push(...concernsAmong(experts));
   for (const { name, tensors } of experts)
     if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
       warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);

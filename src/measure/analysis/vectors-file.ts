@@ -20,7 +20,7 @@ const formatName = 'layerloom-mav-1';
  * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] per parameter under its name, and the rest of
  * `MavVectors` as JSON in `__metadata__.mav`.
  */
-export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
+export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
     name,
     dtype: 'F32' as const,

@@ -39,6 +39,13 @@ export interface NeededStatistics {
     | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
 }
 
+/** A warning that a base may not be the one that an expert was fine-tuned from. */
+export interface BaseConcern {
+  readonly words: string;
+  /** Another expert that it is about. */
+  readonly among?: string;
+}
+
 /** The task vector of a model, row by row (`analyze`). */
 export interface TaskVectorStatistics {
   readonly name: string;
@@ -58,7 +65,17 @@ export interface TaskVectorStatistics {
   >;
   /** MAV of each row; NaN for a row with a NaN or an infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
+  /** Absent where the weights were not looked at for it. */
+  readonly concerns?: readonly BaseConcern[];
 }
+
+/** The warnings of some task vectors. */
+export const concernsAmong = (vectors: readonly TaskVectorStatistics[]): string[] =>
+  vectors.flatMap(({ concerns = [] }) =>
+    concerns
+      .filter(({ among }) => among === undefined || vectors.some(({ name }) => name === among))
+      .map(({ words }) => words),
+  );
 
 /** Statistics of the experts that `NeededStatistics` names, in their order. */
 export interface Statistics {

@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { analyze, planMerge, soup } from '../../src/index.js';
+import { fill, llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { decode, encode, type Floating } from '../fixtures/numbers.js';
+
+// A wrong base makes wrong magnitude weights: whatever shows it is a warning, and a right one has none.
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const options = { layers: 5, hidden: 48, dtype: 'F32' } as const;
+
+/** Weights that have moved by noise of some share of their size. */
+const moved = (tensors: Tensors, seed: number, share: number): Tensors => {
+  const shapes = Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape]));
+  const noise = fill(shapes, 'F32', seed);
+  return Object.fromEntries(
+    Object.entries(tensors).map(([name, tensor]) => {
+      const steps = decode('F32', noise[name]?.data ?? new Uint8Array());
+      const values = decode(tensor.dtype as Floating, tensor.data).map(
+        (value, index) => value + share * (steps[index] ?? 0),
+      );
+      return [name, { ...tensor, data: encode(tensor.dtype as Floating, values) }];
+    }),
+  );
+};
+
+const scaled = (tensors: Tensors, factor: number): Tensors =>
+  Object.fromEntries(
+    Object.entries(tensors).map(([name, tensor]) => [
+      name,
+      {
+        ...tensor,
+        data: encode(
+          tensor.dtype as Floating,
+          decode(tensor.dtype as Floating, tensor.data).map((value) => factor * value),
+        ),
+      },
+    ]),
+  );
+
+/** Writes a base, a model trained from it, experts of either, and models that have nothing to do with them. */
+const writeFamily = () => {
+  const root = temporaryDirectory();
+  const model = llama({ ...options, seed: 1 });
+  const write = (name: string, tensors: Tensors) => writeCheckpoint(join(root, name), { ...model, tensors });
+  const instructed = moved(model.tensors, 2, 0.2);
+  const stranger = llama({ ...options, seed: 99 }).tensors;
+  return {
+    root,
+    base: write('base', model.tensors),
+    instructed: write('instructed', instructed),
+    experts: [11, 12].map((seed) => write(`expert-${seed}`, moved(model.tensors, seed, 0.01))),
+    later: [21, 22].map((seed) => write(`later-${seed}`, moved(instructed, seed, 0.01))),
+    strangers: [1 / 16, 1, 16].map((factor, index) => write(`stranger-${index}`, scaled(stranger, factor))),
+  };
+};
+
+const warningsOf = async (base: string, experts: readonly string[], rows?: 'input' | 'output') =>
+  (
+    await analyze(
+      { base, experts: [...experts], ...(rows && { rows }) },
+      { out: join(temporaryDirectory(), 'a') },
+    )
+  ).warnings;
+
+it.each(['input', 'output'] as const)(
+  'a base that experts come from is taken without a word, by %s rows',
+  async (rows) => {
+    const { base, instructed, experts, later } = writeFamily();
+    expect(await warningsOf(base, experts, rows)).toEqual([]);
+    expect(await warningsOf(instructed, later, rows)).toEqual([]);
+    expect(await warningsOf(base, [...experts, instructed], rows)).toEqual([]);
+  },
+);
+
+it('a base that has nothing in common with the experts is a warning of each, whatever its size', async () => {
+  const { experts, strangers } = writeFamily();
+  for (const stranger of strangers)
+    expect(await warningsOf(stranger, experts)).toEqual(
+      experts.map(() => expect.stringContaining('as models do that have nothing in common') as string),
+    );
+});
+
+it('a foreign expert among others is the one that is named', async () => {
+  const { base, experts, strangers } = writeFamily();
+  const warnings = await warningsOf(base, [...experts, strangers[1] ?? '']);
+  expect(warnings).toEqual([expect.stringMatching(/^stranger-1 differs from base /) as string]);
+});
+
+it('a base from before a training that the experts share is a warning of the pair', async () => {
+  const { base, experts, later } = writeFamily();
+  const [expert = ''] = experts;
+  expect(await warningsOf(base, [...later, expert])).toEqual([
+    expect.stringMatching(
+      /^later-21 and later-22 changed base in nearly the same way \(cosine 0\.9/,
+    ) as string,
+  ]);
+});
+
+it('magnitude weights of a merge have the same warnings, of its own experts alone', async () => {
+  const { base, experts, later, strangers } = writeFamily();
+  const warningsOfSoup = async (of: string, models: string[]) =>
+    (await planMerge({ method: 'soup', base: of, models, weights: 'magnitude' })).warnings;
+  expect(await warningsOfSoup(base, experts)).toEqual([]);
+  expect(await warningsOfSoup(base, later)).toEqual([
+    expect.stringContaining('later-21 and later-22') as string,
+  ]);
+  expect(await warningsOfSoup(strangers[1] ?? '', experts)).toHaveLength(2);
+  const { warnings } = await soup(
+    { models: later, base, weights: 'magnitude' },
+    { out: join(temporaryDirectory(), 'out') },
+  );
+  expect(warnings).toEqual([expect.stringContaining('in nearly the same way') as string]);
+});
+
+it('no file of an analysis has the warnings, so that saved vectors read as before', async () => {
+  const { root, experts, strangers } = writeFamily();
+  const out = join(root, 'analysis');
+  await analyze({ base: strangers[1] ?? '', experts }, { out });
+  const names = readdirSync(out);
+  expect(names).toEqual(expect.arrayContaining(['expert-11.json', 'expert-11.mav.safetensors']));
+  expect(names.filter((name) => readFileSync(join(out, name)).includes('concerns'))).toEqual([]);
+  const saved = await analyze(
+    { from: ['expert-11', 'expert-12'].map((name) => join(out, `${name}.mav.safetensors`)) },
+    { out: join(root, 'again') },
+  );
+  expect(saved.warnings).toEqual([expect.stringContaining('overlaps of experts are omitted') as string]);
+});
