@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 from . import _engine
 from ._errors import LayerloomError
 from ._merged import Merged, StrPath
-from ._model import ModelLike, in_memory, path_of, text_of_experiment, text_of_recipe
+from ._model import ModelLike, in_memory, items_of, path_of, text_of_experiment, text_of_recipe
+from ._numbers import number_of, text_of_number
 from ._progress import Bar
 from ._scratch import Scratch
 
@@ -49,19 +50,20 @@ def text_of(value: float | StrPath) -> str:
     """Spells a value as the command line takes it: integers without a point."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    try:
-        return str(int(value)) if float(value).is_integer() else str(value)
-    except TypeError:
-        raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}") from None
+    number = number_of(value)
+    if number is None or isinstance(number, bool):
+        raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}")
+    return text_of_number(number)
 
 
 def several(value: One | Sequence[One] | None) -> list[Word]:
     """The texts of an argument that may have several values: one alone needs no list."""
     if value is None:
         return []
-    if isinstance(value, (str, os.PathLike, Held)) or not isinstance(value, Sequence):
+    if isinstance(value, (str, os.PathLike, Held)) or number_of(value) is not None:
         return [word_of(value)]
-    return [word_of(one) for one in value]
+    ordered = items_of(value)
+    return [word_of(value)] if ordered is None else [word_of(one) for one in ordered]
 
 
 def word_of(value: One) -> Word:

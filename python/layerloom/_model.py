@@ -4,11 +4,12 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeAlias, cast
 
 from ._arrays import form_of, is_array, is_torch, write_all, write_array
 from ._merged import Merged, StrPath
+from ._numbers import number_of
 from ._safetensors import DTYPES, write_header
 from ._scratch import Scratch
 
@@ -49,6 +50,7 @@ class Model:
             self.config = config_of(tensors)
         self.files = files
         self.name = name
+        self.kept_wide = set(getattr(tensors, "_keep_in_fp32_modules_strict", None) or ())
         for key, value in self.tensors.items():
             if not is_array(value):
                 raise TypeError(f"{key}: expected an array of NumPy or a tensor of torch, got {type(value).__name__}")
@@ -75,6 +77,34 @@ def config_of(module: Module) -> dict[str, Any] | None:
     return config if config is None else {**config, "architectures": config.get("architectures") or [type(module).__name__]}
 
 
+def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
+    """Returns a configuration with the dtype of the weights, in which transformers loads them: casting a module leaves it as it
+    was. Weights of several dtypes get the one that has all their values.
+
+    Args:
+        dtypes: of the tensors, without those that transformers keeps in float32 whatever the dtype
+    """
+    floating = dtypes & {"BF16", "F16", "F32", "F64"}
+    if not floating or "quantization_config" in config or "peft_type" in config:
+        return config
+    one = next(iter(floating)) if len(floating) == 1 else None
+    dtype = DTYPES[one or ("F64" if "F64" in floating else "F32")].name
+
+    def of(part: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: dtype
+            if key in ("dtype", "torch_dtype")
+            else of(cast("dict[str, Any]", value))
+            if key.endswith("_config") and key not in ("quantization_config", "generation_config") and isinstance(value, dict)
+            else value
+            for key, value in part.items()
+        }
+
+    named = of(config)
+    # A loader takes the dtype of one tensor where the configuration names none.
+    return named if one is not None or "dtype" in config or "torch_dtype" in config else {**named, "dtype": dtype}
+
+
 def plain_config(config: Any) -> dict[str, Any] | None:
     if config is None:
         return None
@@ -85,14 +115,25 @@ def plain_config(config: Any) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has in the place of a value that it has not."""
+    """Returns the value of JSON for a value of a configuration that JSON does not have."""
     if isinstance(value, os.PathLike):
         return os.fspath(cast("os.PathLike[str]", value))
+    # PEFT keeps names of modules in sets, whose order says nothing.
     if isinstance(value, (set, frozenset)):
         return sorted(cast("set[Any]", value))
+    number = number_of(value)
+    if number is not None:
+        return number
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"expected a value of JSON, got {type(value).__name__}")
+
+
+def items_of(value: Any) -> Sequence[Any] | None:
+    """The items of what has an order and can be read more than once: a list, a tuple, an array; None for anything else."""
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        return cast("Sequence[Any]", value)
+    return cast("Sequence[Any]", value.tolist()) if hasattr(value, "tolist") and getattr(value, "shape", ()) != () else None
 
 
 def in_memory(value: object) -> bool:
@@ -128,13 +169,26 @@ def written(value: Any, name: str, scratch: Scratch) -> str:
     if model.files is not None:
         link_files(os.fspath(model.files), directory)
     kind = "adapter_" if "peft_type" in (model.config or {}) else ""
-    if model.config is not None:
-        write_json(os.path.join(directory, f"{kind}config.json"), model.config)
+    config = model.config if model.config is not None else config_in(directory)
+    if config is not None:
+        dtypes = {dtype for key, dtype, _ in forms if model.kept_wide.isdisjoint(key.split("."))}
+        write_json(os.path.join(directory, f"{kind}config.json"), with_dtype(config, dtypes))
     with open(os.path.join(directory, f"{kind}model.safetensors"), "xb", buffering=0) as file:
         write_all(file, memoryview(write_header(forms, {"format": "pt"})))
         for key, _, _ in forms:
             write_array(file, key, model.tensors[key])
     return directory
+
+
+def config_in(directory: str) -> dict[str, Any] | None:
+    """Reads `config.json`; None where it is missing, or cannot be read, which the engine says."""
+    with (
+        contextlib.suppress(OSError, ValueError, RecursionError),
+        open(os.path.join(directory, "config.json"), encoding="utf-8") as file,
+    ):
+        config: Any = json.load(file)
+        return cast("dict[str, Any]", config) if isinstance(config, dict) else None
+    return None
 
 
 def write_json(path: str, value: Any) -> None:
@@ -173,13 +227,35 @@ def text_of(file: Mapping[str, Any], path: Callable[[Any], str]) -> str:
         path: gives the path of a model in memory
     """
 
-    def spelt(value: Any) -> Any:
+    def spelt(value: Any, place: str) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, os.PathLike):
+            return os.fspath(cast("os.PathLike[str]", value))
+        number = number_of(value)
+        if number is not None:
+            return finite(number, place)
         if in_memory(value):
             return path(value)
         if isinstance(value, Mapping):
-            return {key: spelt(one) for key, one in cast("Mapping[str, Any]", value).items()}
-        if isinstance(value, (list, tuple)):
-            return [spelt(one) for one in cast("Sequence[Any]", value)]
-        return value
+            entries = cast("Mapping[str, Any]", value).items()
+            return {key: spelt(one, f"{place}.{key}" if place else str(key)) for key, one in entries}
+        items = items_of(value)
+        if items is None:
+            raise TypeError(f"{place}: expected a value of JSON or a model, got {type(value).__name__}{hint_of(value)}")
+        return [spelt(one, f"{place}[{index}]") for index, one in enumerate(items)]
 
-    return json.dumps(spelt(file), indent=1, default=plain)
+    return json.dumps(spelt(file, ""), indent=1)
+
+
+def finite(number: float, place: str) -> float:
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError(f"{place}: expected a finite number, got {number}")
+    return number
+
+
+def hint_of(value: object) -> str:
+    """Says what to give in the place of items that have no order, or can be read once."""
+    if isinstance(value, Set):
+        return ", which has no order: give a list"
+    return ": give list(…) of it" if isinstance(value, Iterable) else ""

@@ -4,8 +4,10 @@ import contextlib
 import os
 import shutil
 from collections.abc import Sequence
+from types import TracebackType
 
 from . import _engine
+from ._errors import EngineEnded, LayerloomError
 
 
 class Scratch(contextlib.ExitStack):
@@ -15,6 +17,8 @@ class Scratch(contextlib.ExitStack):
         super().__init__()
         self.models: dict[int, str] = {}
         """Directories of models that were written already, by `id`."""
+        self.engines: set[_engine.Engine] = set()
+        """Engines that keep a directory of the call."""
 
     def directory(self, size: int) -> str:
         """Makes one for so many bytes.
@@ -28,9 +32,20 @@ class Scratch(contextlib.ExitStack):
         name = f".layerloom-scratch-{os.urandom(16).hex()}"
         beside = tempfile.gettempdir()
         made = _engine.ask_scratch(size, beside, name)
+        self.engines.add(made.engine)
         self.callback(release, made, [os.path.join(root, name) for root in ("/dev/shm", beside)])
         directory: str = made.result.result()["directory"]
         return directory
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        """Raises EngineEnded in the place of an error that the lost directories of an ended engine caused: the next engine removes them."""
+        super().__exit__(kind, error, traceback)
+        ended = [code for engine in self.engines if (code := engine.process.poll()) is not None]
+        if ended and isinstance(error, (LayerloomError, OSError)) and not isinstance(error, EngineEnded):
+            raise EngineEnded(ended[0]) from error
+        return False
 
 
 def release(made: _engine.Call, places: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ What needs NumPy (with ml_dtypes) or torch (with transformers) is skipped withou
 """
 
 import asyncio
+import itertools
 import json
 import os
 import pickle
@@ -17,14 +18,16 @@ import threading
 import time
 import unittest
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import layerloom
-from layerloom import _call, _engine
+from layerloom import _call, _engine, _model
 from smoke_models import ELEMENTS, names_of, write_expert
 from workplace import REPEATS, Workplace, processes, scratches, until
 
@@ -354,6 +357,33 @@ class Ends(Workplace):
             until(lambda engine=engine: engine not in processes())
         return engines
 
+    @needs_numpy
+    def test_of_an_engine_killed_while_models_are_handed_over(self) -> None:
+        import numpy
+
+        tensors = {name: numpy.ones(ELEMENTS, "float32") for name in names_of()}
+
+        def killing(work: Callable[..., Any], at: int) -> Callable[..., Any]:
+            calls = itertools.count()
+
+            def replacement(*given: Any) -> Any:
+                if next(calls) == at:
+                    assert _engine.running is not None
+                    _engine.running.process.kill()
+                    _engine.running.process.wait()
+                return work(*given)
+
+            return replacement
+
+        for at in range(4):
+            layerloom.diff("a", "b")
+            with mock.patch.object(_model, "write_array", killing(_model.write_array, at)), self.assertRaises(layerloom.EngineEnded):
+                layerloom.soup([tensors, dict(tensors)])
+            layerloom.diff("a", "b")
+            with mock.patch.object(_model, "write_array", killing(_model.write_array, at)), self.assertRaises(layerloom.EngineEnded):
+                asyncio.run(layerloom.aio.soup([tensors, dict(tensors)]))
+            self.assertEqual(len(layerloom.soup([tensors, dict(tensors)])), len(tensors))
+
     def test_of_a_killed_python(self) -> None:
         self.expect_nothing(*self.killed(MERGING, False))
 
@@ -420,6 +450,43 @@ class Arrays(Workplace):
         self.assertEqual(bytes_of(asyncio.run(swap())), expected)
         assert _engine.running is not None
         self.assertEqual(scratches([_engine.running.process.pid]), [])
+
+    def test_a_number_is_the_same_through_every_door(self) -> None:
+        import numpy
+
+        given: list[tuple[Any, Any]] = [
+            (numpy.float32(0.1), 0.10000000149011612),
+            (numpy.array(0.1, "float16"), 0.0999755859375),
+            (numpy.float64(0.1), 0.1),
+            (numpy.int64(3), 3),
+            (numpy.longdouble(0.5), 0.5),
+            (Decimal("0.1"), 0.1),
+            (Fraction(1, 8), 0.125),
+            (1e-5, 1e-5),
+            (2.0, 2),
+        ]
+        if find_spec("torch"):
+            import torch
+
+            given += [(torch.tensor(0.1), 0.10000000149011612), (torch.tensor(0.1, dtype=torch.bfloat16), 0.10009765625), (torch.tensor(3), 3)]
+        for value, number in given:
+            weights = [value, 1]
+            doors = [
+                layerloom.soup(["a", "b"], weights=weights, dry_run=True),
+                layerloom.soup(["a", "b"], weights=tuple(weights), dry_run=True),
+                layerloom.merge({"method": "soup", "models": ["a", "b"], "weights": weights}, dry_run=True),
+                asyncio.run(layerloom.aio.soup(["a", "b"], weights=weights, dry_run=True)),
+            ]
+            for plan in doors:
+                self.assertEqual(plan["recipe"]["weights"], [number, 1], repr(value))
+        array = numpy.array([0.1, 1], "float32")
+        for plan in (
+            layerloom.soup(["a", "b"], weights=array, dry_run=True),
+            layerloom.merge({"method": "soup", "models": ["a", "b"], "weights": array}, dry_run=True),
+        ):
+            self.assertEqual(plan["recipe"]["weights"], [0.10000000149011612, 1])
+        for value in (float("nan"), float("inf"), numpy.float32("nan")):
+            self.assertRaisesRegex(ValueError, r"weights\[0\]: expected a finite number", layerloom.merge, {"method": "soup", "models": ["a"], "weights": [value]})
 
     def test_a_model_has_a_configuration_files_and_a_name(self) -> None:
         Path("side").mkdir()
@@ -542,6 +609,43 @@ class Torch(Workplace):
                 assert merged.config is not None
                 self.assertEqual(merged.config["architectures"], ["LlamaForCausalLM"])
             self.assertEqual(set(layerloom.soup([first, f"{kind}-1"])), set(expected))
+
+    def test_the_configuration_has_the_dtype_of_the_weights(self) -> None:
+        torch = self.torch
+        module = self.models["untied-0"]
+        self.assertEqual(str(module.config.dtype).removeprefix("torch."), "bfloat16")
+
+        def dtype_of(model: Any, **options: Any) -> Any:
+            merged = layerloom.relayout(model, **options)
+            assert merged.config is not None
+            return merged.config["dtype"]
+
+        self.assertEqual(dtype_of(module), "bfloat16")
+        module.float()
+        self.assertEqual(dtype_of(module), "float32")
+        self.assertEqual(dtype_of(layerloom.Model(module)), "float32")
+        self.assertEqual(dtype_of(layerloom.Model(module.state_dict(), config=module.config)), "float32")
+        self.assertEqual(dtype_of(layerloom.Model(module.state_dict(), config={"dtype": "float16", "torch_dtype": "float16"})), "float32")
+        self.assertEqual(dtype_of(layerloom.Model(module.state_dict(), files="untied-0")), "float32")
+        layerloom.relayout(module, out="cast")
+        from transformers import AutoModelForCausalLM
+
+        loaded = AutoModelForCausalLM.from_pretrained("cast", dtype="auto")
+        self.assertEqual(loaded.lm_head.weight.dtype, torch.float32)
+        for name, tensor in module.state_dict().items():
+            self.assertTrue(torch.equal(loaded.state_dict()[name], tensor), name)
+        # Mixed dtypes: the one that has all values, but for what transformers keeps in float32 itself.
+        module.bfloat16()
+        module.model.norm.float()
+        self.assertEqual(dtype_of(module), "float32")
+        module._keep_in_fp32_modules_strict = {"norm"}
+        self.assertEqual(dtype_of(module), "bfloat16")
+        module._keep_in_fp32_modules_strict = set()
+        module.model.norm.half()
+        self.assertEqual(dtype_of(module), "float32")
+        self.assertEqual(dtype_of(layerloom.Model(module.state_dict(), config={"model_type": "llama"})), "float32")
+        module.double()
+        self.assertEqual(dtype_of(module), "float64")
 
     def test_tensors_of_every_form_come_out_as_they_were(self) -> None:
         torch = self.torch
