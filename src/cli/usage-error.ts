@@ -9,6 +9,25 @@ const causedByOptions = [
   'commander.missingArgument',
 ];
 
+/** Names that other programs give to our options. */
+const synonyms: Readonly<Record<string, string>> = {
+  '--output': '--out',
+  '--output-dir': '--out',
+  '--output-path': '--out',
+  '--base-model': '--base',
+};
+
+/** Returns the option that a word was meant to be: one of its letters, a synonym, or one that begins like it. */
+const meantOption = (flag: string, known: readonly string[]): string | undefined => {
+  if (!/^--[^-]/.test(flag)) return undefined;
+  const found = nearest(flag, known) ?? (Object.hasOwn(synonyms, flag) ? synonyms[flag] : undefined);
+  if (found !== undefined && known.includes(found)) return found;
+  const alike = known.filter(
+    (name) => Math.min(name.length, flag.length) > 4 && (name.startsWith(flag) || flag.startsWith(name)),
+  );
+  return alike.length === 1 ? alike[0] : undefined;
+};
+
 /** Returns the command that the first words name, and those of its names. */
 export const commandOf = (
   program: Command,
@@ -56,6 +75,12 @@ export const usageErrorOf = (
   const { command, path } = commandOf(program, args);
   const help = `see \`${['layerloom', ...path, '--help'].join(' ')}\``;
   const reason = message.replace(/^error: /, '');
+  if (code === 'commander.excessArguments') {
+    const hasOut = command.options.some(({ long }) => long === '--out');
+    return new LayerloomError('USAGE', {
+      reason: `${reason} ${hasOut ? 'The output is named by `-o DIR`; ' : ''}${help}`,
+    });
+  }
   if (!causedByOptions.includes(code)) return new LayerloomError('USAGE', { reason });
   const [unknown] = command.parseOptions(args.slice(path.length)).unknown;
   if (unknown === undefined) return new LayerloomError('USAGE', { reason: `${reason}; ${help}` });
@@ -64,7 +89,7 @@ export const usageErrorOf = (
     .createHelp()
     .visibleOptions(command)
     .flatMap(({ long }) => (long ? [long] : []));
-  const meant = flag.startsWith('--') ? nearest(flag, known) : undefined;
+  const meant = meantOption(flag, known);
   return new LayerloomError('USAGE', {
     reason: `unknown option ${flag}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}${help}`,
   });

@@ -12,6 +12,39 @@ const shape = { layers: 1, hidden: 16 };
 
 const isStack = (text: string): boolean => /^ {4}at |\bnode:internal\b|\.cjs:\d/m.test(text);
 
+describe('options that a command does not have', () => {
+  it.each([
+    ['swap --language x', '--lang'],
+    ['swap --language=x', '--lang'],
+    ['soup a b --output x', '--out'],
+    ['soup a b --output-dir=x', '--out'],
+    ['soup a b --base-model x', '--base'],
+    ['merge r.yaml --checksum', '--checksums'],
+    ['swap --tsk x', '--task'],
+  ])('layerloom %s names %s', async (line, meant) => {
+    const { code, stderr } = await cli(line.split(' '));
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`did you mean ${meant}? Or see`) as string,
+    });
+  });
+
+  it.each(['soup a b --zebra', 'inspect x --output y', 'merge r.yaml --constructor x'])(
+    'layerloom %s names none',
+    async (line) => {
+      const { code, stderr } = await cli(line.split(' '));
+      expect(code).toBe(2);
+      expect(stderr).not.toContain('did you mean');
+    },
+  );
+
+  it("`merge FILE DIR`, as other programs have it, is told the output's option", async () => {
+    const { code, stderr } = await cli(['merge', 'r.yaml', 'out']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('The output is named by `-o DIR`; see `layerloom merge --help`');
+  });
+});
+
 describe('words without a command', () => {
   it.each([['-v'], ['-V'], ['--version']])('%s prints the version', async (...args) => {
     const { code, stdout, stderr } = await cli(args);
