@@ -14,7 +14,7 @@ import { linkedIn, sourcesIn } from './inputs-of.js';
 import { keysOfPart, type Part } from './part.js';
 import { type Stage, stagesOf } from './stages.js';
 
-/** Where a batch writes, and what part of it. */
+/** The directories of a batch, and the part of it that is made. */
 interface BeginOptions extends StatisticsOptions {
   readonly out: string;
   readonly store?: string | undefined;
@@ -88,7 +88,7 @@ const keysIn = async (store: ShardStore, plan: BatchPlan<BatchMerge>): Promise<S
   return present;
 };
 
-/** What a store is told of a batch: its merges and their shards. */
+/** Returns a batch's merges and their shards, as a store keeps them. */
 export const registration = ({ merges }: BatchPlan<BatchMerge>, finished: boolean) => ({
   merges: merges.map(({ merge, shards }) => ({
     path: merge.name,

@@ -23,7 +23,7 @@ export const reportError = (
   const message = known?.message ?? messageOf(error);
   if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
-  // What was typed wrong is in the message alone.
+  // The message alone says what was typed wrong.
   const isVerbose = args.includes('-v') || args.includes('--verbose');
   if (isVerbose && known?.exitCode !== exitCodes.usage) note(inspect(error));
   if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);

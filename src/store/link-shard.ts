@@ -9,7 +9,7 @@ import { readEntry, wholeOf } from './record.js';
 export interface LinkedShard {
   /** The kind of link that was made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;
-  /** Of the shard, where its record has one. */
+  /** The shard's, where its record has one. */
   readonly sha256?: string;
   readonly warnings: readonly string[];
 }

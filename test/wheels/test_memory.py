@@ -634,7 +634,7 @@ class Torch(Workplace):
         self.assertEqual(loaded.lm_head.weight.dtype, torch.float32)
         for name, tensor in module.state_dict().items():
             self.assertTrue(torch.equal(loaded.state_dict()[name], tensor), name)
-        # Mixed dtypes: the one that has all values, but for what transformers keeps in float32 itself.
+        # Mixed dtypes: the one that has all values. What transformers keeps in float32 itself does not count.
         module.bfloat16()
         module.model.norm.float()
         self.assertEqual(dtype_of(module), "float32")

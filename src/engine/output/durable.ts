@@ -188,7 +188,7 @@ export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => 
   try {
     return await madeHere.run(made, work);
   } catch (error) {
-    // One that is not empty stays, and so do those that it is in.
+    // A directory that is not empty stays, and so do those above it.
     for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
     throw error;
   }

@@ -6,11 +6,11 @@ import { isWeightsName } from '../../checkpoint/containers/containers.js';
 import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
-/** What stands in an output and is not of it. */
+/** Files and folders that stand in an output and are not of it. */
 export interface Additions {
   /** All of it but caches, sorted; folders that were not looked into as `NAME/`. */
   readonly unlisted: readonly string[];
-  /** Those of it that may not stand there. */
+  /** The additions that may not stand there. */
   readonly damage: readonly VerifiedFile[];
 }
 

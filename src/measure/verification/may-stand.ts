@@ -35,7 +35,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** What a folder that no merge wrote is: a program's own, one to look into, or one that may not stand there. */
+/** Tells whether a folder that no merge wrote is a program's own, one to look into, or one that may not stand there. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

@@ -75,7 +75,7 @@ const verifyFile = async (
   }
 };
 
-/** What an error says of a file of an output: that it is missing, or that something else has its name. @throws LayerloomError READ_FAILED */
+/** Returns a file of an output that cannot be read as missing, or as something else under its name. @throws LayerloomError READ_FAILED */
 export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
   if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
   // A circle of links, a socket, or what is refused beside weights.

@@ -46,7 +46,7 @@ export interface WrittenRecord {
   readonly files: readonly WrittenFile[];
   /** True for the output of a merge, which has a recipe; false for an extracted adapter. */
   readonly isMerge: boolean;
-  /** Its complete recipe, as the card has it; undefined where it has none. */
+  /** The complete recipe, as the card has it; undefined where there is none. */
   readonly recipe: string | undefined;
   /** True if it is as it was written; undefined where it has no seal to tell by. */
   readonly isSealed: boolean | undefined;
@@ -75,7 +75,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
       files: filesOf(read),
     };
   } catch (error) {
-    // Of values within values without end; a file that is replaced meanwhile.
+    // Values within values without end, or a file that is replaced meanwhile.
     throw unrecorded(`its ${provenanceName} cannot be read (${reasonOf(error)})`, error);
   }
 };
