@@ -64,7 +64,7 @@ const sweeps = [
   'test/sweeps/**/*.test.ts',
   'test/docs/fences.test.ts',
   'test/engine/random.test.ts',
-  'test/experiment/kill.test.ts',
+  'test/experiment/{kill,preset-runs}.test.ts',
   'test/hostile/{growth,planted-secrets,secrets}.test.ts',
   'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
   'test/methods/{mixed-dtypes,non-finite,references}.test.ts',

@@ -6,6 +6,7 @@ mixed and shuffled. Every problem ends with one message that names the set and w
 """
 
 import argparse
+import itertools
 import json
 import random
 from pathlib import Path
@@ -165,8 +166,19 @@ def part_rows(part, seed, order):
 
 
 def write(path, rows):
+    """Writes the rows whole or not at all. A file of other rows that is there is renamed, never replaced."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf8")
+    if path.exists() and path.read_text("utf8") == text:
+        print(f"unchanged: {path} ({len(rows)} samples)")
+        return
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(text, "utf8")
+    if path.exists():
+        aside = next(name for number in itertools.count(1) if not (name := Path(f"{path}.{number}")).exists())
+        path.rename(aside)
+        print(f"renamed: {path} to {aside.name}, since its rows are others")
+    partial.rename(path)
     print(f"written: {path} ({len(rows)} samples)")
 
 

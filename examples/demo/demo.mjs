@@ -1,6 +1,6 @@
 // @ts-check
 // Makes a small base and experts of it, swaps layers of two, shows what came from where, checks the result, and runs a small experiment over all.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, layerSwap, runExperiment } from 'layerloom';
@@ -107,9 +107,18 @@ README.md has the other commands.
 };
 
 const main = async () => {
-  if (directory === ownDirectory) rmSync(directory, { recursive: true, force: true });
-  else if (existsSync(directory) && readdirSync(directory).length > 0)
-    throw new Error(`${directory} is not empty; name a directory to create`);
+  if (existsSync(directory) && readdirSync(directory).length > 0) {
+    if (directory !== ownDirectory) throw new Error(`${directory} is not empty; name a directory to create`);
+    // The commands that the last demo printed may have written there: nothing of it is removed.
+    const aside = Array.from({ length: 1000 }, (_, index) => `${directory}.${index + 1}`).find(
+      (path) => !existsSync(path),
+    );
+    if (aside === undefined) throw new Error(`${directory}.1 to .1000 are there; remove some`);
+    renameSync(directory, aside);
+    console.log(
+      `\nThe former ${relative(process.cwd(), directory)} is ${relative(process.cwd(), aside)} now.`,
+    );
+  }
   const base = makeBase();
   const math = fineTune(base, figure('figure-5-math-2'), 5);
   const swahili = fineTune(base, figure('figure-6-swahili-1'), 6);

@@ -7,6 +7,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 source, out = Path(sys.argv[1]), Path(sys.argv[2])
+if out.exists():
+    raise SystemExit(f"{out} is there; name another directory")
 read = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
 config = read.config
 if hasattr(config, "quantization_config"):

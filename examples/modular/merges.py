@@ -1,6 +1,5 @@
 """Merges of trained models by layerloom."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,22 +31,20 @@ class Layerloom:
         return out
 
     def merge(self, merge: str, math: str | Path, language: str | Path, out: Path) -> Path:
-        shutil.rmtree(out, ignore_errors=True)
+        """Writes a merge. One of an interrupted run is replaced: `--force` replaces what layerloom wrote, and nothing else."""
         if merge == "soup":
-            self.run("soup", math, language, "-o", out)
+            self.run("soup", math, language, "--force", "-o", out)
         else:
             # Takes the language's part from the language's model and the task's from the task's, as reverting both to
             # their parts and adding them does. Plain layer swapping averages what is outside the layers instead.
             others = () if merge == "swap" else ("--others", "language")
-            self.run("swap", "--task", math, "--lang", language, *self.zones, *others, "-o", out)
+            self.run("swap", "--task", math, "--lang", language, *self.zones, *others, "--force", "-o", out)
         return out
 
     def revert_to_middle(self, math: str | Path, out: Path) -> Path:
-        shutil.rmtree(out, ignore_errors=True)
-        self.run("revert", math, "--base", self.base, *self.zones, "--others", "revert", "-o", out)
+        self.run("revert", math, "--base", self.base, *self.zones, "--others", "revert", "--force", "-o", out)
         return out
 
     def analyze(self, math: str | Path, language: str | Path, out: Path) -> Path:
-        shutil.rmtree(out, ignore_errors=True)
         self.run("analyze", "--base", self.base, f"math={math}", f"language={language}", "-o", out)
         return out

@@ -6,6 +6,7 @@ Results are JSON lines in WORK/results.jsonl; a run that was stopped goes on whe
 import argparse
 import json
 import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -70,8 +71,9 @@ class Run:
 
     def one_seed(self, seed: int, form: str) -> None:
         out = self.work / f"seed-{seed}" / form
-        out.mkdir(parents=True, exist_ok=True)
-        whole = out / "whole"  # full checkpoints and merged models, deleted once scored
+        whole = out / "whole"  # full checkpoints and merged models
+        whole.mkdir(parents=True, exist_ok=True)
+        made: list[Path] = []  # those that this run wrote, which it removes once all is scored
         data = {
             source: batches(self.texts.train[source], seed, source, self.options.steps, self.options.batch)
             for source in ("math", "language")
@@ -84,9 +86,13 @@ class Run:
             """A trained model as layerloom takes it."""
             if form == "lora":
                 return f"{self.base}+{out / run}"
-            if not (whole / run / "config.json").exists():
-                self.tokenizer.save_pretrained(whole / run)
-                trained(run).save_pretrained(whole / run)
+            if not (whole / run).exists():
+                # Under another name until it is whole, so that an interrupted run leaves no half of it to the next.
+                growing = Path(tempfile.mkdtemp(prefix=f".{run}-", dir=whole))
+                self.tokenizer.save_pretrained(growing)
+                trained(run).save_pretrained(growing)
+                growing.rename(whole / run)
+                made.append(whole / run)
             return whole / run
 
         def score_merged(directory: Path, sets=SETS) -> dict:
@@ -109,7 +115,8 @@ class Run:
                 self.record("score", seed, form, "math-reverted", lambda: score_merged(
                     self.layerloom.revert_to_middle(expert("math"), whole / "math-reverted"), ("math-en",)))
                 self.linearity(seed, form, trained)
-        shutil.rmtree(whole, ignore_errors=True)
+        for directory in made:
+            shutil.rmtree(directory)
 
     @torch.no_grad()
     def linearity(self, seed: int, form: str, trained) -> None:

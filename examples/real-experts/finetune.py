@@ -10,7 +10,7 @@ OUT    where the expert goes, in bfloat16, with the base's tokenizer
 A demonstration at small size: full fine-tuning in float32, constant rate, no evaluation. Experts of one base differ in --seed, --lr and
 texts; layer swapping merges any two.
 """
-import argparse, csv, random
+import argparse, csv, os, random
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -22,6 +22,8 @@ def main():
     p.add_argument('--batch', type=int, default=4); p.add_argument('--length', type=int, default=128)
     p.add_argument('--seed', type=int, default=1); p.add_argument('--hold-out', type=int, default=50)
     a = p.parse_args()
+    if os.path.lexists(a.out):
+        raise SystemExit(f'{a.out} is there; name another directory')
 
     with open(a.texts, encoding='utf8') as f:
         texts = ['\n'.join(row) for row in csv.reader(f, delimiter='\t', quoting=csv.QUOTE_NONE)]

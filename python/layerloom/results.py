@@ -1561,7 +1561,7 @@ class _RunStatus(TypedDict):
     directory: str
     role: Literal["joint", "language", "math-sft", "task"]
     language: str | None
-    state: Literal["absent", "diverged", "finished", "foreign", "unfinished"]
+    state: Literal["absent", "diverged", "finished", "foreign", "running", "unfinished"]
     expected: float
     """Models that the run was to leave."""
     models: list[TrainedModel]

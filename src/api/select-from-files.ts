@@ -7,11 +7,12 @@ import { groupBy, itemAt, propertyAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { type FoundResult, ResultFiles } from '../evaluation/result-files.js';
+import { fewProblems, rangeText } from '../evaluation/selected-by.js';
 import { headlineMetric } from '../evaluation/task-facts.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
 import { overlapsName, readCosines } from '../measure/analysis/saved-analysis.js';
 import { isHigherBetter } from '../scores/metrics.js';
-import { type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
+import { type ChosenBy, type Pool, type SelectionByRole, selectByRole } from '../search/select-by-role.js';
 import type { SelectionDistance } from '../search/select-checkpoints.js';
 import type { SelectionWishes } from '../search/selection-wishes.js';
 import { mostCsvBytes, parseCsv } from '../texts/csv.js';
@@ -71,7 +72,14 @@ export const selectFromFiles = async (
       reason: `${optionName('analysis')} is missing: ${scores} is a file, which does not say where the checkpoints are; ${howToAnalyze}`,
     });
   const selection = selectByRole(pools, { distances, count, balance, wishes });
-  return { ...selection, ...(record === undefined ? {} : modelsOf(selection, record)) };
+  if (record === undefined) return { ...selection, warnings: [] };
+  const measures = measuredBy(selection, record);
+  return {
+    ...selection,
+    measured: measures,
+    warnings: warningsOf(measures),
+    ...modelsOf(selection, record),
+  };
 };
 
 /** Options of `selectFromFiles` that do not change its choice. */
@@ -79,6 +87,10 @@ export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgr
 
 /** A choice, and where the chosen models of an experiment are. */
 export interface SelectedExperts extends SelectionByRole {
+  /** By task: what the choice depends on; absent for scores of a CSV file. */
+  readonly measured?: Readonly<Record<string, ChosenBy>>;
+  /** Limits of the choice. */
+  readonly warnings: readonly string[];
   /** What `experiment init` takes; absent for scores of a CSV file, and without a base. */
   readonly models?: {
     readonly base: string;
@@ -86,6 +98,42 @@ export interface SelectedExperts extends SelectionByRole {
     readonly languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
   };
 }
+
+/** Returns the problems that a choice depends on, by task: those with a weight, and those that must be reached. */
+const measuredBy = (
+  { weights, leftOut }: SelectionByRole,
+  { references }: ExperimentRecord,
+): Record<string, ChosenBy> => {
+  const tasks = new Set([
+    ...weights.flatMap(({ task, weight }) => (weight > 0 ? [task] : [])),
+    ...leftOut.map(({ benchmark }) => benchmark),
+  ]);
+  return Object.fromEntries(
+    [...tasks].flatMap((task) => {
+      const scores = references.flatMap(({ scores: own }) => own?.[task] ?? []);
+      if (scores.length === 0) return [];
+      const rows = [...new Set(scores.map((score) => rangeText(score.rows)))];
+      return [
+        [
+          task,
+          {
+            rows: rows.length === 1 ? String(rows[0]) : 'all',
+            problems: Math.min(...scores.map(({ n }) => n)),
+          },
+        ],
+      ];
+    }),
+  );
+};
+
+const warningsOf = (measures: Readonly<Record<string, ChosenBy>>): string[] =>
+  Object.entries(measures).flatMap(([task, { problems }]) =>
+    problems < fewProblems
+      ? [
+          `${task} has ${problems} problems: too few to tell which checkpoint is better, so that chance chooses; score at least ${fewProblems}`,
+        ]
+      : [],
+  );
 
 const modelsOf = (
   { chosen }: SelectionByRole,

@@ -13,6 +13,8 @@ export interface StudyModels {
   readonly references: Readonly<
     Record<string, { readonly model: string; readonly role: string; readonly languages?: readonly string[] }>
   >;
+  /** Tasks by whose scores the experts were chosen, each with the rows. Absent where they were not chosen. */
+  readonly selectedBy?: Readonly<Record<string, string>>;
   /** What was left out, and why. */
   readonly warnings: readonly string[];
 }
@@ -71,6 +73,7 @@ const experts = z.record(z.string(), z.string());
 /** What `select` writes of the models that it chose. */
 const selectionFile = z.object({
   models: z.object({ base: z.string(), tasks: experts, languages: z.record(z.string(), experts) }),
+  measured: z.record(z.string(), z.object({ rows: z.string(), problems: z.number() })).exactOptional(),
 });
 
 /**
@@ -79,7 +82,7 @@ const selectionFile = z.object({
  * @throws LayerloomError SELECTION_INVALID
  */
 export const selectedModels = async (file: string): Promise<StudyModels> => {
-  const { models } = await readJsonFile(file, {
+  const { models, measured = {} } = await readJsonFile(file, {
     schema: selectionFile,
     what: 'a choice of experts',
     fail: ({ reason, cause }) =>
@@ -92,5 +95,11 @@ export const selectedModels = async (file: string): Promise<StudyModels> => {
         { cause },
       ),
   });
-  return { ...models, references: {}, warnings: [] };
+  const selectedBy = Object.fromEntries(Object.entries(measured).map(([task, { rows }]) => [task, rows]));
+  return {
+    ...models,
+    references: {},
+    ...(Object.keys(selectedBy).length === 0 ? {} : { selectedBy }),
+    warnings: [],
+  };
 };

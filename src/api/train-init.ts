@@ -3,6 +3,7 @@ import { existsIn } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import { requireOut } from '../base/require-out.js';
 import { checkApartFrom } from '../engine/output/apart.js';
+import { hashesOfFiles } from '../evaluation/trained-texts.js';
 import { trainingPreset } from '../paper/training.js';
 import { checkDataFiles } from '../training/check-files.js';
 import { filesOf } from '../training/data-mix.js';
@@ -70,10 +71,11 @@ export const trainInit = async (
     trainingRunOf(preset, given, partition, swept),
   );
   const run = itemAt(runs, 0);
-  await checkDataFiles([...new Set(runs.flatMap(({ mix }) => filesOf(mix)))]);
+  const data = [...new Set(runs.flatMap(({ mix }) => filesOf(mix)))];
+  await checkDataFiles(data);
   const out = resolve(options.out);
   await checkApartFrom(out, [run.base]);
-  const files = await writeTraining(runs, run.base, out);
+  const files = await writeTraining(runs, run.base, await hashesOfFiles(data), out);
   const commands =
     runs.length === 1 ? instructionsOf(run) : sweepCommands(runs, relative(process.cwd(), out) || '.');
   return { out, files, commands, next: runs.length === 1 ? sequelOf(run) : sequelOfSweep, run, runs };

@@ -612,8 +612,8 @@ const catalogue = {
       )})`,
   },
   OUTPUT_BUSY: failed(
-    (d: { out: string; staging: string }) =>
-      `another layerloom is writing ${d.out} (it holds ${d.staging}); wait for it or choose another output`,
+    (d: { out: string; staging: string; by?: string | undefined }) =>
+      `another layerloom is writing ${d.out} (${d.by === undefined ? 'it' : d.by} holds ${d.staging}); wait for it or choose another output`,
   ),
   DISK_SPACE: failed(
     (d: { out: string; needed: number; available: number }) =>

@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { foreignDirectory } from '../base/own-directory.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import type { InputFiles } from '../engine/input-files.js';
 import { makeDirectories, syncDirectory } from '../engine/output/durable.js';
 import { type Link, type Linked, linkFileBy } from '../engine/output/link.js';
-import { checkOutput } from '../engine/output/output.js';
+import { checkOutput, foreignFiles } from '../engine/output/output.js';
 import { writeSideFiles } from '../engine/output/provenance.js';
+import { nameBeside, takePlace } from '../engine/output/staging.js';
 import type { MergePlan, PlannedInput } from '../plan/plan.js';
 import type { LinkedShard } from '../store/link-shard.js';
 import type { ShardStore } from '../store/shard-store.js';
@@ -70,11 +73,22 @@ export const assemble = async (
     await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
+    if (former === undefined) return warnings;
+    // A file that somebody put there meanwhile stays, and the former merge with it.
+    const foreign = await foreignFiles(former);
+    if (foreign.length > 0) {
+      const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
+      await rename(former, kept);
+      return [
+        ...warnings,
+        `the former ${output.path} contained ${foreign.join(', ')} by the end, and was kept as ${kept}`,
+      ];
+    }
     // Removing a former merge changes the link count of input files that it links, which must not look like a
     // changed input.
     const remove = () => rm(former, { recursive: true, force: true });
-    if (output.replaces && link === 'hard') await inputs.whileLinking(inputs.linked, remove);
-    else if (output.replaces) await remove();
+    if (link === 'hard') await inputs.whileLinking(inputs.linked, remove);
+    else await remove();
     return warnings;
   } catch (error) {
     await rm(staging, { recursive: true, force: true });
@@ -108,10 +122,10 @@ const verbatimOf = (shards: readonly MergeShard[]): string[] =>
   shards.flatMap(({ verbatim }) => verbatim ?? []);
 
 /** Renames a merge into place. @returns the path to which the former one was moved, if there was one */
-const replace = async (staging: string, path: string, replaces: boolean): Promise<string> => {
-  const former = `${staging}-former`;
-  if (replaces) await rename(path, former);
-  await rename(staging, path);
+const replace = async (staging: string, path: string, replaces: boolean): Promise<string | undefined> => {
+  const former = replaces ? `${staging}-former` : undefined;
+  if (former === undefined) await rename(staging, path);
+  else await takePlace(staging, path, former);
   await syncDirectory(dirname(path));
   return former;
 };
@@ -161,6 +175,10 @@ const isThereStill = async (
   return stored.ino === ino && stored.dev === dev;
 };
 
+/** True for a former merge in which somebody has put a file. A staging has no record before it is whole. */
+const hasForeign = async (directory: string): Promise<boolean> =>
+  (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
+
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
 /**
@@ -170,7 +188,7 @@ export const clearStaging = async (out: string, names: readonly string[]): Promi
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => [])) {
       const path = join(directory, name);
-      if (stagingName.test(name) && foreignDirectory(path) === undefined)
+      if (stagingName.test(name) && foreignDirectory(path) === undefined && !(await hasForeign(path)))
         await rm(path, { recursive: true, force: true });
     }
 };

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { LayerloomError } from '../base/errors.js';
-import { groupBy } from '../base/lookup.js';
+import { groupBy, itemAt, valueAt } from '../base/lookup.js';
 import { inForm } from '../compile/adapters/form.js';
 import { compose } from '../compile/compose.js';
 import type { StatisticsByRecipe } from '../compile/composed.js';
@@ -14,6 +15,7 @@ import {
 import { inputFiles, type PlanOptions, parseLayout, planRecipe } from '../compile/plan-recipe.js';
 import { withCheckpoints } from '../compile/run-checkpoints.js';
 import { checkSideFiles } from '../compile/side-files.js';
+import type { IdentitiesOf } from '../evaluation/weights.js';
 import type { StatisticsOptions } from '../measure/analysis/statistics.js';
 import { invalid } from '../methods/framework/settings.js';
 import type { RecipeInput } from '../methods/recipes.js';
@@ -24,7 +26,7 @@ import { bringModels } from '../sources/bring-models.js';
 import { idByPath } from '../tensor/stored-tensor.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
-import { measureEach, measureTogether } from './measure-merges.js';
+import { measureEach, measureTogether, needsStatistics } from './measure-merges.js';
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
@@ -34,6 +36,13 @@ export interface PlannedMerge<M extends BatchMerge> {
   readonly recipe: Recipe;
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
+  /**
+   * For a merge that depends on statistics of whole models: SHA-256 of its recipe and the identities of its inputs, by which
+   * it is known without measuring them.
+   */
+  readonly basis?: string;
+  /** True if it was found made, so that nothing was measured for it: only the keys of its shards are known. */
+  readonly isMade?: boolean;
 }
 
 /** The plan of many merges: the distinct shards that they consist of. */
@@ -66,6 +75,22 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all their bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
+  /**
+   * Tells under which identities the keys of shards have a checkpoint's files: of files that were moved, the former ones.
+   * Default: as they are. Not asked with `checksums`, which no move changes.
+   */
+  identitiesOf?: IdentitiesOf | undefined;
+  /**
+   * Finds a merge that depends on statistics where an earlier run has made it, of the same basis. Returns its shards with
+   * the keys that they have, undefined if it is to be made. Default: none is looked for.
+   */
+  made?:
+    | ((
+        name: string,
+        basis: string,
+        shards: readonly MergeShard[],
+      ) => Promise<readonly MergeShard[] | undefined>)
+    | undefined;
   /** Warnings of the caller, to stand before the plan's own. */
   warnings?: readonly string[] | undefined;
 }
@@ -98,12 +123,8 @@ export const planBatch = async <M extends BatchMerge>(
   const assumed = await measureEach(parsed, refusals, { ...options, assume: true });
   await checkModels(parsed, headers, assumed, refusals);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
-  const statistics = options.assume ? assumed : await measureTogether(refusals.accepted(), refusals, options);
-  const identifySource: Identify = ({ input, file }) => {
-    const seen = opened.checkpoints[input]?.checkpoint.files[file]?.seen;
-    if (seen === undefined) throw new Error(`file ${file} of input ${input} was not observed`);
-    return seen.hash;
-  };
+  const identities = await identitiesIn(opened, options);
+  const identifySource: Identify = ({ input, file }) => itemAt(itemAt(identities, input), file);
   const inputs = opened.checkpoints.map(plannedInput);
   const shards = new MergeShards({
     layout,
@@ -113,18 +134,43 @@ export const planBatch = async <M extends BatchMerge>(
     session: opened.session,
   });
   const warnings = new Set<string>([...(options.warnings ?? []), ...fetched]);
+  const bases = new Map<ParsedMerge<M>, string>();
+  const made = new Map<ParsedMerge<M>, readonly MergeShard[]>();
+  const keysOfMade = new Map<string, DistinctShard>();
+  for (const of of refusals.accepted().filter(({ recipe }) => needsStatistics(recipe)))
+    await refusals.during(of, async () => {
+      const basis = basisOf(of, opened, identities, options);
+      bases.set(of, basis);
+      if (options.made === undefined) return;
+      const alone = shards.alone(await compose(of.recipe, opened, assumed));
+      const found = await options.made(of.merge.name, basis, alone.shards);
+      if (found === undefined) return;
+      made.set(of, found);
+      for (const [index, { key, verbatim }] of found.entries())
+        if (verbatim === undefined)
+          keysOfMade.set(key, { ...valueAt(alone.distinct, itemAt(alone.shards, index).key), key });
+    });
+  const toMeasure = refusals.accepted().filter((of) => !made.has(of));
+  const statistics = options.assume ? assumed : await measureTogether(toMeasure, refusals, options);
   let bytesPlain = 0;
   const planned: PlannedMerge<M>[] = [];
   for (const of of refusals.accepted())
     await refusals.during(of, async () => {
       const { merge, recipe } = of;
-      const composed = await compose(recipe, opened, statistics);
+      const found = made.get(of);
+      const composed = await compose(recipe, opened, found === undefined ? statistics : assumed);
       for (const warning of composed.warnings) warnings.add(warning);
-      const ofMerge = shards.of(composed);
+      const ofMerge = found ?? shards.of(composed);
       const bytes = ofMerge.reduce((total, shard) => total + shard.bytes, 0);
       bytesPlain += bytes;
-      planned.push({ merge, recipe, shards: ofMerge, bytes });
+      const basis = bases.get(of);
+      planned.push({
+        ...{ merge, recipe, shards: ofMerge, bytes },
+        ...(basis === undefined ? {} : { basis }),
+        ...(found === undefined ? {} : { isMade: true }),
+      });
     });
+  for (const [key, shard] of keysOfMade) if (!shards.distinct.has(key)) shards.distinct.set(key, shard);
   return {
     merges: planned,
     refused: refusals.list(),
@@ -139,6 +185,40 @@ export const planBatch = async <M extends BatchMerge>(
     warnings: [...warnings],
   };
 };
+
+/** Hashes what the weights of a merge depend on; where models are, and how they are called there, does not count. */
+const basisOf = (
+  { merge, recipe }: ParsedMerge<BatchMerge>,
+  opened: OpenedInputs,
+  identities: readonly (readonly string[])[],
+  { layout, maxShardSize, analysis }: BatchPlanOptions,
+): string => {
+  const models = new Map(
+    [...modelsIn(recipe)].map((model) => [model, itemAt(identities, opened.indexOf(model))]),
+  );
+  const text = JSON.stringify([merge.recipe, layout, maxShardSize, analysis], (_, value: unknown) =>
+    typeof value === 'string' ? (models.get(value) ?? value) : value,
+  );
+  return createHash('sha256')
+    .update(`${text}\n${JSON.stringify([...models.values()])}`)
+    .digest('hex');
+};
+
+/** Returns the identities of each checkpoint's files. */
+const identitiesIn = (
+  { checkpoints }: OpenedInputs,
+  { checksums, identitiesOf }: Pick<BatchPlanOptions, 'checksums' | 'identitiesOf'>,
+): Promise<readonly (readonly string[])[]> =>
+  Promise.all(
+    checkpoints.map(async ({ checkpoint: { files } }) =>
+      identitiesOf === undefined || checksums
+        ? files.map(({ path, seen }) => {
+            if (seen === undefined) throw new Error(`${path} was not observed`);
+            return seen.hash;
+          })
+        : await identitiesOf(files),
+    ),
+  );
 
 /** Returns the plan of some of the merges. */
 export const narrowed = <M extends BatchMerge>(
@@ -162,12 +242,23 @@ export const narrowed = <M extends BatchMerge>(
   };
 };
 
-/** Returns the complete plan of one merge, with its side files. */
-export const planOf = <M extends BatchMerge>(
-  { recipe }: PlannedMerge<M>,
+/**
+ * Returns the complete plan of one merge, with its side files.
+ *
+ * @throws LayerloomError WRITE_FAILED for one that was found made, and must be made all the same
+ */
+export const planOf = async <M extends BatchMerge>(
+  { recipe, merge, isMade }: PlannedMerge<M>,
   { statistics, opened }: BatchPlan<M>,
   options: PlanOptions,
-): Promise<MergePlan> => planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
+): Promise<MergePlan> => {
+  if (isMade)
+    throw new LayerloomError('WRITE_FAILED', {
+      file: merge.name,
+      reason: 'it was there when the batch began, and has changed since; run the batch again',
+    });
+  return await planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
+};
 
 /** Returns the inputs of one merge, as its complete plan has them. */
 export const plannedInputsOf = <M extends BatchMerge>(

@@ -2,7 +2,6 @@ import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { FoundParts } from '../address/found-model.js';
 import { LayerloomError } from '../base/errors.js';
-import { exists } from '../base/exists.js';
 import { namesIn } from '../base/unless-missing.js';
 import { checkSpace } from '../checkpoint/disk-space.js';
 import { type Checked, checkMemory, orWanted } from '../engine/check-run.js';
@@ -33,6 +32,7 @@ export interface CheckedBatch {
  * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
  * nothing.
  *
+ * @param present keys of the shards that are made already
  * @returns as refusals MEMORY_NEEDED, OUTPUT_EXISTS without `resume`, DISK_SPACE; and that fewer threads are used
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and
  *   the codes of `checkPlaces`
@@ -40,6 +40,7 @@ export interface CheckedBatch {
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
   { out: given, store, link = 'hard', range, resume, force, threads }: CheckedBatch,
+  present: ReadonlySet<string>,
 ): Promise<Checked> => {
   instructionSets();
   checkLink(link);
@@ -61,8 +62,7 @@ export const checkBatch = async (
   const directory = resolve(store ?? join(out, '.store'));
   const above = await existingAbove(directory);
   await checkDevices(directory, out, link);
-  const opened = await openThere(directory);
-  const missing = await missingBytes(plan, mine, opened);
+  const missing = missingBytes(plan, mine, present);
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
   return { wanted, warnings };
 };
@@ -110,14 +110,16 @@ export interface DiskNeed {
 /**
  * Returns the room that a run needs and has. Writes nothing.
  *
+ * @param present keys of the shards that are made already
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
 export const diskNeedOf = async (
   plan: BatchPlan<BatchMerge>,
   { out = '.', store, link = 'hard', range }: CheckedBatch,
+  present: ReadonlySet<string>,
 ): Promise<DiskNeed> => {
   const directory = resolve(store ?? join(out, '.store'));
-  const shards = await missingBytes(plan, keysOfPart(plan, range), await openThere(directory));
+  const shards = missingBytes(plan, keysOfPart(plan, range), present);
   const free = await statfs(await existingAbove(directory)).catch(() => undefined);
   return {
     shards,
@@ -126,15 +128,14 @@ export const diskNeedOf = async (
   };
 };
 
-/** Sums the bytes of shards that a store has not, or that all are where there is none. */
-const missingBytes = async (
+/** Sums the bytes of shards that are to be made. */
+const missingBytes = (
   plan: BatchPlan<BatchMerge>,
   mine: Pick<ReadonlySet<string>, 'has'>,
-  opened: ShardStore | undefined,
-): Promise<number> => {
+  present: ReadonlySet<string>,
+): number => {
   let missing = 0;
-  for (const [key, { bytes }] of plan.shards)
-    if (mine.has(key) && !(opened !== undefined && (await exists(opened.pathOf(key))))) missing += bytes;
+  for (const [key, { bytes }] of plan.shards) if (mine.has(key) && !present.has(key)) missing += bytes;
   return missing;
 };
 

@@ -80,7 +80,8 @@ const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
 /** Sums the bytes of models that recipes need statistics of; those that are measured in one pass count once. */
 const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
   const passes = new Map<string, Set<number>>();
-  for (const recipe of merges.flatMap((merge) => allRecipes(merge.recipe))) {
+  const measured = merges.filter(({ isMade }) => !isMade);
+  for (const recipe of measured.flatMap((merge) => allRecipes(merge.recipe))) {
     const { statistics } = recipe;
     if (statistics === undefined) continue;
     const pass = passOf(recipe);

@@ -67,6 +67,9 @@ export const measureTogether = async <M extends BatchMerge>(
 const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): string =>
   JSON.stringify([statistics, models, companions, { ...tokenizer, tokens: [...tokenizer.tokens] }]);
 
+/** True if statistics of whole models decide a recipe's expressions, or those of a nested one. */
+export const needsStatistics = (recipe: Recipe): boolean => needingIn(recipe).length > 0;
+
 /** Returns a recipe and those in it that need statistics, the inner ones first. */
 const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);

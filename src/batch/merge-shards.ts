@@ -71,6 +71,17 @@ export class MergeShards {
     });
   }
 
+  /** Returns the shards of a merge apart from all others, whose expressions may be none of a run's. */
+  alone(composed: Composed): {
+    readonly shards: readonly MergeShard[];
+    readonly distinct: ReadonlyMap<string, DistinctShard>;
+  } {
+    const alone = new MergeShards(this.#rules);
+    const shards = alone.of(composed);
+    for (const { bytes, verbatim } of shards) if (verbatim !== undefined) this.verbatim.set(verbatim, bytes);
+    return { shards, distinct: alone.distinct };
+  }
+
   #divide(tensors: readonly UnplacedTensor[], form: 'adapter' | undefined): Files[] {
     const indexes = new Map(tensors.map((tensor, index) => [tensor, index]));
     return divide(tensors, this.#rules.layout, form).map(({ file, tensors: inFile }) => ({

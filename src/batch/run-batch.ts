@@ -33,8 +33,13 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
    * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
    */
   first?: readonly string[] | undefined;
-  /** Called with the plan of all merges and the cost of those that are written, before any shard is written. */
-  onPlan?: ((plan: BatchPlan<BatchMerge>, cost: BatchCost) => void | Promise<void>) | undefined;
+  /**
+   * Called with the plan of all merges, the cost of those that are written, and the keys of shards that are made already,
+   * before any shard is written.
+   */
+  onPlan?:
+    | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
+    | undefined;
   /** Called when a merge is done or has failed. */
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
@@ -63,7 +68,7 @@ export const runBatch = async (
   const whole = await planBatch(merges, options);
   const plan = narrowed(whole, options.write ?? (() => true));
   const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
-  await options.onPlan?.(whole, cost);
+  await options.onPlan?.(whole, cost, present);
   await inputs.verify();
   // A part of an array job makes shards; the job that links the merges says which were refused.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
 import { readerOf } from './containers/containers.js';
 import { readHeaderOf } from './containers/read-header.js';
@@ -14,6 +14,20 @@ const sampleBytes = 4096;
 /** Bytes read at once to hash a whole file. */
 const chunkBytes = 1024 * 1024;
 
+/** A file as the system numbered and dated it. */
+export interface FileStamp {
+  /** Nanoseconds, in decimal. */
+  readonly mtimeNs: string;
+  /** Inode number, in decimal. */
+  readonly ino: string;
+}
+
+/** Returns the stamp of an open file. */
+const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<FileStamp> => ({
+  mtimeNs,
+  ino: String((await handle.stat({ bigint: true })).ino),
+});
+
 /**
  * Identifies a file's content without reading all of it: by size, modification time, inode number, header
  * and sampled blocks, as a hash in hexadecimal. Two files of one header that were written in one tick of the
@@ -21,9 +35,9 @@ const chunkBytes = 1024 * 1024;
  */
 const sampleIdentity = async (
   handle: FileHandle,
-  { bytes, mtimeNs, header }: FileIdentity,
+  { bytes, header }: FileIdentity,
+  { mtimeNs, ino }: FileStamp,
 ): Promise<string> => {
-  const { ino } = await handle.stat({ bigint: true });
   const hash = createHash('sha256').update(`sampled ${bytes} ${mtimeNs} ${ino} ${header}\n`);
   const block = Buffer.alloc(sampleBytes);
   for (let sample = 0; sample < samples; sample += 1) {
@@ -41,11 +55,12 @@ const statedIdentity = (content: string): string =>
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** The SHA-256 of all of a file, in hexadecimal. */
-const fullIdentity = async (handle: FileHandle): Promise<string> => {
+/** The SHA-256 of all of a file, in hexadecimal. @throws LayerloomError INTERRUPTED */
+const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
   for (let position = 0; ; ) {
+    checkInterrupt(signal);
     const { bytesRead } = await handle.read(chunk, 0, chunkBytes, position);
     if (bytesRead === 0) return hash.digest('hex');
     hash.update(chunk.subarray(0, bytesRead));
@@ -57,7 +72,9 @@ const hashBy: Readonly<
   Record<FileState['hashOf'], (handle: FileHandle, file: FileIdentity) => Promise<string>>
 > = {
   samples: async (handle, file) =>
-    file.content === undefined ? await sampleIdentity(handle, file) : statedIdentity(file.content),
+    file.content === undefined
+      ? await sampleIdentity(handle, file, await stampOf(handle, file))
+      : statedIdentity(file.content),
   bytes: async (handle, file) =>
     statedSha256(file) ??
     (file.content === undefined ? await fullIdentity(handle) : statedIdentity(file.content)),
@@ -118,6 +135,40 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
       }
     }),
   );
+
+/** Reads a file that must be what it was when it was identified, before and after. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
+  withFewFiles(() =>
+    reading(file, async () => {
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        await statOf(handle, file);
+        const found = await read(handle);
+        await statOf(handle, file);
+        return found;
+      } finally {
+        await handle.close();
+      }
+    }),
+  );
+
+/**
+ * Reads all of a file. Returns its SHA-256 in hexadecimal and its stamp.
+ *
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED, INTERRUPTED
+ */
+export const contentOf = (
+  file: FileIdentity,
+  signal?: AbortSignal,
+): Promise<FileStamp & { readonly sha256: string }> =>
+  readUnchanged(file, async (handle) => ({
+    sha256: await fullIdentity(handle, signal),
+    ...(await stampOf(handle, file)),
+  }));
+
+/** Returns the identity by samples that a file's content has under another stamp. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<string> =>
+  readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
 
 /**
  * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the

@@ -48,6 +48,8 @@ export interface PlanOptions {
   maxShardSize?: string | number | undefined;
   /** Whether the output has the experts of mixtures fused or each by itself; overrides the recipe's. */
   experts?: ExpertForm | undefined;
+  /** Further lines of the model card. */
+  cardNotes?: readonly string[] | undefined;
   /** A filter that matches no tensor, and what of a recipe's file mergekit ignores, is an error, not a warning. */
   strict?: boolean | undefined;
 }
@@ -114,7 +116,9 @@ export const planRecipe = async (
       ...ofDiffusers(first),
     ],
   };
-  const card = recipe.keepsCard ? await keptCard(first.checkpoint) : [await planCard(plan, composed, opened)];
+  const card = recipe.keepsCard
+    ? await keptCard(first.checkpoint)
+    : [await planCard(plan, composed, opened, options.cardNotes)];
   return { ...plan, files: [...plan.files, ...card] };
 };
 
@@ -123,6 +127,7 @@ const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
   { checkpoints }: OpenedInputs,
+  cardNotes: readonly string[] = [],
 ): Promise<PlannedFile> => {
   const tensors = plan.shards.flatMap((shard) => shard.tensors);
   const read = new Set(
@@ -146,7 +151,7 @@ const planCard = async (
     names: [...new Set(inOrder.filter(isIn).map(({ checkpoint }) => checkpoint.name))],
     inputs,
     recipe: plan.completeRecipe,
-    notes: notesOf(plan),
+    notes: [...notesOf(plan), ...cardNotes],
     picture: pictureOf(plan),
     ...(adapter === undefined ? {} : { adapterOf: adapter.base ?? null }),
     config: adapter === undefined ? models[0]?.checkpoint.config : undefined,

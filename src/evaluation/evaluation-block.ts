@@ -34,6 +34,12 @@ export const evaluationSchema = z.strictObject({
     expected: 'the first and the last row, 200-249, or such a range for each task',
     otherwise: 'all',
   }),
+  selectedBy: setting(z.record(z.string(), z.string().regex(/^(\d+-\d+|all)$/)).optional(), {
+    meaning:
+      'Tasks by whose scores the experts were chosen, each with the rows (`0-49`, or `all`), as `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
+    expected: 'tasks, each with the first and the last row, or all',
+    otherwise: 'none',
+  }),
   maxTokens: setting(z.int().min(1).optional(), {
     meaning:
       'Most tokens of an answer, for every task that generates one. Results of other values are other results.',

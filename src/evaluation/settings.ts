@@ -6,6 +6,7 @@ import { faultIn, parseBlock, spelt } from '../recipe/block.js';
 import { nearest } from '../recipe/nearest.js';
 import { evaluationSchema } from './evaluation-block.js';
 import { misspelt } from './local-data.js';
+import type { Rows } from './rows.js';
 import { generatesNothing, isZeroShot } from './task-facts.js';
 import { faultInCommand } from './weight-servers.js';
 
@@ -35,9 +36,11 @@ export interface EvaluationSettings
   maxTokensOf(task: string): number | null;
   /** Returns the rows of a task to take, the first and the one after the last; null: all. */
   rowsOf(task: string): Rows | null;
+  /** Returns the rows of a task that may be scored at all (`problems`); null: all. */
+  rangeOf(task: string): Rows | null;
 }
 
-export type Rows = readonly [from: number, to: number];
+export type { Rows } from './rows.js';
 
 const fail = (path: readonly (string | number)[], fault: Parameters<typeof faultIn>[2]) =>
   faultIn('evaluate', path, fault);
@@ -93,7 +96,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   const rowsOf = new Map(
     Object.entries(rowsByTask).map(([task, text]) => [task, rowsIn(text, ['problems', task])]),
   );
-  const rowsOfAll = typeof problems === 'string' ? rowsIn(problems, ['problems']) : rows;
+  const range = typeof problems === 'string' ? rowsIn(problems, ['problems']) : null;
   return {
     ...settings,
     tasks,
@@ -109,7 +112,8 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
       return asked !== undefined && isZeroShot(task) ? 0 : asked;
     },
     maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),
-    rowsOf: (task) => rowsOf.get(task) ?? rowsOfAll,
+    rowsOf: (task) => rowsOf.get(task) ?? range ?? rows,
+    rangeOf: (task) => rowsOf.get(task) ?? range,
   };
 };
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { LayerloomError } from '../base/errors.js';
 import { isMissing } from '../base/unless-missing.js';
+import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
@@ -49,13 +50,20 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 /**
  * Returns the hash of a checkpoint's weights: of the identities of its files, as a store has them for inputs.
  *
- * @throws LayerloomError the codes of `openModel`
+ * @param identitiesOf tells the identities; by default those of the files as they are
+ * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
  */
-export const weightsOfModel = async (model: string): Promise<string> => {
+export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
-  for (const file of files) hash.update(`${(await observePath(file, 'samples')).hash}\n`);
+  for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
   // The scales of an adapter stand in its configuration.
   if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };
+
+/** Returns the identities of a checkpoint's files, in order. */
+export type IdentitiesOf = (files: readonly FileIdentity[]) => Promise<readonly string[]>;
+
+const ownIdentities: IdentitiesOf = (files) =>
+  Promise.all(files.map(async (file) => (await observePath(file, 'samples')).hash));

@@ -14,7 +14,8 @@ export interface MeasuredMerging {
 }
 
 /** Bytes of work, as `BatchCost.seconds` weighs them: a disk reads at twice the rate at which it writes. */
-const workOf = (bytesWritten: number, bytesRead: number): number => Math.max(bytesWritten, bytesRead / 2);
+export const workOf = (bytesWritten: number, bytesRead: number): number =>
+  Math.max(bytesWritten, bytesRead / 2);
 
 /**
  * Returns how long merges take at a measured rate, in seconds.

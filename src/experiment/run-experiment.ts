@@ -4,9 +4,9 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { version } from '../base/version.js';
-import { clearStaging } from '../batch/assemble.js';
+import { clearStaging, isAssembled } from '../batch/assemble.js';
 import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
-import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf } from '../batch/check-batch.js';
+import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf, openThere } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { type CostInPlace, costInPlace } from '../batch/in-place/cost-in-place.js';
 import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
@@ -16,25 +16,31 @@ import { type BatchOptions, type BatchResult, runBatch } from '../batch/run-batc
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { checkApartFrom } from '../engine/output/apart.js';
 import { makeDirectories, openToAppend, orNoDirectories } from '../engine/output/durable.js';
+import { movedIn } from '../evaluation/scored-contents.js';
+import { selectedNote } from '../evaluation/selected-by.js';
 import { parseEvaluation } from '../evaluation/settings.js';
-import { weightsOfShards } from '../evaluation/weights.js';
+import { shardsOfMerge, weightsOfShards } from '../evaluation/weights.js';
 import { matches } from '../methods/framework/match-names.js';
 import { tryLock } from '../native/addon.js';
 import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedDownload } from '../plan/plan.js';
 import { withPlace } from '../recipe/read-recipe.js';
 import { ownClaimant } from '../store/claimant.js';
+import type { ShardStore } from '../store/shard-store.js';
 import { checkExpected, stampOf } from './expected.js';
 import { type ExperimentMerge, expandExperiment } from './file/expand.js';
 import type { ExperimentInput } from './file/experiment-block.js';
 import { missingReferences } from './file/missing-references.js';
+import { requirePartitions } from './file/partitions.js';
 import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
 import { experimentReferences } from './file/references.js';
 import { noteMadeHere } from './made-here.js';
-import { type MeasuredMerging, measuredMerging, mergingSeconds } from './measured-merging.js';
+import { type MeasuredMerging, measuredMerging, mergingSeconds, workOf } from './measured-merging.js';
 import { type ExperimentRecord, formerRecord, type MergeRecord } from './record/experiment-record.js';
 import { RecordFile } from './record/record-file.js';
 import { recordedOptions, withOptions } from './recorded-options.js';
+import { batchAtWork } from './scoring/batch-at-work.js';
+import { describeLeft } from './scoring/left-results.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
@@ -95,10 +101,14 @@ const run = async (
   const out = resolve(options.out);
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
+    requirePartitions(experiment);
     const warnings = await missingReferences(experiment);
     const { write: _write, ...others } = options;
-    const batch = { ...others, ...commonOf(experiment, options), out, warnings };
     await checkPlacesOf(experiment, merges, options);
+    const identitiesOf = movedIn(out, true);
+    const note = selectedNote(experiment.evaluate);
+    const cardNotes = note === undefined ? [] : [note];
+    const batch = { ...others, ...commonOf(experiment, options), out, warnings, identitiesOf, cardNotes };
     // A part of an array job only makes shards; the last job writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
@@ -114,7 +124,8 @@ const run = async (
       );
       const before = hasFormer ? await formerRecord(out) : undefined;
       const write = writtenBy(options, merges, before);
-      return await runHere(experiment, merges, { ...batch, write }, started, before);
+      const made = madeIn(out, before, await storeOf(batch), 'lookup');
+      return await runHere(experiment, merges, { ...batch, write, made }, started, before);
     });
   });
 };
@@ -182,13 +193,19 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   let isLocked = false;
   try {
     if (tryLock(file.fd) === 'held elsewhere')
-      throw new LayerloomError('OUTPUT_BUSY', { out, staging: lockPath });
+      throw new LayerloomError('OUTPUT_BUSY', {
+        out,
+        staging: lockPath,
+        by: describeHolder(await batchAtWork(out)),
+      });
     isLocked = true;
     endedRuns.delete(out);
     // Only evaluators read it; a full disk is reported where merges are written.
     await file
       .truncate()
-      .then(async () => file.write(`${JSON.stringify(await ownClaimant())}\n`))
+      .then(async () =>
+        file.write(`${JSON.stringify({ ...(await ownClaimant()), since: new Date().toISOString() })}\n`),
+      )
       .catch(() => undefined);
     try {
       return await work();
@@ -204,6 +221,11 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   }
 };
 
+const describeHolder = (holder: Awaited<ReturnType<typeof batchAtWork>>): string | undefined =>
+  holder === undefined
+    ? undefined
+    : `process ${holder.pid} on ${holder.host}${holder.since === undefined ? '' : `, since ${holder.since},`}`;
+
 /** Options of a run whose merges to write are decided. */
 type RunOptions = Omit<ExperimentOptions, 'write'> & Pick<BatchOptions, 'write'>;
 
@@ -214,13 +236,15 @@ const runHere = async (
   started: number,
   former: ExperimentRecord | undefined,
 ): Promise<ExperimentResult> => {
-  const outcomes = new Map<string, { outcome: MergeOutcome; seconds: number }>();
+  const outcomes = new Map<string, MergeOutcome>();
   let cost: BatchCost | undefined;
   let moved = { bytesRead: 0, bytesWritten: 0 };
   const writer = new RecordFile(options.out);
   const weights = new Map<string, string>();
+  const bases = new Map<string, string>();
   const record = (state: ExperimentRecord['state'], done?: BatchResult): ExperimentRecord => {
-    const known = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started, weights);
+    const own = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started, weights);
+    const known = { ...own, merges: own.merges.map((merge) => withBasis(merge, bases.get(merge.name))) };
     const { bytesRead, bytesWritten } = done ?? moved;
     const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
     const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
@@ -229,17 +253,17 @@ const runHere = async (
     const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
-  const secondsSince = () => (performance.now() - started) / 1000;
   const { evaluate } = experiment;
   const scoring = evaluate?.tasks === undefined ? undefined : parseEvaluation(evaluate, options.out);
   try {
     const result = await runBatch(merges, {
       ...options,
-      onPlan: async (plan, planned) => {
+      onPlan: async (plan, planned, present) => {
         cost = planned;
         for (const { merge, shards } of plan.merges)
           weights.set(merge.name, weightsOfShards(shards.map(({ key }) => key)));
-        await options.onPlan?.(plan, planned);
+        for (const { merge, basis } of plan.merges) if (basis !== undefined) bases.set(merge.name, basis);
+        await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
         // A former record is kept until the states of its merges are known.
         if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
@@ -251,21 +275,25 @@ const runHere = async (
         options.onProgress?.(progress);
       },
       onMerge: async (outcome) => {
-        outcomes.set(outcome.name, { outcome, seconds: secondsSince() });
+        outcomes.set(outcome.name, outcome);
         await options.onMerge?.(outcome);
         writer.updateSoon(() => Promise.resolve(record('running')));
       },
     });
-    for (const outcome of result.merges)
-      outcomes.set(outcome.name, { outcome, seconds: outcomes.get(outcome.name)?.seconds ?? secondsSince() });
+    for (const outcome of result.merges) outcomes.set(outcome.name, outcome);
     const isDone = result.merges.every(({ state }) => state === 'done');
     const finished = record(isDone ? 'done' : 'incomplete', result);
-    return { ...result, experiment: await writer.write(finished) };
+    const written = await writer.write(finished);
+    const left = describeLeft(written, options.out, former);
+    return { ...result, warnings: [...result.warnings, ...left], experiment: written };
   } catch (error) {
     if (cost !== undefined) await writer.write(record('incomplete')).catch(() => undefined);
     throw error;
   }
 };
+
+const withBasis = (merge: MergeRecord, basis: string | undefined): MergeRecord =>
+  basis === undefined ? merge : { ...merge, basis };
 
 const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
   outcomes.every(({ isKept }) => isKept === true);
@@ -274,12 +302,12 @@ const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
 const withFormerFigures = (
   record: ExperimentRecord,
   former: ExperimentRecord,
-  outcomes: ReadonlyMap<string, { readonly outcome: MergeOutcome }>,
+  outcomes: ReadonlyMap<string, MergeOutcome>,
 ): ExperimentRecord => {
   const byPath = new Map(former.merges.map((merge) => [merge.path, merge]));
   const merges = record.merges.map((merge) => {
     const before = byPath.get(merge.path);
-    const isKept = outcomes.get(merge.name)?.outcome.isKept === true;
+    const isKept = outcomes.get(merge.name)?.isKept === true;
     if (!isKept || before?.state !== 'done') return merge;
     const { shards, bytesRead, bytesWritten, seconds } = before;
     return { ...merge, shards, bytesRead, bytesWritten, seconds };
@@ -288,7 +316,8 @@ const withFormerFigures = (
 };
 
 /**
- * Plans an experiment without running it: its cost over an empty store, and the shards of each merge. Reads
+ * Plans an experiment without running it: its cost over an empty store, or of one that has a record in `out` the cost of
+ * what is left of it; and the shards of each merge. Reads
  * headers and a few sampled blocks of each file, and writes nothing. With `out`, checks what a run would of its output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
@@ -320,28 +349,35 @@ export const planExperiment = async (
   const experiment = await openExperiment(input, options);
   return await placed(experiment, async () => {
     const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
+    requirePartitions(experiment);
     const warnings = await missingReferences(experiment);
+    const { out } = options;
+    const before = out === undefined ? undefined : await formerRecord(resolve(out));
+    const store = await storeOf(options);
     const plan = await planBatch(merges, {
       ...options,
       ...commonOf(experiment, options),
       warnings,
       assume: true,
+      ...(out === undefined
+        ? {}
+        : { identitiesOf: movedIn(out, false), made: madeIn(resolve(out), before, store, 'expect') }),
     });
-    const { out } = options;
     if (out !== undefined) await checkPlacesOf(experiment, merges, { ...options, out });
-    const before = out === undefined ? undefined : await formerRecord(resolve(out));
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
-    const stages = stagesOf(written, () => true, options.first);
+    const present = await presentIn(written, store);
+    // A resumed experiment costs what is left of it.
+    const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
-    const checked = await checkBatch(written, options);
+    const checked = await checkBatch(written, options, present);
     const { wanted } = checked;
     if (missing.needs.length > 0 && !options.download)
       wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
     const [cost, stamp] = [costOf(written, stages, options), stampOf(experiment.text)];
     const { bytes, models } = missing;
-    const disk = await diskNeedOf(written, options);
+    const disk = await diskNeedOf(written, options, present);
     const inPlace = await costInPlace(
       narrowed(plan, (merge) => !isWritten(merge)),
       out ?? '.',
@@ -355,6 +391,56 @@ export const planExperiment = async (
     };
   });
 };
+
+/** Opens the store of a run where there is one. */
+const storeOf = async ({
+  out,
+  store,
+}: Pick<BatchOptions, 'store'> & { readonly out?: string | undefined }): Promise<ShardStore | undefined> =>
+  out === undefined && store === undefined
+    ? undefined
+    : await openThere(resolve(store ?? join(out ?? '.', '.store')));
+
+/** Returns the keys of shards in a store, of those that a plan knows for certain. */
+const presentIn = async (
+  { merges, shards }: BatchPlan<ExperimentMerge>,
+  store: ShardStore | undefined,
+): Promise<ReadonlySet<string>> => {
+  const present = new Set<string>();
+  if (store === undefined) return present;
+  // In a dry run keys of merges with statistics that are still to be made are none of the store's.
+  const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
+  for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
+    if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);
+  return present;
+};
+
+/**
+ * Returns what finds merges with statistics that an earlier run has made, as its record says.
+ *
+ * @param look finds a shard in the store
+ */
+const madeIn =
+  (
+    out: string,
+    before: ExperimentRecord | undefined,
+    store: ShardStore | undefined,
+    look: 'lookup' | 'expect',
+  ): NonNullable<BatchOptions['made']> =>
+  async (name, basis, shards) => {
+    const recorded = before?.merges.find((merge) => merge.path === name);
+    if (store === undefined || recorded?.state !== 'done' || recorded.basis !== basis) return undefined;
+    const directory = join(out, name);
+    const keys = new Map((await shardsOfMerge(directory))?.map(({ file, key }) => [file, key]));
+    const found = shards.flatMap((shard) => {
+      const key = keys.get(shard.file);
+      return key === undefined ? [] : [{ ...shard, key }];
+    });
+    if (found.length < shards.length || !(await isAssembled(directory, found, store))) return undefined;
+    for (const { key, verbatim } of found)
+      if (verbatim === undefined && (await store[look](key)) === undefined) return undefined;
+    return found;
+  };
 
 const openExperiment = async (
   input: ExperimentInput | string,
@@ -388,46 +474,60 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
   }
 };
 
+/** Returns what divides the time of a run among its merges, by the bytes that each has read and written. */
+const sharesOf = (outcomes: Iterable<MergeOutcome>, seconds: number) => {
+  const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
+  const all = [...outcomes].reduce((sum, outcome) => sum + work(outcome), 0);
+  return (outcome: MergeOutcome | undefined): number =>
+    outcome === undefined || all === 0 ? 0 : (seconds * work(outcome)) / all;
+};
+
 const recordOf = (
   experiment: Experiment,
   merges: readonly ExperimentMerge[],
   options: RunOptions,
   cost: BatchCost,
-  outcomes: ReadonlyMap<string, { readonly outcome: MergeOutcome; readonly seconds: number }>,
+  outcomes: ReadonlyMap<string, MergeOutcome>,
   started: number,
   weights: ReadonlyMap<string, string> = new Map(),
-): ExperimentRecord => ({
-  layerloom: version,
-  state: 'running',
-  experiment: experiment.text,
-  base: experiment.base ?? null,
-  store: resolve(options.store ?? join(options.out, '.store')),
-  options: recordedOptions(experiment, options),
-  merges: merges.map(({ name, language, task, languageExpert, method, configuration, path }): MergeRecord => {
-    const { outcome, seconds = 0 } = outcomes.get(name) ?? {};
-    const own = outcome === undefined ? weights.get(name) : outcome.weights;
-    return {
-      name,
-      language,
-      task,
-      languageExpert,
-      method,
-      configuration,
-      path,
-      state: outcome?.state ?? 'pending',
-      shards: outcome?.shards ?? { shared: 0, new: 0 },
-      bytesRead: outcome?.bytesRead ?? 0,
-      bytesWritten: outcome?.bytesWritten ?? 0,
-      seconds,
-      ...(own === undefined ? {} : { weights: own }),
-      ...(outcome?.error === undefined ? {} : { error: outcome.error }),
-    };
-  }),
-  references: experimentReferences(experiment),
-  ...(options.first === undefined ? {} : { first: options.first }),
-  ...(experiment.evaluate === undefined ? {} : { evaluate: experiment.evaluate }),
-  cost,
-  bytesRead: 0,
-  bytesWritten: 0,
-  seconds: (performance.now() - started) / 1000,
-});
+): ExperimentRecord => {
+  const seconds = (performance.now() - started) / 1000;
+  const secondsOf = sharesOf(outcomes.values(), seconds);
+  return {
+    layerloom: version,
+    state: 'running',
+    experiment: experiment.text,
+    base: experiment.base ?? null,
+    store: resolve(options.store ?? join(options.out, '.store')),
+    options: recordedOptions(experiment, options),
+    merges: merges.map(
+      ({ name, language, task, languageExpert, method, configuration, path }): MergeRecord => {
+        const outcome = outcomes.get(name);
+        const own = outcome === undefined ? weights.get(name) : outcome.weights;
+        return {
+          name,
+          language,
+          task,
+          languageExpert,
+          method,
+          configuration,
+          path,
+          state: outcome?.state ?? 'pending',
+          shards: outcome?.shards ?? { shared: 0, new: 0 },
+          bytesRead: outcome?.bytesRead ?? 0,
+          bytesWritten: outcome?.bytesWritten ?? 0,
+          seconds: secondsOf(outcome),
+          ...(own === undefined ? {} : { weights: own }),
+          ...(outcome?.error === undefined ? {} : { error: outcome.error }),
+        };
+      },
+    ),
+    references: experimentReferences(experiment),
+    ...(options.first === undefined ? {} : { first: options.first }),
+    ...(experiment.evaluate === undefined ? {} : { evaluate: experiment.evaluate }),
+    cost,
+    bytesRead: 0,
+    bytesWritten: 0,
+    seconds,
+  };
+};

@@ -1,4 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { optionName } from '../base/option-name.js';
 import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/benchmarks.js';
 import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/languages.js';
 import { isLocalOnly } from '../evaluation/local-data.js';
@@ -12,6 +15,8 @@ export interface EvaluationChoices {
   readonly data?: string | undefined;
   /** Only the first problems of each task. */
   readonly limit?: number | undefined;
+  /** The rows of each task that may be scored, the first and the last: `200-249`. Not beside `limit`. */
+  readonly problems?: string | undefined;
   /** The most tokens of an answer. */
   readonly maxTokens?: number | undefined;
   /** Worked examples before each problem, for tasks that take any. Default: the paper's. */
@@ -20,18 +25,34 @@ export interface EvaluationChoices {
   readonly batchSize?: number | undefined;
 }
 
+/** @throws LayerloomError USAGE for a limit beside a range; INVALID_PARAMETER for what is no range */
+export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
+  if (problems === undefined) return;
+  if (limit !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${optionName('limit')} and ${optionName('problems')} both say which problems; give one of them`,
+    });
+  const [, first, last] = /^(\d{1,9})-(\d{1,9})$/.exec(problems) ?? [];
+  if (first === undefined || Number(last) < Number(first))
+    throw invalidParameter('problems', problems, 'the first and the last row, such as 200-249');
+};
+
 /**
  * Returns the lines of `evaluate:` of a preset: the benchmarks in the experiment's languages and in English. Empty if
  * they have none of the languages.
  *
+ * @param selectedBy tasks by whose scores the experts were chosen, each with its rows
  * @param scalar spells a text as YAML
  */
 export const presetEvaluation = (
   languages: readonly string[],
   choices: EvaluationChoices,
+  selectedBy: Readonly<Record<string, string>>,
   scalar: (text: string) => string,
 ): string[] => {
-  const { data, limit, maxTokens, device, batchSize } = choices;
+  const { data, problems, maxTokens, device, batchSize } = choices;
+  // Of a preset that states a limit, a range takes its place.
+  const limit = problems === undefined ? choices.limit : undefined;
   const chosen = chosenOf(choices);
   const tasksOf = (language: EvaluationLanguage) => tasksIn(language, choices);
   const measured = mgsmLanguages
@@ -71,12 +92,27 @@ export const presetEvaluation = (
           '  # data: ./mgsm',
         ]
       : [`  data: ${scalar(data)}`]),
-    ...(limit === undefined
-      ? ['  # Only the first problems of each task, to try it out.', '  # limit: 20']
+    ...(Object.keys(selectedBy).length === 0
+      ? []
       : [
-          '  # Only the first problems of each task: too few to say which model is better.',
-          `  limit: ${limit}`,
+          '  # The experts were chosen by these scores: on these rows their scores are too high, and tables say so.',
+          '  selected_by:',
+          ...Object.entries(selectedBy).map(([task, rows]) => `    ${scalar(task)}: ${scalar(rows)}`),
         ]),
+    ...(problems === undefined
+      ? []
+      : [
+          '  # The rows of each task that may be scored: others may have been trained on.',
+          `  problems: ${problems}`,
+        ]),
+    ...(problems !== undefined
+      ? []
+      : limit === undefined
+        ? ['  # Only the first problems of each task, to try it out.', '  # limit: 20']
+        : [
+            '  # Only the first problems of each task: too few to say which model is better.',
+            `  limit: ${limit}`,
+          ]),
     // A base is bfloat16, and its experts' checkpoints are float32.
     '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
     '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',

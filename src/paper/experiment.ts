@@ -1,7 +1,7 @@
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError } from '../base/errors.js';
 import { nearest } from '../recipe/nearest.js';
-import { type EvaluationChoices, presetEvaluation } from './experiment-evaluation.js';
+import { checkProblems, type EvaluationChoices, presetEvaluation } from './experiment-evaluation.js';
 import { isPresetName, type Preset, type PresetName, presetNames, presets } from './experiment-merges.js';
 
 export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
@@ -15,6 +15,8 @@ export interface PresetModels {
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
   /** Models to compare with, by name: paths, their role, and the languages that they are for. */
   readonly references?: Readonly<Record<string, PresetReference>> | undefined;
+  /** Tasks by whose scores the experts were chosen, each with the rows: `0-49`, or `all`. */
+  readonly selectedBy?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A model that is scored and never merged. */
@@ -46,6 +48,7 @@ export const experimentPreset = (
       nearest: near,
     });
   }
+  checkProblems(choices);
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
   const placeholders = placeholdersOf(preset);
   const { base = './llama-3.1-8b', tasks = placeholders.tasks, languages = placeholders.languages } = models;
@@ -74,7 +77,12 @@ export const experimentPreset = (
       : referenceLines(models.references)),
     '',
     ...(merges === '' ? ['merges: []'] : ['merges:', merges]),
-    ...presetEvaluation(Object.keys(languages), { ...evaluation, ...given(choices) }, scalar),
+    ...presetEvaluation(
+      Object.keys(languages),
+      { ...evaluation, ...given(choices) },
+      models.selectedBy ?? {},
+      scalar,
+    ),
     '',
   ].join('\n');
 };

@@ -68,6 +68,8 @@ logs=${shellWord(`${out}.slurm`)}
 mkdir -p -- "$logs"
 # sbatch reads % in the names of logs as its own.
 log="\${logs//%/%%}"
+# Jobs that are submitted again append to the logs.
+export SBATCH_OPEN_MODE=append
 
 ${limitsLine({ ...common, ...own, gpus: parts.gpus })}
 parts=$(sbatch --parsable --job-name=layerloom --array=0-${parts.count - 1} --output="$log/part-%a.log" \\

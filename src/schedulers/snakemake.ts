@@ -92,7 +92,7 @@ rule part:
     log: OUT + ".snakemake/part-{part}-of-{parts}.log"
     retries: ${retries}
 ${limitsFor(parts)}
-    shell: "{PART} {wildcards.part}/{wildcards.parts} > {log:q} 2>&1"
+    shell: "{PART} {wildcards.part}/{wildcards.parts} >> {log:q} 2>&1"
 
 
 ${record === undefined ? '' : '# update: a rerun keeps the record, and the scores in it, until it is written anew.\n'}rule last:
@@ -104,7 +104,7 @@ ${record === undefined ? '' : '        record=update(RECORD),\n'}        finishe
     log: OUT + ".snakemake/last.log"
     retries: ${retries}
 ${limitsFor(last)}
-    shell: "{LAST} > {log:q} 2>&1"
+    shell: "{LAST} >> {log:q} 2>&1"
 ${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, gpus: evaluation.gpus, ...own, ...given(scoring) }, 'evaluate-'))}`;
 };
 
@@ -117,7 +117,7 @@ rule evaluate:
     log: OUT + ".snakemake/scored-{part}-of-${count}.log"
     retries: ${retries}
 ${limits}
-    shell: "{EVALUATE} {wildcards.part}/{SCORES} > {log:q} 2>&1"
+    shell: "{EVALUATE} {wildcards.part}/{SCORES} >> {log:q} 2>&1"
 `;
 
 /** Returns the limits that evaluations set for themselves. */

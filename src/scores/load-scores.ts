@@ -11,8 +11,11 @@ import {
   type MergeRecord,
   readRecord,
 } from '../experiment/record/experiment-record.js';
+import { describeLeft } from '../experiment/scoring/left-results.js';
 import { ownLanguages } from '../experiment/scoring/models-to-score.js';
+import { describeProgress } from '../experiment/scoring/study-progress.js';
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
+import { selectionCaveats } from './selected.js';
 
 /**
  * Reads an experiment with all results that its `experiment.json` names.
@@ -29,6 +32,8 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
     models.push({ ...referenceOf(reference), results: await results.of(reference.scores) });
   for (const merge of record.merges)
     models.push({ ...mergeOf(merge, place), results: await results.of(merge.scores) });
+  const lost = (record.left ?? []).filter(({ reason }) => reason === 'weights');
+  const caveats = selectionCaveats(record);
   return {
     directory: place,
     languages: ownLanguages(record),
@@ -36,7 +41,14 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
     models,
     texts: results.texts,
     summaries: [],
-    warnings: [...results.warnings, ...versionWarnings(models, place)],
+    ...(caveats.length === 0 ? {} : { caveats }),
+    warnings: [
+      ...caveats,
+      ...results.warnings,
+      ...versionWarnings(models, place),
+      ...describeLeft({ left: lost }, directory),
+      ...(await describeProgress(directory, record)),
+    ],
   };
 };
 

@@ -69,6 +69,8 @@ export interface ScoredExperiment {
   /** Tasks by language, as `evaluate:` has them; also of languages that no expert is for (English). */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   readonly models: readonly ScoredModel[];
+  /** What is to be known of all figures: that experts were chosen by some of these scores. Absent where nothing is. */
+  readonly caveats?: readonly string[];
   /** Texts of problems by document hash. */
   readonly texts: ProblemTexts;
   readonly summaries: readonly ImportedSummary[];

@@ -64,7 +64,9 @@ export const tablesOn = (
     );
   const [first, ...others] = filled;
   // Groups are shared between layouts, so that a refusal belongs to no table of its own.
-  return first === undefined ? [] : [{ ...first, refusals: board.takeRefusals() }, ...others];
+  if (first === undefined) return [];
+  const notes = [...first.notes, ...(board.experiment.caveats ?? []).map((caveat) => `${caveat}.`)];
+  return [{ ...first, notes, refusals: board.takeRefusals() }, ...others];
 };
 
 const layoutOf = (table: string, names: readonly string[]): string => {

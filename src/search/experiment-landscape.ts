@@ -23,6 +23,8 @@ export interface ExperimentLandscapeOptions {
   readonly score: Scorer;
   /** `metric,filter`, or undefined for the task's headline metric. */
   readonly metric: string | undefined;
+  /** Row of the task that rows of the landscape count from. Default 0. */
+  readonly firstRow?: number | undefined;
   /** Called once for each configuration that cannot be scored. */
   readonly onFailure: (point: ExperimentPoint, reason: string) => void;
 }
@@ -68,7 +70,7 @@ export class ExperimentLandscape implements Landscape {
       metric,
     );
     return {
-      rows,
+      rows: this.#rowsOfTask(rows),
       metric,
       n,
       choice: scores[0],
@@ -88,7 +90,7 @@ export class ExperimentLandscape implements Landscape {
     const failed = await this.#options.merge(merges.flat());
     const found = await this.#options.score(
       merges.filter((names) => !names.some((name) => failed.has(name))).flat(),
-      rows,
+      this.#rowsOfTask(rows),
     );
     return merges.map((names, index) => {
       const lacking = names.find((name) => !found.has(name));
@@ -99,6 +101,11 @@ export class ExperimentLandscape implements Landscape {
       );
       return undefined;
     });
+  }
+
+  #rowsOfTask([from, to]: Rows): Rows {
+    const { firstRow = 0 } = this.#options;
+    return [from + firstRow, to + firstRow];
   }
 
   #metricOf({ metrics, task }: EvaluationResult): string {

@@ -71,7 +71,7 @@ export const planSearch = async (
   input: ExperimentInput | string,
   options: PlanSearchOptions,
 ): Promise<SearchPlan> => {
-  const { language, task, settings, space, otherPairs, cost, grid, budget } = await prepareSearch(
+  const { language, task, settings, space, otherPairs, cost, grid, budget, firstRow } = await prepareSearch(
     input,
     options,
   );
@@ -117,7 +117,7 @@ export const planSearch = async (
     strategy,
     pairs: itemAt(points, space.default).merges.map(pairOf),
     configurations: points.length,
-    rows,
+    rows: [rows[0] + firstRow, rows[1] + firstRow],
     holdOut: settings.holdOut,
     default: nameOf(space.default),
     grid,

@@ -2,9 +2,11 @@ import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt, ownValue } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
+import type { Rows } from '../evaluation/rows.js';
+import { parseEvaluation } from '../evaluation/settings.js';
 import { expandExperiment } from '../experiment/file/expand.js';
 import type { ExperimentInput } from '../experiment/file/experiment-block.js';
-import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
+import { type Experiment, parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
 import { type SearchBlock, type SearchSettings, searchSchema } from '../experiment/file/search-block.js';
 import { checkOptions } from '../recipe/block.js';
 import { type ExperimentPoint, experimentSpace, pairOf } from './experiment-space.js';
@@ -33,6 +35,8 @@ export interface PreparedSearch {
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
   /** Names of configurations that are left out, since they merge other pairs than the default. */
   readonly otherPairs: readonly string[];
+  /** The first row of the task that may be scored: that of `problems` of `evaluate:`. Rows of a search count from it. */
+  readonly firstRow: number;
   /** Problem-evaluations of one row of one configuration: its number of pairs. */
   readonly cost: number;
   /** Problem-evaluations that all configurations would cost on all problems, and that are allowed. */
@@ -53,8 +57,13 @@ export const prepareSearch = async (
   const experiment = await (typeof input === 'string'
     ? readExperiment(input)
     : parseExperiment(input, { directory }));
-  const settings = searchSettingsOf(options, experiment.search);
   const language = languageOf([...experiment.languages.keys()], options.language);
+  const task = taskToSearch(experiment, language, options);
+  const range =
+    experiment.evaluate?.tasks === undefined
+      ? null
+      : parseEvaluation(experiment.evaluate, experiment.directory).rangeOf(task);
+  const settings = searchSettingsOf(options, experiment.search, range);
   const { entries } = settings;
   const merges = expandExperiment(experiment).filter(
     (merge) =>
@@ -75,7 +84,8 @@ export const prepareSearch = async (
   const grid = made.points.length * settings.problems * cost;
   return {
     language,
-    task: settings.task ?? taskOf(ownValue(experiment.evaluate?.tasks ?? {}, language), language),
+    task,
+    firstRow: range?.[0] ?? 0,
     settings,
     space: { ...made, order },
     otherPairs,
@@ -85,15 +95,37 @@ export const prepareSearch = async (
   };
 };
 
-/** Returns what options say, else the experiment's `search:` block, else the defaults. */
+/** @throws LayerloomError SEARCH_INVALID where neither options nor the experiment name a task */
+const taskToSearch = (
+  { search, evaluate }: Pick<Experiment, 'search' | 'evaluate'>,
+  language: string,
+  options: SearchQuestion,
+): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
+
+/**
+ * Returns what options say, else the experiment's `search:` block, else the defaults: of the problems, those that the
+ * experiment states.
+ */
 const searchSettingsOf = (
   options: SearchQuestion,
   block: SearchBlock | undefined,
+  range: Rows | null,
 ): PreparedSearch['settings'] => {
   const asked = Object.entries(options).filter(
     ([key, value]) => Object.hasOwn(searchSchema.shape, key) && value !== undefined,
   );
-  const settings = checkOptions(searchSchema, { ...block, ...Object.fromEntries(asked) });
+  const most = range === null ? undefined : range[1] - range[0];
+  const settings = checkOptions(searchSchema, {
+    ...(most === undefined ? {} : { problems: most }),
+    ...block,
+    ...Object.fromEntries(asked),
+  });
+  if (range !== null && most !== undefined && settings.problems > most)
+    throw invalidParameter(
+      'problems',
+      settings.problems,
+      `at most ${most}, the problems ${range[0]}-${range[1] - 1} that evaluate: states`,
+    );
   const { problems, holdOut = heldOutOf(problems) } = settings;
   if (holdOut >= problems)
     throw invalidParameter('hold-out', holdOut, `a whole number from 1 to ${problems - 1}`);

@@ -85,13 +85,14 @@ export const runSearch = async (
   input: ExperimentInput | string,
   options: SearchOptions,
 ): Promise<SearchRecord> => {
-  const { language, task, settings, space, budget } = await prepareSearch(input, options);
+  const { language, task, settings, space, budget, firstRow } = await prepareSearch(input, options);
   const { points } = space;
   const merger = mergerOf(input, options);
   const landscape = new ExperimentLandscape(points, {
     merge: merger.merge,
     score: options.score ?? harnessScorer(task, options),
     metric: settings.metric,
+    firstRow,
     onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
   });
   const trace = await searchSpace(space, landscape, {
@@ -109,6 +110,7 @@ export const runSearch = async (
     ...trace,
     language,
     task,
+    rows: [trace.rows[0] + firstRow, trace.rows[1] + firstRow],
     metric: landscape.metric ?? null,
     pairs: choice.merges.map(pairOf),
     startedFromAnalysis: options.analysed !== undefined,

@@ -21,6 +21,14 @@ export interface SelectionByRole {
   }[];
 }
 
+/** The problems of a task that checkpoints were chosen by. */
+export interface ChosenBy {
+  /** The first and the last row, `0-49`, or `all`. */
+  readonly rows: string;
+  /** The fewest that a checkpoint was scored on. */
+  readonly problems: number;
+}
+
 /** Candidates of one role, that are chosen from by themselves. */
 export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];

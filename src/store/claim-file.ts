@@ -81,10 +81,15 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * between the second examination and the removal. Then a shard is computed and published twice, with the same
  * bytes. Claims only save work; correctness comes from publishing whole files by renaming.
  *
+ * @param about what else the claim's text says, for those who read it
  * @throws LayerloomError WRITE_FAILED, READ_FAILED where a file server says again and again that a claim is there and is not
  */
-export const acquire = async (path: string, now: StoreClock): Promise<ClaimFile | undefined> => {
-  const text = await newText();
+export const acquire = async (
+  path: string,
+  now: StoreClock,
+  about: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimFile | undefined> => {
+  const text = await newText(about);
   for (let turn = 0; turn < mostTurns; turn += 1) {
     if (await create(path, text.whole)) return new ClaimFile(path, text);
     const { state } = await examine(path, now);
@@ -112,9 +117,9 @@ interface ClaimText {
   readonly whole: string;
 }
 
-const newText = async (): Promise<ClaimText> => {
+const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimText> => {
   const token = randomUUID();
-  const claim = { token, ...(await ownClaimant()), since: new Date().toISOString() };
+  const claim = { ...about, token, ...(await ownClaimant()), since: new Date().toISOString() };
   return { token, whole: `${JSON.stringify(claim)}\n` };
 };
 

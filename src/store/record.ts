@@ -134,6 +134,10 @@ export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
  */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
+/** The record of a published shard whose file has its size, though its bytes may be in doubt; undefined if there is none. */
+export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
+  hasItsSize(entry) ? entry.record : undefined;
+
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 

@@ -51,7 +51,8 @@ export const notes = {
       ? sourceOf(run, 'learningRate')
       : `ours: ${run.preset.isOwnRow ? '' : "Table 4's "}${numberText(run.row.learningRate)} × ${choices.lora.learningRateFactor}; ${numberText(run.row.learningRate)} is far too small for LoRA`,
   decay: `ours: WSD decays linearly to 0 in the last ${choices.decayShare * 100} % of the steps`,
-  checkpointSize:
-    "ours: without the optimiser's state, 8 bytes a parameter; false to resume from checkpoints",
+  state:
+    "ours: with the optimiser's state, from which train.sh goes on; it keeps that of the last two checkpoints",
+  noState: 'ours: one process would save its own share of the state alone, so this training cannot go on',
   checkpointing: 'ours: recomputes activations, to save memory',
 } as const;

@@ -6,6 +6,7 @@ import { spelt } from '../recipe/block.js';
 import type { Trainer } from './choices.js';
 import { preparedFile } from './data-mix.js';
 import { kindOf } from './preset.js';
+import { canResume } from './resume.js';
 import type { TrainingRun } from './training-run.js';
 import { partitionCopy, trlProgram } from './trl.js';
 
@@ -33,11 +34,14 @@ export const installCommands = (run: TrainingRun): Instruction[] => [
   [`pip install ${packages[run.trainer]}`, 'the trainer'],
 ];
 
+/** The command that writes a run's data. */
+export const preparingCommand = 'python prepare_data.py';
+
 /** The commands of a run itself, in its directory. */
-export const workCommands = (run: TrainingRun): Instruction[] => [
-  ['python prepare_data.py', `the data: ${preparedFile}`],
+const workCommands = (run: TrainingRun): Instruction[] => [
+  [preparingCommand, `the data: ${preparedFile}`],
   [trainingCommand(run), 'the training'],
-  ...finishingCommands(run),
+  ...finishingSteps(run).map(({ command, purpose }): Instruction => [command, purpose]),
 ];
 
 const launched = 'accelerate launch --config_file accelerate.yaml';
@@ -48,7 +52,8 @@ const launcherOf = ({ devices, way }: TrainingRun): string => {
   return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
 };
 
-const trainingCommand = (run: TrainingRun): string => {
+/** The command that trains a run from its first step. */
+export const trainingCommand = (run: TrainingRun): string => {
   switch (run.trainer) {
     case 'trl': {
       const own = trlProgram(run);
@@ -76,30 +81,39 @@ const sideOf = ({ preset }: TrainingRun): Side =>
 
 const revertedModel = 'reverted';
 
-const finishingCommands = (run: TrainingRun): Instruction[] => {
+/** A command behind the training, and the path that it makes: whole, or not at all. */
+interface FinishingStep {
+  readonly command: string;
+  readonly purpose: string;
+  readonly makes: string;
+}
+
+/** Returns the commands that make a run's model from its last checkpoint. */
+export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
+  const model = argument(trainedModel(run));
   if (run.way === 'simultaneous' && run.lora !== undefined)
     return [
-      [
-        layerloomCommand('relayout', argument(trainedModel(run)), '-o', 'merged'),
-        'base and adapter as one model',
-      ],
+      {
+        command: layerloomCommand('relayout', model, '-o', 'merged'),
+        purpose: 'base and adapter as one model',
+        makes: 'merged',
+      },
     ];
   if (run.way !== 'revert') return [];
-  const of = ['--base', argument(run.base), argument(trainedModel(run))] as const;
+  const base = argument(run.base);
   const by = ['--partition', argument(partitionCopy), '--side', sideOf(run)] as const;
+  const parts = {
+    command: layerloomCommand('partition', base, '-o', argument(partitionCopy)),
+    purpose: 'the part of each expert',
+    makes: partitionCopy,
+  };
   return [
-    ...(run.partition === undefined
-      ? ([
-          [
-            layerloomCommand('partition', argument(run.base), '-o', argument(partitionCopy)),
-            'the part of each expert',
-          ],
-        ] as const)
-      : []),
-    [
-      layerloomCommand('revert', ...of, ...by, '-o', revertedModel),
-      `all but the part of the ${sideOf(run)} back to the base's (train-then-revert)`,
-    ],
+    ...(run.partition === undefined ? [parts] : []),
+    {
+      command: layerloomCommand('revert', '--base', base, model, ...by, '-o', revertedModel),
+      purpose: `all but the part of the ${sideOf(run)} back to the base's (train-then-revert)`,
+      makes: revertedModel,
+    },
   ];
 };
 
@@ -174,18 +188,25 @@ docs/training.md has all steps.
 `;
 };
 
+const whenInterrupted = (run: TrainingRun): string =>
+  canResume(run)
+    ? 'An interrupted run goes on from its last whole checkpoint; each holds the state of the optimiser beside the model.'
+    : 'An interrupted run begins at its first step, if `bash train.sh --again` says so.';
+
 /** Returns `README.md` of a run's directory. */
 export const readmeOf = (run: TrainingRun): string => {
   const { text, command } = sequelOf(run);
   return `# ${run.name}
 
-${run.preset.title} Written by \`${layerloomCommand('train', 'init')}\`; change what you like, nothing reads it again.
+${run.preset.title} Written by \`${layerloomCommand('train', 'init')}\`; change what you like before the first start, nothing of layerloom reads it again.
 
 \`\`\`sh
 ${instructionsOf(run)
   .map(([line, purpose]) => `${line}    # ${purpose}`)
   .join('\n')}
 \`\`\`
+
+\`bash train.sh\` does all but the installation, one start at a time. ${whenInterrupted(run)}
 
 ${run.steps} steps of ${run.row.batchSize} samples; a checkpoint every ${run.stepsPerCheckpoint} steps. Each value in \`config.yaml\` says where it comes from: Table 4 of the paper, its text, or
 "ours" where it states nothing.${run.lora === undefined ? ' The checkpoints are float32: merge them as they are, and convert at the end with `--dtype bfloat16`, since\nbfloat16 rounds changes of this size away.' : ''}

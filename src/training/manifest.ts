@@ -3,11 +3,12 @@ import * as z from 'zod';
 import { LayerloomError } from '../base/errors.js';
 import { version } from '../base/version.js';
 import { readJsonFile } from '../checkpoint/json-file.js';
+import { type TextHashes, trainingName } from '../evaluation/trained-texts.js';
 import { kindOf } from './preset.js';
 import type { TrainingRun } from './training-run.js';
 
 /** Name of the list of a directory's runs. */
-export const manifestName = 'training.json';
+export const manifestName = trainingName;
 
 /** What a trained model is in an experiment: an expert that merges take, or a baseline to compare them with. */
 export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
@@ -45,6 +46,8 @@ export interface TrainingManifest {
   /** The model that is fine-tuned: an absolute path, or `org/name` on the hub. */
   readonly base: string;
   readonly runs: readonly PlannedRun[];
+  /** Hashes of the texts of the rows that were given, by which a scored problem is found to be one of them. */
+  readonly trainedOn?: TextHashes;
 }
 
 /** A path below the training, as `train init` writes it: never out of it. */
@@ -74,9 +77,14 @@ const schema: z.ZodType<TrainingManifest> = z.object({
 });
 
 /** Returns the list of runs in directories of their own, or of the one run of a directory. */
-export const manifestOf = (runs: readonly TrainingRun[], base: string): TrainingManifest => ({
+export const manifestOf = (
+  runs: readonly TrainingRun[],
+  base: string,
+  trainedOn: TextHashes,
+): TrainingManifest => ({
   layerloom: version,
   base,
+  ...(trainedOn.hashes.length === 0 ? {} : { trainedOn }),
   runs: runs.map((run) => ({
     name: run.name,
     path: runs.length === 1 ? '.' : run.name,

@@ -1,41 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { shellWord } from '../base/command-line.js';
-import { workCommands } from './instructions.js';
+import { itemAt } from '../base/lookup.js';
+import { preparedFile, preparedPart } from './data-mix.js';
+import { finishingSteps, installCommands, preparingCommand, trainingCommand } from './instructions.js';
+import { canResume, resumeWords } from './resume.js';
+import { lockSeconds, runFiles, runStates, trainerFiles } from './run-state.js';
 import type { TrainingRun } from './training-run.js';
+import { partitionCopy, trlProgram } from './trl.js';
 
-/** Name of the script that runs what a directory describes. */
-export const scriptName = 'train.sh';
+/** Programs that are copied into a run's directory. */
+export const shippedPrograms = fileURLToPath(new URL('../../training', import.meta.url));
 
-/** The empty file that says that a run has ended well. */
-export const endedName = 'trained';
-
-/** Returns the script of one run. What has ended is left as it is. */
-export const scriptOfRun = (run: TrainingRun): string => `#!/usr/bin/env bash
-# Prepares the data and trains. A run that has ended is left as it is; an interrupted one begins anew.
-set -euo pipefail
-# One run is the first of any number of parts; the others have nothing to do.
-[[ \${1:-0/1} == 0/* ]] || exit 0
-cd -- "$(dirname -- "\${BASH_SOURCE[0]}")"
-[ -e ${endedName} ] && exit 0
-rm -rf checkpoints reverted merged
-${workCommands(run)
-  .map(([command]) => command)
-  .join('\n')}
-touch ${endedName}
-`;
+/** Returns the script of one run, `training/train.sh` with what it has to know of the run. */
+export const scriptOfRun = (run: TrainingRun): string => {
+  const finishing = finishingSteps(run);
+  const train = trainingCommand(run);
+  return shipped('train.sh', [
+    ...assigned({
+      run_name: run.name,
+      finished: runStates.finished,
+      running: runStates.running,
+      ...{ lock: runFiles.lock, starts: runFiles.starts, ended: runFiles.ended },
+      ...{ checkpoints: runFiles.checkpoints, aside: runFiles.aside, log_name: runFiles.log },
+      ...{ beat_seconds: lockSeconds.beat, stale_seconds: lockSeconds.stale },
+      last: `${runFiles.checkpoints}/checkpoint-${run.steps}`,
+      install: itemAt(installCommands(run), 0)[0],
+      can_resume: canResume(run) ? 'yes' : '',
+      programs: programsOf(
+        run,
+        finishing.map(({ command }) => command),
+      ),
+      settings: [
+        ...['config.yaml', 'data.yaml', 'accelerate.yaml'],
+        ...(run.partition === undefined ? [] : [partitionCopy]),
+      ],
+      data: [
+        preparedFile,
+        ...(run.mix.parts.length > 1 ? run.mix.parts.map((part) => preparedPart(part)) : []),
+      ],
+      products: [
+        runFiles.ended,
+        ...finishing.flatMap(({ makes }) => (makes === partitionCopy ? [] : [makes])),
+      ],
+      ...{ trainer_mark: trainerFiles.mark, scheduler_file: trainerFiles.scheduler },
+      ...{ optimiser_files: trainerFiles.optimisers, weight_files: trainerFiles.weights },
+      state_files: [...trainerFiles.optimisers, trainerFiles.weightsAgain],
+    }),
+    `prepare() { step ${preparingCommand}; }`,
+    `train() { step ${train}; }`,
+    `resume() { step ${train} ${resumeWords(run, '"$1"')}; }`,
+    `finish() {`,
+    ...finishing.map(({ makes, command }) => `  making ${shellWord(makes)} ${command}`),
+    '  :',
+    '}',
+  ]);
+};
 
 /** Returns the script that runs those of its folders. */
-export const scriptOfRuns = (runs: readonly TrainingRun[]): string => `#!/usr/bin/env bash
-# Trains the runs of this directory one after the other: all of them, or part I of N (bash ${scriptName} I/N).
-# Runs that have ended are left as they are; an interrupted one begins anew.
-set -uo pipefail
-cd -- "$(dirname -- "\${BASH_SOURCE[0]}")"
-part=\${1:-0/1}
-[[ $part =~ ^[0-9]+/[1-9][0-9]*$ ]] || { echo "${scriptName}: $part: expected I/N, such as 0/4" >&2; exit 2; }
-runs=(${runs.map(({ name }) => shellWord(name)).join(' ')})
-failed=0
-for ((at = \${part%/*}; at < \${#runs[@]}; at += \${part#*/})); do
-  echo "run $((at + 1)) of \${#runs[@]}: \${runs[at]}" >&2
-  bash "\${runs[at]}/${scriptName}" || { echo "${scriptName}: \${runs[at]} failed" >&2; failed=1; }
-done
-exit "$failed"
-`;
+export const scriptOfRuns = (runs: readonly TrainingRun[]): string =>
+  shipped('train_runs.sh', assigned({ runs: runs.map(({ name }) => name) }));
+
+/** A script that is shipped, with lines in the place of one that says so. */
+const shipped = (name: string, settings: readonly string[]): string =>
+  readFileSync(join(shippedPrograms, name), 'utf8').replace('# SETTINGS\n', () => `${settings.join('\n')}\n`);
+
+/** Variables of the shell; of a list, an array. */
+const assigned = (values: Readonly<Record<string, string | number | readonly string[]>>): string[] =>
+  Object.entries(values).map(([name, value]) =>
+    typeof value === 'object'
+      ? `${name}=(${value.map(shellWord).join(' ')})`
+      : `${name}=${shellWord(String(value))}`,
+  );
+
+/** Programs that must be there before anything is done: those of the commands, and TRL's for programs of ours. */
+const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
+  ...new Set([
+    ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),
+    ...(trlProgram(run) === undefined || run.trainer !== 'trl' ? [] : ['trl']),
+  ]),
+];

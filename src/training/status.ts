@@ -6,6 +6,7 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { adapterWeightsName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
@@ -19,13 +20,8 @@ import {
   readManifest,
   type TrainingManifest,
 } from './manifest.js';
-import { endedName, scriptName } from './scripts.js';
-
-/**
- * How far a run is: `absent` before its first checkpoint, `unfinished` while one is missing, `diverged` where its loss is no
- * number or rose, `foreign` where a checkpoint is not of the training's base.
- */
-export type RunState = 'finished' | 'absent' | 'unfinished' | 'diverged' | 'foreign';
+import { type RunState, runFiles } from './run-state.js';
+import { endOfLastStart, nextStart, type RunningStart, runningStart } from './start-of-run.js';
 
 /** A model of a run. */
 export interface TrainedModel {
@@ -171,11 +167,17 @@ const statusOf = async (
     models.push(found.model);
   }
   const log = await lossesOf(directory, run.models);
-  const hasEnded = await exists(join(directory, endedName));
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  const again = `bash ${shellPath(relative(process.cwd(), join(directory, scriptName)))}`;
+  // Before all else: a checkpoint that is being written looks half written.
+  const running = await runningStart(directory);
+  if (running !== undefined)
+    return {
+      ...found,
+      state: 'running',
+      problem: `${whole} of ${run.models.length} checkpoints are there; ${describeStart(running)}`,
+    };
   if (isForeign)
     return {
       ...found,
@@ -188,15 +190,33 @@ const statusOf = async (
   if (log?.problem !== undefined)
     return { ...found, state: 'diverged', problem: `${log.problem}; leave it out, or train at a lower rate` };
   if (whole === run.models.length) return { ...found, state: 'finished' };
-  if (models.length === 0) return { ...found, state: 'absent', problem: `has no checkpoint yet: ${again}` };
   const broken = models.find(({ problem }) => problem !== undefined);
-  const missing = `${whole} of ${run.models.length} checkpoints are there`;
+  const isWhole = async (path: string): Promise<boolean> =>
+    (await modelAt({ path, isAdapter: run.method === 'lora' }, reference)).problem === undefined;
+  const next = await nextStart(directory, `checkpoint-${run.steps}`, isWhole);
+  const hasEnded = await exists(join(directory, runFiles.ended));
+  const script = `bash ${shellPath(relative(process.cwd(), join(directory, runFiles.script)))}`;
+  const end = await endOfLastStart(directory);
+  const hasBegun = models.length > 0 || end !== undefined || (await exists(join(directory, runFiles.starts)));
+  if (!hasBegun) return { ...found, state: 'absent', problem: `has no checkpoint yet: ${script}` };
   return {
     ...found,
     state: 'unfinished',
-    problem: `${missing}${broken === undefined ? '' : `; ${broken.name}: ${broken.problem}`}: ${hasEnded ? `remove ${shellPath(relative(process.cwd(), join(directory, endedName)))}, then ` : ''}${again}`,
+    problem: [
+      `${whole} of ${run.models.length} checkpoints are there`,
+      ...(broken === undefined ? [] : [`${broken.name}: ${broken.problem}`]),
+      ...(end === undefined ? [] : [end]),
+      hasEnded || next === 'again'
+        ? `${script} --again sets them aside and begins at the first step`
+        : `${script} goes on from ${next === 'first step' ? `the ${next}` : next.from}`,
+    ].join('; '),
   };
 };
+
+const describeStart = ({ host, pid, since, isOrphan }: RunningStart): string =>
+  isOrphan
+    ? `process group ${pid} on ${host} trains it since ${since} (its ${runFiles.script} was killed)`
+    : `process ${pid} on ${host} trains it since ${since}`;
 
 const modelOf = async (
   { step, path }: PlannedModel,
@@ -207,17 +227,26 @@ const modelOf = async (
   if (!(await isDirectory(at))) return undefined;
   const isAdapter = run.method === 'lora' && path !== 'reverted';
   const model = { name: `${run.name}-${step}`, step, model: isAdapter ? `${base}+${at}` : at };
-  const fault = (problem: string, isForeign = false) => ({ model: { ...model, problem }, isForeign });
-  if (!(await hasAllWeights(at))) return fault('is half written');
-  if (isAdapter) return { model, isForeign: false };
+  const { problem, isForeign = false } = await modelAt({ path: at, isAdapter }, reference);
+  return { model: problem === undefined ? model : { ...model, problem }, isForeign };
+};
+
+/** Says why the model in a directory cannot be used, and whether that is because it is of another base. */
+const modelAt = async (
+  { path, isAdapter }: { readonly path: string; readonly isAdapter: boolean },
+  reference: ReferenceShapes,
+): Promise<{ problem?: string; isForeign?: boolean }> => {
+  if (!(await hasAllWeights(path))) return { problem: 'is half written' };
   try {
-    const checkpoint = await openCheckpoint(await parseAddress(at));
+    const weights = isAdapter ? join(path, adapterWeightsName) : path;
+    const checkpoint = await openCheckpoint(await parseAddress(weights));
+    if (isAdapter) return {};
     // Without it nobody can load the model.
-    if (checkpoint.config === undefined) return fault('is half written (it has no config.json)');
+    if (checkpoint.config === undefined) return { problem: 'is half written (it has no config.json)' };
     const difference = reference.differenceOf(shapesIn(checkpoint));
-    return difference === undefined ? { model, isForeign: false } : fault(difference, true);
+    return difference === undefined ? {} : { problem: difference, isForeign: true };
   } catch (error) {
-    return fault(`is half written or damaged (${reasonOf(error)})`);
+    return { problem: `is half written or damaged (${reasonOf(error)})` };
   }
 };
 

@@ -1,5 +1,6 @@
 import { choices } from './choices.js';
 import { notes, sourceOf } from './headline.js';
+import { canResume } from './resume.js';
 import { ours, type Setting } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 
@@ -52,7 +53,7 @@ export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['output_dir', 'checkpoints'],
   ['save_strategy', 'steps'],
   ['save_steps', run.stepsPerCheckpoint, notes.checkpoints(run)],
-  ['save_only_model', true, notes.checkpointSize],
+  ['save_only_model', !canResume(run), canResume(run) ? notes.state : notes.noState],
   ['logging_steps', loggingStepsOf(run)],
 ];
 

@@ -2,6 +2,7 @@ import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, reasonOf } from '../base/errors.js';
+import type { TextHashes } from '../evaluation/trained-texts.js';
 import { partitionJson } from '../measure/partition/formats/index.js';
 import { accelerateConfig } from './accelerate.js';
 import { axolotlConfig } from './axolotl.js';
@@ -9,12 +10,10 @@ import { dataConfig } from './data-config.js';
 import { readmeOf, readmeOfSweep } from './instructions.js';
 import { datasetInfo, datasetInfoFile, llamaFactoryConfig } from './llama-factory.js';
 import { manifestName, manifestOf } from './manifest.js';
-import { scriptName, scriptOfRun, scriptOfRuns } from './scripts.js';
+import { runFiles } from './run-state.js';
+import { scriptOfRun, scriptOfRuns, shippedPrograms } from './scripts.js';
 import type { TrainingRun } from './training-run.js';
 import { partitionCopy, trlConfig, trlProgram } from './trl.js';
-
-/** Python programs that are copied into a run's directory. */
-export const shippedPrograms = fileURLToPath(new URL('../../training', import.meta.url));
 
 const shippedPackage = 'layerloom_train';
 
@@ -24,7 +23,7 @@ const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, im
 /** Texts of a run's files by name. */
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),
-  [scriptName]: scriptOfRun(run),
+  [runFiles.script]: scriptOfRun(run),
   'data.yaml': dataConfig(run),
   ...configurationsOf(run),
   ...(run.partition === undefined ? {} : { [partitionCopy]: partitionJson(run.partition) }),
@@ -58,7 +57,7 @@ const modulesOf = async (run: TrainingRun): Promise<string[]> =>
 
 /** Texts of the files that are for all runs of a sweep. */
 const filesOfSweep = (runs: readonly TrainingRun[]): Record<string, string> =>
-  runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [scriptName]: scriptOfRuns(runs) };
+  runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [runFiles.script]: scriptOfRuns(runs) };
 
 const writeTexts = async (out: string, texts: Readonly<Record<string, string>>): Promise<void> => {
   for (const [name, text] of Object.entries(texts)) {
@@ -85,17 +84,19 @@ const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
  * Writes the files of runs into a directory that must be empty or absent: of several, each into a folder of its name.
  *
  * @param base the model that they fine-tune
+ * @param trainedOn hashes of the rows that were given
  * @returns names of the files
  * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
  */
 export const writeTraining = async (
   runs: readonly TrainingRun[],
   base: string,
+  trainedOn: TextHashes,
   out: string,
 ): Promise<string[]> => {
   const shared = {
     ...filesOfSweep(runs),
-    [manifestName]: `${JSON.stringify(manifestOf(runs, base), null, 2)}\n`,
+    [manifestName]: `${JSON.stringify(manifestOf(runs, base, trainedOn), null, 2)}\n`,
   };
   const names = Object.keys(shared);
   try {

@@ -205,7 +205,7 @@ def write(path: Path, inputs: list[Inputs], grams: Iterable[torch.Tensor], rows:
         position = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
             file.write(struct.pack("<Q", len(text)) + text)

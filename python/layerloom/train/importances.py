@@ -8,8 +8,10 @@ makes one of. The file has a tensor for each parameter, under the model's name f
 """
 
 import math
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
@@ -33,8 +35,18 @@ def main(arguments: list[str] | None = None) -> None:
     norm = math.sqrt(squares)
     # A file has each tensor by itself: tied ones are written under each of their names.
     tensors = {name: tensor.cpu().clone() for name, tensor in importances.items()}
-    save_file(tensors, given.out, {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)})
+    write(given.out, tensors, {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)})
     print(f"{given.out}: {len(tensors)} tensors of {len(rows)} rows; mean {mean:.3g}, norm {norm:.3g}")
+
+
+def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+    """Writes a safetensors file whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        save_file(tensors, partial, metadata)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -39,6 +39,10 @@ const init = command({
     }),
     data: option('--data <dir>', 'directory of local data', { default: 'the hub' }),
     limit: option('--limit <n>', 'only the first problems of each task', { parse: toNumber }),
+    problems: option(
+      '--problems <first-last>',
+      'the only rows of each task that may be scored, such as 200-249: those that no expert was trained on',
+    ),
     maxTokens: option('--max-tokens <n>', 'the most tokens of an answer', { parse: toNumber }),
     out: option('-o, --out <file>', 'file to create', {
       default: printsByDefault,

@@ -71,11 +71,11 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
       allowNonFinite,
       download,
       signal,
-      onPlan: async (plan, cost) => {
+      onPlan: async (plan, cost, present) => {
         if (options.json) printEvent('plan', { cost });
         else if (!options.quiet && !inPlace)
           note(
-            `${describeCost(cost, await diskNeedOf(plan, { out, store: options.store, link: options.link, range }))}\n`,
+            `${describeCost(cost, await diskNeedOf(plan, { out, store: options.store, link: options.link, range }, present))}\n`,
           );
         if (options.quiet) return;
         for (const warning of plan.warnings) told.add(warning);
@@ -157,7 +157,7 @@ const dryRun = async (
     download: download && 'headers',
   });
   const tasks = await checkTasks(experiment, options);
-  const scoring = await scoringOf(experiment, out);
+  const scoring = await scoringOf(experiment, out, plan);
   if (!options.quiet) [...plan.warnings, ...wanted.map(({ message }) => message)].forEach(warn);
   const failed = plan.refused.map(({ merge, error }) => ({ merge: merge.name, message: error.message }));
   if (options.json)

@@ -43,6 +43,7 @@ export const experimentInitCommand = async ({
   benchmarks,
   data,
   limit,
+  problems,
   maxTokens,
   out,
   json,
@@ -78,6 +79,7 @@ export const experimentInitCommand = async ({
     benchmarks,
     data: data === undefined ? undefined : dataFrom(folder, data),
     limit,
+    problems,
     maxTokens,
   };
   const experiment = experimentPreset(preset, models, choices);
@@ -119,7 +121,7 @@ const nextOf = (file: string): string =>
 /** Writes the paths of models so that they lead from `folder` to where they lead from here. */
 const modelsFrom = async (
   folder: string,
-  { base, tasks, languages, references }: StudyModels,
+  { base, tasks, languages, references, selectedBy }: StudyModels,
 ): Promise<PresetModels> => {
   const from = (experts: Readonly<Record<string, string>>) =>
     mapValues(experts, (path) => pathFrom(folder, path));
@@ -131,6 +133,7 @@ const modelsFrom = async (
       ...reference,
       model: await pathFrom(folder, reference.model),
     })),
+    selectedBy,
   };
 };
 

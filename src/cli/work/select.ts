@@ -7,7 +7,7 @@ import { describeSelection } from '../../documents/text/selection-text.js';
 import { writeWhole } from '../../engine/output/durable.js';
 import { jsonOrNone } from '../../texts/json.js';
 import type { OutputOptions } from '../options/output.js';
-import { printNext } from '../print.js';
+import { printNext, warn } from '../print.js';
 import { show, watched } from './show.js';
 
 /** Prints the chosen checkpoints, and writes them to a file that an experiment is made of. */
@@ -23,6 +23,7 @@ export const selectCommand = async ({
     await writeWhole(out, `${JSON.stringify(selection, null, 2)}\n`).catch((cause: unknown) => {
       throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
     });
+  if (!quiet) selection.warnings.forEach(warn);
   show(next === undefined ? selection : { ...selection, next }, { json, quiet }, describeSelection);
   if (!json && !quiet) printNext(next);
 };

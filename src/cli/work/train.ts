@@ -3,6 +3,7 @@ import { type TrainingStatus, trainingStatus } from '../../api/training-status.j
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { plainTable } from '../../documents/text/table.js';
+import { runStates } from '../../training/run-state.js';
 import type { TrainingParameters } from '../../training/training-settings.js';
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
@@ -58,7 +59,7 @@ const describeTrainingStatus = ({ runs, next }: TrainingStatus): string => {
   const rows = runs.map(({ name, role, language, state, models, expected, loss }) => [
     name,
     language ?? role,
-    state,
+    runStates[state],
     `${models.filter(({ problem }) => problem === undefined).length} of ${expected}`,
     loss === null ? '–' : `${loss.first.toFixed(3)} → ${loss.last.toFixed(3)}`,
   ]);

@@ -1,3 +1,4 @@
+import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
 import { formatBytes, formatSeconds } from '../text/format.js';
 import { Section, Wide } from './section.js';
@@ -159,7 +160,7 @@ const Training = ({ runs }: { runs: NonNullable<StudyState['training']> }) => {
             {shown.map(({ name, state, models, expected, loss }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{state}</td>
+                <td>{runStates[state]}</td>
                 <td>
                   {models.filter(({ problem }) => problem === undefined).length} of {expected}
                 </td>

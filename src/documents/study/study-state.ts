@@ -3,12 +3,13 @@ import { LayerloomError } from '../../base/errors.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
 import type { ExperimentRecord } from '../../experiment/record/experiment-record.js';
 import { WatchedRecord } from '../../experiment/record/watched-record.js';
+import { asksNow } from '../../experiment/scoring/asks.js';
 import { isBatchWorking } from '../../experiment/scoring/batch-at-work.js';
-import { settingsOf } from '../../experiment/scoring/evaluation-options.js';
+import { selectModels, settingsOf } from '../../experiment/scoring/evaluation-options.js';
 import { modelsToScore } from '../../experiment/scoring/models-to-score.js';
 import { runningRequests } from '../../experiment/scoring/running-requests.js';
 import { ScoreFailures } from '../../experiment/scoring/score-failures.js';
-import { type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
+import { type OpenModel, type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
 import { type RunStatus, trainingStatusOf } from '../../training/status.js';
 
 /** Something that a study does so many of. */
@@ -179,7 +180,8 @@ export class StudyWatch {
       settings.jobs,
       found.map(({ result }) => result),
     );
-    const whole = time.secondsOf(open);
+    const asked = await this.#askedOf(record, open);
+    const whole = time.secondsOf(asked);
     const answered = running.reduce((sum, { model, done, total }) => {
       const seconds = time.secondsOf(open.filter(({ name }) => name === model)) ?? 0;
       return sum + (seconds * done) / Math.max(1, total) / settings.jobs;
@@ -193,6 +195,23 @@ export class StudyWatch {
       running,
       secondsLeft: whole === null ? null : Math.max(0, whole - answered),
     };
+  }
+
+  /** Returns the open tasks that evaluations at work are asked for; all where none works. */
+  async #askedOf(record: ExperimentRecord, open: readonly OpenModel[]): Promise<readonly OpenModel[]> {
+    const asks = (await this.#attempt([], () => asksNow(this.#directory))) ?? [];
+    if (asks.length === 0) return open;
+    const wanted = new Map<string, Set<string>>();
+    for (const each of asks)
+      await this.#attempt(['INVALID_PARAMETER'], async () => {
+        const settings = settingsOf(record, this.#directory, each);
+        for (const { name, tasks } of selectModels(modelsToScore(record, settings, this.#directory), each))
+          wanted.set(name, new Set([...(wanted.get(name) ?? []), ...tasks]));
+      });
+    return open.map(({ name, tasks }) => ({
+      name,
+      tasks: tasks.filter((task) => wanted.get(name)?.has(task)),
+    }));
   }
 
   async #errorsOf(record: ExperimentRecord | undefined): Promise<StudyError[]> {

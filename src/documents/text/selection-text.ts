@@ -1,8 +1,15 @@
-import type { SelectionByRole } from '../../search/select-by-role.js';
+import type { ChosenBy, SelectionByRole } from '../../search/select-by-role.js';
 import { plainTable } from './table.js';
 
 /** Formats a selection for the terminal: the chosen checkpoints of each role, why, and all candidates' scores. */
-export const describeSelection = ({ chosen, balance, scores, leftOut, weights }: SelectionByRole): string => {
+export const describeSelection = ({
+  chosen,
+  balance,
+  scores,
+  leftOut,
+  weights,
+  measured = {},
+}: SelectionByRole & { readonly measured?: Readonly<Record<string, ChosenBy>> }): string => {
   const signed = (value: number | null) =>
     value === null ? '–' : `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
   const hasRoles = chosen.some(({ role }) => role !== null);
@@ -40,6 +47,10 @@ export const describeSelection = ({ chosen, balance, scores, leftOut, weights }:
         `left out: ${name}, ${benchmark} ${Number(score.toPrecision(4))}, at least ${Number(atLeast.toPrecision(4))}`,
     ),
     `score: standardised over ${scores.length} candidates${hasRoles ? ', each role by itself,' : ''} and averaged over benchmarks (${tasks.join(', ')}); distance: 1 − cosine of task vectors, to the nearest one chosen; diversity: the distance, standardised over pairs`,
+    ...Object.entries(measured).map(
+      ([task, { rows, problems }]) =>
+        `chosen by ${problems} problems of ${task}${rows === 'all' ? '' : ` (${rows})`}: on these the scores of the chosen ones are too high; report others`,
+    ),
     `value: score + ${balance === 1 ? '' : `${balance} × `}diversity; the first has the best score`,
   ].join('\n');
 };

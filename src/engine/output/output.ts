@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { foundParts } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
@@ -69,7 +72,7 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
 
 /**
  * Lists the files in a directory that layerloom did not write: names that `layerloom.json` does not list,
- * files modified after it, and all files where there is no such file of ours.
+ * files modified after it whose content is not the recorded one, and all files where there is no such file of ours.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
@@ -89,16 +92,26 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const foreign: string[] = [];
   for (const name of names) {
     const path = join(directory, name);
-    const isOurs = provenance.has(name)
-      ? await isAsWritten(path, provenance.get(name), written)
-      : folders.has(name);
+    const recorded = provenance.get(name);
+    const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);
     if (!isOurs) foreign.push(name);
   }
   return foreign;
 };
 
-/** True if a file of ours is still what was written; `link` is its entry in the provenance. */
-const isAsWritten = async (path: string, link: unknown, written: bigint): Promise<boolean> => {
+/** A file as `layerloom.json` records it: a shard by its way of linking, a file beside the weights by bytes and SHA-256. */
+interface Recorded {
+  readonly link?: unknown;
+  readonly bytes?: unknown;
+  readonly sha256?: unknown;
+}
+
+/** True if a file of ours is still what was written, by its time or, where a copy has another one, by its content. */
+const isAsWritten = async (
+  path: string,
+  { link, bytes, sha256 }: Recorded,
+  written: bigint,
+): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
   // A store's shard has any number of links: the store may have replaced a damaged one, of which this is the
@@ -106,24 +119,29 @@ const isAsWritten = async (path: string, link: unknown, written: bigint): Promis
   if (link === 'stored') return found.isFile();
   // A hard link of an input has the input's modification time.
   if (link === 'hard' && found.nlink > 1n) return true;
-  return found.isFile() && found.mtimeNs <= written;
+  if (!found.isFile()) return false;
+  if (found.mtimeNs <= written) return true;
+  return Number(found.size) === bytes && (await sha256Of(path)) === sha256;
 };
 
-/**
- * Returns the way of linking by file name, from a directory's `layerloom.json`; undefined where it has none
- * of ours.
- */
-const readProvenance = async (directory: string): Promise<ReadonlyMap<string, unknown> | undefined> => {
+const sha256Of = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+};
+
+/** Returns the records by file name, from a directory's `layerloom.json`; undefined where it has none of ours. */
+const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
   // There may be no such file, or one that layerloom did not write.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
-  const { files, shards } = provenance;
+  const { files, shards, sideFiles } = provenance;
   if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;
-  const links = new Map(
-    shards
-      .filter(isObject)
-      .map(({ file, link, key }) => [file, link === 'hard' && typeof key === 'string' ? 'stored' : link]),
+  const records = new Map<unknown, Recorded>(
+    (Array.isArray(sideFiles) ? sideFiles : []).filter(isObject).map((record) => [record['file'], record]),
   );
-  return new Map(files.map((file) => [String(file), links.get(file)]));
+  for (const { file, link, key } of shards.filter(isObject))
+    records.set(file, { link: link === 'hard' && typeof key === 'string' ? 'stored' : link });
+  return new Map(files.map((file) => [String(file), records.get(file) ?? {}]));
 };

@@ -40,7 +40,7 @@ export interface Staging {
 /** Largest plan that is read: it was written as one string. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
-const nameBeside = (out: string, what: string): string =>
+export const nameBeside = (out: string, what: string): string =>
   join(dirname(out), `.${basename(out)}.layerloom-${what}`);
 
 /** Returns the path of the staging directory of an output. */
@@ -246,8 +246,7 @@ const publish = async (
       await syncDirectory(directory);
     }
     if (!replaces) await rename(checkpoint, path);
-    else if (exchange(checkpoint, path)) await rename(checkpoint, former);
-    else await setAside(path, former, checkpoint);
+    else await takePlace(checkpoint, path, former);
     await syncDirectory(parent);
     await syncDirectory(directory);
   } catch (cause) {
@@ -258,6 +257,12 @@ const publish = async (
   if (foreign.length > 0)
     return [`the former ${path} contained ${foreign.join(', ')} by the end, and was kept as ${former}`];
   return await removeAs(former, path);
+};
+
+/** Puts a directory in the place of another one, which is renamed to `former`. */
+export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
+  if (exchange(directory, path)) await rename(directory, former);
+  else await setAside(path, former, directory);
 };
 
 /**

@@ -114,7 +114,7 @@ const expandEntry = (
         method: method.name,
         ...toModels(subject),
         ...(base === undefined ? {} : { base: base(subject) }),
-        ...parameters,
+        ...withPartition(parameters, experiment),
       }) as RecipeInput;
     const idle = method.idle?.(parameters) ?? [];
     const used = Object.entries(defaults).filter(([name]) => !idle.includes(name));
@@ -138,6 +138,18 @@ const expandEntry = (
       };
     });
   });
+};
+
+/** Returns parameters with a partition's parts in the place of its file, as far as that could be read. */
+const withPartition = (
+  parameters: Readonly<Record<string, unknown>>,
+  { partitions }: Experiment,
+): Readonly<Record<string, unknown>> => {
+  const { partition } = parameters;
+  const parts = typeof partition === 'string' ? partitions.get(partition) : undefined;
+  return parts === undefined || parts instanceof LayerloomError
+    ? parameters
+    : { ...parameters, partition: parts };
 };
 
 const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> => {

@@ -30,6 +30,7 @@ import { type ExperimentInput, experimentSchema, type plainSettings } from './ex
 import { type FurtherReference, referencesOf } from './further-references.js';
 import { absoluteModel, nameOfModel } from './models.js';
 import { checkName, folded, ModelNames, placeOf } from './names.js';
+import { type Partitions, partitionsOf } from './partitions.js';
 import { checkpointReferences, isOfRuns, type Runs, runsOf } from './runs.js';
 import type { SearchSettings } from './search-block.js';
 
@@ -53,6 +54,8 @@ export interface Experiment extends z.output<typeof plainSettings> {
   /** Training runs, whose checkpoints are averaged by windows. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
+  /** Partitions that merges name. */
+  readonly partitions: Partitions;
   /** `evaluate:` as the file has it, checked. */
   readonly evaluate: EvaluationBlock | undefined;
   /** `search:`, checked. */
@@ -225,6 +228,10 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     tasks,
     languages,
     merges,
+    partitions: await partitionsOf(
+      merges.map(({ tree }) => tree),
+      directory,
+    ),
     evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
     search: searchOf(entries.get('search')),
     runs,

@@ -40,6 +40,8 @@ export interface MergeRecord extends Scored {
   readonly state: MergeState;
   /** SHA-256 of what its weights are, once it is planned: merges of equal weights have equal scores. */
   readonly weights?: string;
+  /** For a merge that depends on statistics: SHA-256 of its recipe and inputs, by which a dry run knows it. */
+  readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
   /**
    * Input bytes read for the shards that were made for this merge first; those of shards that it shares count
@@ -47,8 +49,20 @@ export interface MergeRecord extends Scored {
    */
   readonly bytesRead: number;
   readonly bytesWritten: number;
+  /** Share of the time of the run that made it, by the bytes that it read and wrote. */
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
+}
+
+const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
+
+/** Results in an experiment's directory that counted for a model and count for none any more. */
+export interface LeftResults {
+  readonly model: string;
+  /** The model's weights are others, the experiment asks for other settings, the merge cannot be made, or is none of it. */
+  readonly reason: (typeof leftReasons)[number];
+  /** Paths of the results' files by task, relative to the experiment's directory. */
+  readonly results: Readonly<Record<string, string>>;
 }
 
 /** What merges of an experiment depend on beside its text: options of the run that recorded it. */
@@ -78,6 +92,8 @@ export interface ExperimentRecord {
   /** Patterns of the merges that the last batch was to finish first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
+  /** Absent where there are none. */
+  readonly left?: readonly LeftResults[];
   readonly cost: BatchCost;
   /** Bytes of inputs read and of shards written by the last run. */
   readonly bytesRead: number;
@@ -113,6 +129,7 @@ const mergeSchema: z.ZodType<MergeRecord> = z.object({
   path: z.string(),
   state: z.enum(mergeStates),
   weights: z.string().exactOptional(),
+  basis: z.string().exactOptional(),
   shards: z.object({ shared: z.number(), new: z.number() }),
   bytesRead: z.number(),
   bytesWritten: z.number(),
@@ -161,6 +178,16 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
     })
+    .exactOptional(),
+  left: z
+    .array(
+      z.object({
+        model: z.string(),
+        reason: z.enum(leftReasons),
+        results: z.record(z.string(), z.string()),
+      }),
+    )
+    .readonly()
     .exactOptional(),
   // Shown, never computed with; earlier versions counted less.
   cost: z.custom<BatchCost>(isObject),

@@ -1,11 +1,13 @@
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../../base/errors.js';
 import type { MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { ExchangingServer } from '../../evaluation/exchanging-server.js';
 import { harnessCommand } from '../../evaluation/harness-command.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/kept-harness.js';
+import type { ProblemTexts } from '../../evaluation/result.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { WeightsToLoad } from '../../evaluation/weights-to-load.js';
 import { checkExpected } from '../expected.js';
@@ -13,15 +15,19 @@ import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
+import { asksOf } from './asks.js';
 import { isBatchWorking } from './batch-at-work.js';
 import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, openInPlace } from './in-place.js';
+import { describeLeft } from './left-results.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { noteContents } from './note-contents.js';
 import { prepareScoring, type Scoring } from './prepare-scoring.js';
 import { ScoreFailures } from './score-failures.js';
 import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
 import { ScoringOrder } from './scoring-order.js';
 import { type OpenModel, TimeLeft } from './time-left.js';
+import { describeTrained } from './trained-problems.js';
 
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
@@ -87,6 +93,7 @@ class Evaluation {
   readonly #results: ResultFiles;
   readonly #failures: ScoreFailures;
   readonly #record: RecordFile;
+  readonly #contents: ScoredContents;
   readonly #warnings = new Set<string>();
   /** By name: models that need no further look in this run. */
   readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
@@ -117,6 +124,7 @@ class Evaluation {
     this.#results = new ResultFiles(directory);
     this.#failures = new ScoreFailures(directory);
     this.#record = new RecordFile(directory);
+    this.#contents = ScoredContents.of(directory);
     this.#watched = new WatchedRecord(directory);
   }
 
@@ -129,7 +137,10 @@ class Evaluation {
     const command = harnessCommand(this.#options.lmEval);
     const { signal } = this.#options;
     if (this.#options.inPlace) checkInPlace(settings, this.#options.separate ?? false, this.#directory);
-    await using scoring = await prepareScoring(this.#directory, settings, command, { signal });
+    await using scoring = await prepareScoring(this.#directory, settings, command, {
+      signal,
+      asks: asksOf(this.#options),
+    });
     await using inPlace = this.#options.inPlace ? await this.#openInPlace(first, settings) : undefined;
     this.#inPlace = inPlace;
     for (const note of scoring.notes) this.#warnings.add(note);
@@ -146,6 +157,7 @@ class Evaluation {
     const { separate = false } = this.#options;
     const isExchanging = await exchangesWeights(settings, command, separate);
     const order = new ScoringOrder(first, isExchanging, inPlace?.contents);
+    const notes = this.#noteContents(first);
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
       const device = inTurn(settings.devices, lane);
       const baseUrl = inTurn(settings.baseUrls, lane);
@@ -168,11 +180,56 @@ class Evaluation {
       }
     });
     const ended = await Promise.allSettled(lanes);
+    await notes.end(ended.every(({ status }) => status === 'fulfilled'));
     const record = await this.#record.update(() => readRecord(this.#directory));
     this.#failed.push(...(await this.#impossible(scoring, settings, record)));
     for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
     checkInterrupt(this.#options.signal);
+    for (const line of describeLeft(record, this.#directory, first)) this.#warnings.add(line);
+    for (const line of await describeTrained(record, await this.#textsOf(record))) this.#warnings.add(line);
     return this.#outcome(record, settings);
+  }
+
+  /**
+   * Begins to record the contents of the models, so that results are theirs when they are moved. Files are read while models
+   * are scored, which read them too.
+   */
+  #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
+    const { signal } = this.#options;
+    const stopping = new AbortController();
+    const stop = () => stopping.abort();
+    signal?.addEventListener('abort', stop);
+    if (signal?.aborted) stop();
+    const noting = noteContents(record, this.#directory, this.#contents, stopping.signal).catch(
+      (error: unknown) => {
+        if (!(error instanceof LayerloomError)) throw error;
+        if (error.code !== 'INTERRUPTED')
+          this.#warnings.add(`${error.message}; if its models are moved, their results are not found again`);
+      },
+    );
+    return {
+      end: async (isWhole) => {
+        if (!isWhole) stop();
+        await noting;
+        signal?.removeEventListener('abort', stop);
+      },
+    };
+  }
+
+  /** Reads the texts of the problems that were scored, by task. A file of texts that cannot be read is left out. */
+  async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
+    const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
+    const used = new Set(scores.map(({ result }) => basename(result)));
+    const found = (await this.#results.list()).filter(({ file }) => used.has(file));
+    const texts = new Map<string, ProblemTexts>();
+    const read = new Set<string>();
+    for (const { result } of found) {
+      if (result.texts === null || read.has(result.texts)) continue;
+      read.add(result.texts);
+      const more = await this.#results.textsOf(result).catch(() => ({}));
+      texts.set(result.task, { ...texts.get(result.task), ...more });
+    }
+    return texts;
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
@@ -186,7 +243,8 @@ class Evaluation {
     const { download, signal } = this.#options;
     const names = new Set<string>();
     for (const model of this.#models(record, settings))
-      if (model.kind === 'merge' && (await weightsOf(model)) === undefined) names.add(model.name);
+      if (model.kind === 'merge' && (await weightsOf(model, this.#contents)) === undefined)
+        names.add(model.name);
     const opened = await openInPlace(record, names, this.#directory, { download, signal });
     for (const warning of opened.warnings) this.#warnings.add(warning);
     const [name, ...others] = opened.withoutDonor;
@@ -253,7 +311,7 @@ class Evaluation {
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
     // Of one whose record cannot be read, scoring it says why, and the others go on.
-    const isThere = await weightsOf(model).then(
+    const isThere = await weightsOf(model, this.#contents).then(
       (weights) => weights !== undefined,
       (error: unknown) => {
         if (error instanceof LayerloomError && error.code === 'READ_FAILED') return true;
@@ -271,13 +329,15 @@ class Evaluation {
   }
 
   #report(): void {
+    // Merges that no batch makes are not waited for.
+    const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
     this.#options.onProgress?.({
       done: this.#settled.size,
       total: this.#listed?.total ?? 0,
       running: [...this.#running],
-      waiting: this.#open.size - this.#running.size,
+      waiting: coming.length - this.#running.size,
       requests: this.#time?.requests ?? [],
-      secondsLeft: this.#time?.secondsOf(this.#lacking.filter(({ name }) => this.#open.has(name))) ?? null,
+      secondsLeft: this.#time?.secondsOf(this.#lacking.filter(({ name }) => coming.includes(name))) ?? null,
     });
   }
 

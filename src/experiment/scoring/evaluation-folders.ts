@@ -31,13 +31,18 @@ const clockName = 'clock';
  * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
  *
  * @param directory `evaluations/` of the experiment
+ * @param about what the claim's text says besides
  * @returns undefined if another process holds the claim
  * @throws LayerloomError WRITE_FAILED
  */
-export const claimIn = async (directory: string, name: string): Promise<ClaimFile | undefined> => {
+export const claimIn = async (
+  directory: string,
+  name: string,
+  about: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimFile | undefined> => {
   const claims = join(directory, '.claims');
   await makeDirectories(claims, true);
-  return await acquire(join(claims, name), clockAt(join(claims, clockName)));
+  return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
 };
 
 /** Begins the name of a folder of task files, which is that of its claim too. */

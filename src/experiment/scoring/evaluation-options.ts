@@ -3,6 +3,7 @@ import { argument, layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { checkPart, type Part } from '../../batch/part.js';
+import { rowsToScore } from '../../evaluation/rows.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import { matches } from '../../methods/framework/match-names.js';
 import type { ExperimentRecord, ScoreError } from '../record/experiment-record.js';
@@ -20,7 +21,7 @@ export interface EvaluateOptions {
   readonly part?: Part | undefined;
   /** Number of models at once; default that of `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task, in place of those of `evaluate:`: a limit, or the first and the one after the last. */
+  /** Rows of every task within its `problems`: the first so many, or the first and the one after the last. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these of the tasks that `evaluate:` has. */
@@ -94,21 +95,17 @@ export const settingsOf = (
       settings.jobs,
       `at most ${baseUrls.length}, one for each server of base_url, which holds the weights of one model`,
     );
-  const given = rows ?? (limit === undefined ? undefined : ([0, limit] as const));
-  return {
-    ...settings,
-    ...(given === undefined ? {} : { rowsOf: () => given }),
-    ...(tasks === undefined
-      ? {}
-      : {
-          tasks: new Map(
-            [...settings.tasks].map(([language, of]) => [
-              language,
-              of.filter((task) => tasks.includes(task)),
-            ]),
-          ),
-        }),
-  };
+  const wanted = new Map(
+    [...settings.tasks].map(([language, of]) => [
+      language,
+      of.filter((task) => tasks?.includes(task) ?? true),
+    ]),
+  );
+  const rowsOf = (task: string) =>
+    rowsToScore(task, settings.rangeOf(task), settings.rowsOf(task), { limit, rows });
+  // Rows out of a range are refused before anything is scored.
+  for (const task of [...wanted.values()].flat()) rowsOf(task);
+  return { ...settings, rowsOf, tasks: wanted };
 };
 
 /** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */

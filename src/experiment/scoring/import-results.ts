@@ -9,6 +9,7 @@ import {
   readHarnessResults,
 } from '../../evaluation/harness-output.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { openModel } from '../../model/adapters/open-model.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
@@ -51,7 +52,11 @@ export const importResults = async (directory: string, from: string): Promise<Im
       file: resolve(from),
       reason: 'there is no results_*.json of lm_eval in it',
     });
-  const target = { results: new ResultFiles(place), failures: new ScoreFailures(place) };
+  const target = {
+    results: new ResultFiles(place),
+    failures: new ScoreFailures(place),
+    contents: ScoredContents.of(place),
+  };
   const imported = new Map<string, { model: string; task: string; file: string }>();
   const failed: { file: string; code: string; message: string }[] = [];
   const noteFailure = (file: string, error: unknown): void => {
@@ -165,9 +170,13 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
 const take = async (
   { file, model: _told, texts, ...result }: HarnessResult,
   model: Candidate,
-  { results, failures }: { readonly results: ResultFiles; readonly failures: ScoreFailures },
+  {
+    results,
+    failures,
+    contents,
+  }: { readonly results: ResultFiles; readonly failures: ScoreFailures; readonly contents: ScoredContents },
 ): Promise<FoundResult> => {
-  const weights = await weightsOf(model);
+  const weights = await weightsOf(model, contents);
   if (weights === undefined)
     throw new LayerloomError('RESULTS_FOREIGN', {
       file,

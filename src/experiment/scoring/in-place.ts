@@ -8,8 +8,10 @@ import { type CostInPlace, costInPlace } from '../../batch/in-place/cost-in-plac
 import { type InPlaceOptions, MergesInPlace } from '../../batch/in-place/merges-in-place.js';
 import { placeMerges } from '../../batch/in-place/plan-in-place.js';
 import { recordName } from '../../batch/record-names.js';
+import { movedIn } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
+import { requirePartitions } from '../file/partitions.js';
 import { readExperimentText } from '../file/read-experiment.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
@@ -47,15 +49,17 @@ const recordedMerges = async (
   { options, experiment: text }: ExperimentRecord,
   names: ReadonlySet<string>,
   directory: string,
+  keep: boolean,
 ): Promise<{ readonly merges: readonly ExperimentMerge[]; readonly given: BatchPlanOptions }> => {
   if (options === undefined)
     throw refusedRecord(directory, 'an earlier version wrote it, without what its merges are planned by');
   const { directory: from, layout, maxShardSize, checksums, analysis } = options;
   const file = join(directory, recordName);
   const experiment = withOptions(await readExperimentText(text, file, from), options);
+  requirePartitions(experiment);
   return {
     merges: expandExperiment(experiment).filter(({ name }) => names.has(name)),
-    given: { layout, maxShardSize, checksums, analysis },
+    given: { layout, maxShardSize, checksums, analysis, identitiesOf: movedIn(directory, keep) },
   };
 };
 
@@ -73,7 +77,7 @@ export const openInPlace = async (
   directory: string,
   controls: Pick<InPlaceOptions, 'download' | 'signal'>,
 ): Promise<MergesInPlace> => {
-  const { merges, given } = await recordedMerges(record, names, directory);
+  const { merges, given } = await recordedMerges(record, names, directory, true);
   const opened = await MergesInPlace.open(merges, { ...given, ...controls, beside: directory });
   const changed = record.merges.find(
     ({ name, weights }) =>
@@ -96,7 +100,7 @@ export const planInPlace = async (
   names: ReadonlySet<string>,
   directory: string,
 ): Promise<PlannedInPlace> => {
-  const { merges, given } = await recordedMerges(record, names, directory);
+  const { merges, given } = await recordedMerges(record, names, directory, false);
   const plan = await planBatch(merges, { ...given, assume: true });
   const placed = placeMerges(plan);
   return {

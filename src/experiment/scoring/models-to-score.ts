@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { parseAddress, partsOf } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
 import type { MergesInPlace, MergeToLoad } from '../../batch/in-place/merges-in-place.js';
+import type { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
 import { locate } from '../../sources/locate.js';
@@ -74,20 +75,25 @@ export const modelsToScore = (
 /**
  * Returns the identity of a model's weights; undefined for a merge that is not there yet.
  *
+ * @param contents what the experiment's references were when they were scored
+ * @param keep record what had to be hashed of a reference that was moved
  * @throws LayerloomError the codes of `openCheckpoint`, for references; of a merge in place why it was refused, and
  *   INPUT_CHANGED
  */
-export const weightsOf = async ({
-  kind,
-  model,
-  name,
-  inPlace,
-}: ModelToScore): Promise<string | undefined> => {
-  if (kind === 'reference') return await weightsOfModel(splitName(model).rest);
+export const weightsOf = async (
+  { kind, model, name, inPlace }: ModelToScore,
+  contents: ScoredContents,
+  keep = true,
+): Promise<string | undefined> => {
+  if (kind === 'reference') return await weightsOfReference(model, contents, keep);
   const weights = (await weightsOfMerge(model)) ?? inPlace?.weightsOf(name);
   if (weights !== undefined) await inPlace?.verify(name);
   return weights;
 };
+
+/** Returns the identity of a reference's weights: of one that was moved since it was scored, the former one. */
+export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
+  weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
 
 /**
  * Returns what programs load a model from.

@@ -1,20 +1,23 @@
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
+import type { BatchPlan } from '../../batch/batch-plan.js';
 import type { CostInPlace } from '../../batch/in-place/cost-in-place.js';
 import { harnessCommand } from '../../evaluation/harness-command.js';
 import { exchangesWeights } from '../../evaluation/kept-harness.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
-import { expandExperiment } from '../file/expand.js';
+import { weightsOfShards } from '../../evaluation/weights.js';
+import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
 import type { Experiment } from '../file/read-experiment.js';
 import { experimentReferences } from '../file/references.js';
-import { readRecord, type ScoreError } from '../record/experiment-record.js';
+import { formerRecord, type MergeRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
 import { checkExperimentTasks } from './check-tasks.js';
 import { type EvaluateOptions, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, planInPlace } from './in-place.js';
-import { type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
 import { ScoringOrder } from './scoring-order.js';
 import { resultOf } from './wanted-results.js';
 
@@ -149,9 +152,10 @@ export const planEvaluation = async (
   let [kept, have] = [0, 0];
   if (options.inPlace) checkInPlace(settings, options.separate ?? false, place);
   const notWritten = new Map<string, string | undefined>();
+  const contents = ScoredContents.of(place);
   const recorded = new Map(record.merges.map(({ name, weights }) => [name, weights]));
   for (const model of selectModels(modelsToScore(record, settings, place), options)) {
-    const written = await weightsOrFault(model);
+    const written = await weightsOrFault(model, contents);
     if (written === undefined && options.inPlace) notWritten.set(model.name, recorded.get(model.name));
     const weights = written ?? notWritten.get(model.name);
     if (weights instanceof LayerloomError) {
@@ -253,12 +257,17 @@ const ordered = async (
 };
 
 /**
- * Estimates how long the models of an experiment take to score before they are there, by results in its directory.
+ * Estimates how long the models of an experiment take to score before they are there, by results in its directory. Models
+ * that are recorded with scores need none, unless the plan has other weights for them.
  *
  * @param out the experiment's directory, which need not be there
  * @returns null for an experiment without tasks
  */
-export const scoringOf = async (experiment: Experiment, out = '.'): Promise<ScoringTime | null> => {
+export const scoringOf = async (
+  experiment: Experiment,
+  out = '.',
+  plan: Pick<BatchPlan<ExperimentMerge>, 'merges'> = { merges: [] },
+): Promise<ScoringTime | null> => {
   const { evaluate } = experiment;
   if (evaluate?.tasks === undefined) return null;
   const place = resolve(out);
@@ -268,11 +277,28 @@ export const scoringOf = async (experiment: Experiment, out = '.'): Promise<Scor
     settings,
     place,
   );
-  return scoringTime(models, settings, await new ResultFiles(place).list());
+  const record = await formerRecord(place);
+  const planned = new Map(plan.merges.map((merge) => [merge.merge.name, merge]));
+  const isAsRecorded = ({ name, weights, basis }: MergeRecord): boolean => {
+    const merge = planned.get(name);
+    if (merge === undefined) return false;
+    return merge.basis === undefined
+      ? weightsOfShards(merge.shards.map(({ key }) => key)) === weights
+      : merge.basis === basis;
+  };
+  const known = {
+    references: record?.references ?? [],
+    merges: record?.merges.filter(isAsRecorded) ?? [],
+  };
+  const lacking = lackingIn(known, models, settings).filter(({ tasks }) => tasks.length > 0);
+  return scoringTime(lacking, settings, await new ResultFiles(place).list());
 };
 
-const weightsOrFault = (model: ModelToScore): Promise<string | undefined | LayerloomError> =>
-  weightsOf(model).catch((error: unknown) => {
+const weightsOrFault = (
+  model: ModelToScore,
+  contents: ScoredContents,
+): Promise<string | undefined | LayerloomError> =>
+  weightsOf(model, contents, false).catch((error: unknown) => {
     if (error instanceof LayerloomError) return error;
     throw error;
   });

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { makeDirectories } from '../../engine/output/durable.js';
 import { prepareTasks } from '../../evaluation/prepare-tasks.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import type { ScoreError } from '../record/experiment-record.js';
+import type { Asks } from './asks.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
 import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
 
@@ -21,10 +23,12 @@ export interface Scoring extends AsyncDisposable {
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
   readonly directory: string;
+  /** Contents of the experiment's models when they were scored. */
+  readonly contents: ScoredContents;
 }
 
 /**
- * Prepares the task files for a run, and finds the tasks that cannot be run. With `keep` the files are at a place
+ * Prepares the task files for a run, notes in its claim what it asks for, and finds the tasks that cannot be run. With `keep` the files are at a place
  * where they stay, and the harness is not asked. What evaluations that died left is removed.
  *
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
@@ -33,7 +37,11 @@ export const prepareScoring = async (
   experiment: string,
   settings: EvaluationSettings,
   command: string,
-  { keep = false, signal }: { keep?: boolean; signal?: AbortSignal | undefined } = {},
+  {
+    keep = false,
+    signal,
+    asks,
+  }: { keep?: boolean; signal?: AbortSignal | undefined; asks?: Asks | undefined } = {},
 ): Promise<Scoring> => {
   checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);
@@ -41,7 +49,7 @@ export const prepareScoring = async (
   const folder = join(directory, name);
   await makeDirectories(directory, true);
   if (!keep) await removeLeftovers(experiment);
-  const claim = keep ? undefined : await claimIn(directory, name);
+  const claim = keep ? undefined : await claimIn(directory, name, { asks });
   const dispose = async () => {
     if (!keep) await rm(folder, { recursive: true, force: true });
     await claim?.release();
@@ -54,6 +62,7 @@ export const prepareScoring = async (
       settings,
       command,
       directory,
+      contents: ScoredContents.of(experiment),
       without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
       includePaths: prepared.includePaths,
       environment: prepared.environment,

@@ -59,7 +59,7 @@ export const commandsOf = async (
   there: readonly FoundResult[],
   baseUrl: string | undefined,
 ): Promise<string[]> => {
-  const weights = await weightsOf(model);
+  const weights = await weightsOf(model, scoring.contents);
   if (weights === undefined) return [];
   const { serve, exchange } = scoring.settings;
   const path = await pathOf(model);
@@ -134,7 +134,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   const found = await attempt(async () => {
     if (model.kind === 'reference')
       await bringWholeModel(splitName(model.model).rest, context.download, context);
-    return await weightsOf(model);
+    return await weightsOf(model, scoring.contents);
   });
   if ('failure' in found) {
     for (const task of model.tasks) failed.push({ task, ...found.failure });
@@ -295,7 +295,7 @@ const runOnce = async (
       onRequests: context.onRequests,
       onLoaded: context.onLoaded,
     });
-    if ((await weightsOf(model)) !== weights)
+    if ((await weightsOf(model, scoring.contents)) !== weights)
       throw new LayerloomError('HARNESS_FAILED', {
         model: model.name,
         log,

@@ -3,10 +3,14 @@ import { LayerloomError } from '../../base/errors.js';
 import { groupBy } from '../../base/lookup.js';
 import type { Score, Scores } from '../../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { isWithin } from '../../evaluation/rows.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import { headlineMetric } from '../../evaluation/task-facts.js';
-import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
+import { weightsOfMerge } from '../../evaluation/weights.js';
 import type { ExperimentRecord, MergeRecord, Scored } from '../record/experiment-record.js';
+import { leftResults } from './left-results.js';
+import { weightsOfReference } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** The results of an experiment, joined to its models by the identity of their weights. */
@@ -14,6 +18,7 @@ export class Scoreboard {
   readonly #directory: string;
   readonly #results: ResultFiles;
   readonly #failures: ScoreFailures;
+  readonly #contents: ScoredContents;
   /** Weights of references by model: they are asked for once a process. */
   readonly #weights = new Map<string, Promise<string | undefined>>();
 
@@ -21,20 +26,28 @@ export class Scoreboard {
     this.#directory = directory;
     this.#results = new ResultFiles(directory);
     this.#failures = new ScoreFailures(directory);
+    this.#contents = ScoredContents.of(directory);
   }
 
   /**
-   * Returns the record with the scores and failures that there are now, and no others.
+   * Returns the record with the scores and failures that there are now, and no others, and with the results that count no
+   * more.
    *
    * @param former the record in the file: a checkpoint that is no longer there keeps the scores that it had
    */
   async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
-    const results = groupBy(await this.#results.list(), ({ result }) => result.weights);
+    const found = await this.#results.list();
+    const results = groupBy(found, ({ result }) => result.weights);
+    const weightsByName = new Map<string, string>();
     const failures = groupBy(await this.#failures.list(), ({ weights }) => weights);
     const settings = settingsOf(record);
-    const scored = <Entry extends Scored>(entry: Entry, weights: string | undefined): Entry => {
+    const scored = <Entry extends Scored & { readonly name: string }>(
+      entry: Entry,
+      weights: string | undefined,
+    ): Entry => {
       const { scores: _scores, scoreErrors: _errors, ...rest } = entry;
       if (weights === undefined) return rest as Entry;
+      weightsByName.set(entry.name, weights);
       const scores = scoresOf(results.get(weights) ?? [], settings);
       const errors = (failures.get(weights) ?? []).map(
         ({ task, code, message }) => [task, { code, message }] as const,
@@ -45,8 +58,9 @@ export class Scoreboard {
         ...(errors.length === 0 ? {} : { scoreErrors: Object.fromEntries(errors) }),
       };
     };
-    return {
-      ...record,
+    const { left: _left, ...rest } = record;
+    const filled: ExperimentRecord = {
+      ...rest,
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
@@ -66,6 +80,8 @@ export class Scoreboard {
         }),
       ),
     };
+    const left = leftResults(filled, former, weightsByName, found);
+    return left.length === 0 ? filled : { ...filled, left };
   }
 
   /** Records of earlier versions do not say the weights of merges. @returns undefined for one that is not there yet */
@@ -79,7 +95,8 @@ export class Scoreboard {
 
   /** @returns undefined if the model is not there; evaluating it says so */
   #weightsOf(model: string): Promise<string | undefined> {
-    const known = this.#weights.get(model) ?? weightsOfModel(model).catch(() => undefined);
+    const known =
+      this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
     this.#weights.set(model, known);
     return known;
   }
@@ -96,8 +113,8 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses one result a task: of the shots, seed and longest answer that the experiment states; then of the rows that it states,
- * else of the most problems; then the newest.
+ * Chooses one result a task: of the shots, seed and longest answer that the experiment states, and within its range of
+ * problems; then of the rows that it states, else of the most problems; then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -135,9 +152,10 @@ const headlineOf = (task: string, metrics: Score['metrics']): string | undefined
   );
 
 const isWanted = (
-  { task, fewshot, seed, maxTokens }: FoundResult['result'],
+  { task, fewshot, seed, maxTokens, rows }: FoundResult['result'],
   settings: EvaluationSettings,
 ): boolean =>
+  isWithin(rows, settings.rangeOf(task)) &&
   seed === settings.seed &&
   fewshot === (settings.fewshotOf(task) ?? fewshot) &&
   maxTokens === settings.maxTokensOf(task);

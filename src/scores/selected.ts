@@ -1,0 +1,21 @@
+import { overlap, rangeOf, selectedIn } from '../evaluation/selected-by.js';
+import type { ExperimentRecord } from '../experiment/record/experiment-record.js';
+
+type Scored = Pick<ExperimentRecord, 'merges' | 'references' | 'evaluate'>;
+
+/**
+ * Says of each task by whose scores the experts were chosen, and which was scored here on the same problems, that scores in it
+ * are too high.
+ */
+export const selectionCaveats = ({ merges, references, evaluate }: Scored): string[] =>
+  selectedIn(evaluate).flatMap(([task, rows]) => {
+    const isReported = [...references, ...merges].some(({ scores }) => {
+      const score = scores?.[task];
+      return score !== undefined && overlap(score.rows, rangeOf(rows));
+    });
+    return isReported
+      ? [
+          `The experts were chosen among checkpoints by their scores in ${task}${rows === 'all' ? '' : ` (problems ${rows})`}, some of which are scored here again: scores of experts and merges in it are too high, and compared with the base they flatter both`,
+        ]
+      : [];
+  });

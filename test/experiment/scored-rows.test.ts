@@ -1,0 +1,172 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  evaluateExperiment,
+  planEvaluation,
+  planSearchExperiment,
+  runExperiment,
+  scoreTables,
+  searchExperiment,
+  trainInit,
+  writeReport,
+} from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { writeExperiment } from '../fixtures/experiment.js';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const lmEval = stubHarness;
+const grid = `
+  - {name: default, method: layer_swap, bottom: 2, top: 1}
+  - {name: grid, method: layer_swap, bottom: [1, 2], top: [0, 1]}
+`;
+const task = 'mgsm_direct_sw';
+
+/** An experiment whose models may be scored in rows 200 to 231 alone. */
+const study = (evaluate: Record<string, unknown> = {}) => {
+  const { root, file, out } = writeExperiment(grid, { layers: 4 });
+  const block = { tasks: { swahili: [task] }, problems: '200-231', ...evaluate };
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(block)}\n`);
+  return { root, file, out };
+};
+
+/** The rows of all scores in a record. */
+const rowsIn = (out: string): string[] => {
+  const { references, merges } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as Record<
+    'references' | 'merges',
+    { readonly scores?: Record<string, { readonly rows: unknown }> }[]
+  >;
+  const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
+  return [...new Set(scores.map(({ rows }) => JSON.stringify(rows)))];
+};
+
+describe('the problems that an experiment states', () => {
+  const only = ['base', 'math-1'];
+
+  it('are those of an evaluation, of its limit and of its rows', async () => {
+    const { file, out } = study();
+    await runExperiment(file, { out });
+    await evaluateExperiment(out, { lmEval, only, limit: 5 });
+    expect(rowsIn(out)).toEqual(['[200,205]']);
+    await evaluateExperiment(out, { lmEval, only, rows: [210, 214] });
+    // The experiment states all of its problems; of parts of them the most count.
+    expect(rowsIn(out)).toEqual(['[200,205]']);
+    await evaluateExperiment(out, { lmEval, only, limit: 500 });
+    expect(rowsIn(out)).toEqual(['[200,232]']);
+    expect((await planEvaluation(out, { lmEval, only })).models).toEqual([]);
+  });
+
+  it.each([
+    [[0, 5], '0-4'],
+    [[199, 201], '199-200'],
+    [[230, 233], '230-232'],
+  ] as const)('are not left for the rows %j', async (rows, text) => {
+    const { file, out } = study();
+    await runExperiment(file, { out });
+    const refused = { code: 'INVALID_PARAMETER', message: expect.stringContaining(`got "${text}"`) };
+    for (const ask of [evaluateExperiment, planEvaluation])
+      await expect(ask(out, { lmEval, only, rows })).rejects.toMatchObject(refused);
+    expect(rowsIn(out)).toEqual([]);
+  });
+
+  it('are those that a search scores, and counts', async () => {
+    const { file, out } = study();
+    const options = { pairs: ['math-1+swh-1'], holdOut: 8, budget: '100%' };
+    const plan = await planSearchExperiment(file, options);
+    expect(plan.rows).toEqual([200, 224]);
+    const { rows, heldOut } = await searchExperiment(file, { ...options, out, lmEval });
+    expect(rows).toEqual([200, 224]);
+    expect(heldOut?.rows ?? [224, 232]).toEqual([224, 232]);
+    for (const text of rowsIn(out)) {
+      const [from = 0, to = 0] = JSON.parse(text) as number[];
+      expect([from >= 200, to <= 232]).toEqual([true, true]);
+    }
+    await expect(searchExperiment(file, { ...options, out, lmEval, problems: 33 })).rejects.toMatchObject({
+      code: 'INVALID_PARAMETER',
+      message: expect.stringContaining('at most 32'),
+    });
+  });
+
+  it('leave out scores of other problems that are there', async () => {
+    const { file, out } = study({ problems: undefined, limit: 5 });
+    await runExperiment(file, { out });
+    await evaluateExperiment(out, { lmEval, only });
+    expect(rowsIn(out)).toEqual(['[0,5]']);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"limit":5', '"problems":"200-231"'));
+    const { warnings } = await runExperiment(file, { out, resume: true });
+    expect(rowsIn(out)).toEqual([]);
+    expect(warnings.join('\n')).toMatch(/2 results count no more/);
+  });
+
+  it.each([
+    ['200', 'the first and the last row'],
+    ['20-10', 'the first and the last row'],
+    ['-5-10', 'the first and the last row'],
+    ['0-9999999999', 'the first and the last row'],
+    ['a-b', 'the first and the last row'],
+  ])('are refused as --problems %s', async (problems, reason) => {
+    const { code, stderr } = await cli(['experiment', 'init', '--preset', 'smoke', `--problems=${problems}`]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+    const both = await cli(['experiment', 'init', '--preset', 'smoke', '--problems', '0-9', '--limit', '5']);
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--limit and --problems both') });
+  });
+});
+
+describe('problems that a model was trained on', () => {
+  it('are named where they are scored, and others are not', async () => {
+    const root = temporaryDirectory();
+    const at = (...names: string[]) => join(root, ...names);
+    for (const [seed, name] of ['base', 'swh'].entries())
+      writeCheckpoint(at(name), llama({ layers: 4, seed }));
+    // The harness asks `TASK question ROW`. A prompt has a label before it and other blanks.
+    const rows = Array.from({ length: 20 }, (_, row) => ({
+      prompt: `Swali:  ${task} QUESTION\t${row}`,
+      completion: 'so many',
+    }));
+    writeFileSync(at('rows.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'));
+    await trainInit(
+      {
+        ...{ preset: 'own-task', base: at('base'), data: [at('rows.jsonl')], devices: 1 },
+        set: { steps: [4], batch_size: [8], checkpoint_every: [32] },
+      },
+      { out: at('training') },
+    );
+    writeCheckpoint(at('training', 'checkpoints', 'checkpoint-4'), llama({ layers: 4, seed: 9 }));
+    const warningsOf = async (problems: string): Promise<string> => {
+      const file = at(`${problems}.yaml`);
+      writeFileSync(
+        file,
+        `base: ./base\ntasks: {math: ./training/checkpoints/checkpoint-4}\nlanguages: {swahili: {swh: ./swh}}\nmerges:\n  - {name: default, method: layer_swap, bottom: 1, top: 1}\nevaluate: {tasks: {swahili: [${task}]}, problems: ${problems}}\n`,
+      );
+      await runExperiment(file, { out: at(problems) });
+      return (await evaluateExperiment(at(problems), { lmEval })).warnings.join('\n');
+    };
+    expect(await warningsOf('15-24')).toMatch(
+      /5 of 10 problems of mgsm_direct_sw that were scored are among the rows of .*training/,
+    );
+    expect(await warningsOf('20-29')).not.toContain('are among the rows');
+  });
+});
+
+describe('scores by which experts were chosen', () => {
+  const caveat = /chosen among checkpoints by their scores in mgsm_direct_sw \(problems 200-209\)/;
+
+  it.each([
+    ['some of the same problems', '205-214', true],
+    ['other problems', '210-219', false],
+  ])('are said in tables, report and model cards, where %s are scored', async (_what, problems, isSaid) => {
+    const { root, file, out } = study({ problems, selected_by: { [task]: '200-209' } });
+    await runExperiment(file, { out });
+    const card = readFileSync(join(out, 'swahili', 'math-1+swh-1', 'default', 'README.md'), 'utf8');
+    expect(card).toContain('chosen among checkpoints by their scores in mgsm_direct_sw (problems 200-209)');
+    await evaluateExperiment(out, { lmEval });
+    const { tables, warnings } = await scoreTables(out);
+    expect(caveat.test(warnings.join('\n'))).toBe(isSaid);
+    expect(tables.some(({ notes }) => notes.some((note) => caveat.test(note)))).toBe(isSaid);
+    const report = await writeReport(out, { out: join(root, 'study.html') });
+    expect(caveat.test(readFileSync(report.out, 'utf8'))).toBe(isSaid);
+  });
+});
