@@ -42,6 +42,7 @@ export const groups = [
       'docs/families.md',
       'docs/quantised.md',
       'docs/mixtures.md',
+      'docs/folders.md',
       'docs/adapters.md',
       'docs/adapter-merges.md',
       'docs/extract-lora.md',

@@ -233,9 +233,9 @@ export type {
 export { methods, registerMethod } from './methods/index.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
 export type * from './methods/recipes.js';
-export { openModel as openCheckpoint } from './model/adapters/open-model.js';
 export { type Architecture, describeArchitecture, type Place } from './model/architecture/architecture.js';
 export type { Role } from './model/architecture/role.js';
+export { openModel as openCheckpoint } from './model/reading/read-model.js';
 export { instructionSets } from './native/addon.js';
 export type { Pruning } from './operations/consensus.js';
 export type { Copy } from './operations/copy.js';

@@ -243,6 +243,16 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const model = writeHeadersOnly(join(root, 'ranges'), 'org/name', task);
     return relayout({ model }, { out: join(root, 'out') });
   },
+  MODEL_AMBIGUOUS: () => openCheckpoint(writeAdapter(writePair().task)),
+  NOT_AS_LOADED: () => {
+    const { tensors, config } = llama();
+    const wrapped = Object.fromEntries(
+      Object.entries(tensors).map(([name, one]) => [`_orig_mod.${name}`, one]),
+    );
+    return push(writeCheckpoint(join(temporaryDirectory(), 'a'), { tensors: wrapped, config }), 'org/name', {
+      dryRun: true,
+    });
+  },
   NOT_A_CHECKPOINT: () => openCheckpoint(temporaryDirectory()),
   RUN_UNFINISHED: () => {
     const run = join(temporaryDirectory(), 'run');

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from ._arrays import form_of, is_array, is_torch, write_all, write_array
 from ._merged import Merged, StrPath
 from ._numbers import number_of
+from ._peft import base_of, has_adapters, unwrapped, whole_state
 from ._safetensors import DTYPES, write_header
 from ._scratch import Scratch
 
@@ -44,10 +45,17 @@ class Model:
     ) -> None:
         if name is not None and (name == "" or name.startswith(".") or set(name) & set("/=+\0")):
             raise ValueError(f"name: expected the name of a folder, got {name!r}")
-        self.tensors = tensors if isinstance(tensors, Mapping) else state_of(tensors)
+        # Settings of an adapter that is not merged yet; reading the model merges it.
+        self.adapter: dict[str, Any] | None = None
         self.config = plain_config(config)
-        if config is None and not isinstance(tensors, Mapping):
-            self.config = config_of(tensors)
+        if isinstance(tensors, Mapping):
+            self.tensors = tensors
+        else:
+            module = unwrapped(tensors)
+            state, self.adapter = whole_state(module) if has_adapters(module) else (module.state_dict(), None)
+            self.tensors = once(state)
+            if config is None:
+                self.config = config_of(base_of(module))
         self.files = files
         self.name = name
         self.kept_wide = set(getattr(tensors, "_keep_in_fp32_modules_strict", None) or ())
@@ -60,11 +68,11 @@ ModelLike: TypeAlias = StrPath | Mapping[str, Any] | Module | Model
 """A directory, a file of weights, `org/name` of the hub, `BASE+ADAPTER`; or a model in memory."""
 
 
-def state_of(module: Module) -> dict[str, Any]:
+def once(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors of a module, of which those that share their memory are there once, as in files."""
     seen: set[tuple[Any, ...]] = set()
     tensors: dict[str, Any] = {}
-    for name, tensor in module.state_dict().items():
+    for name, tensor in state.items():
         place = (tensor.data_ptr(), tensor.device, tuple(tensor.shape), tensor.stride()) if is_torch(tensor) else (name,)
         if place not in seen or tensor.numel() == 0:
             tensors[name] = tensor
@@ -173,6 +181,8 @@ def written(value: Any, name: str, scratch: Scratch) -> str:
     if config is not None:
         dtypes = {dtype for key, dtype, _ in forms if model.kept_wide.isdisjoint(key.split("."))}
         write_json(os.path.join(directory, f"{kind}config.json"), with_dtype(config, dtypes))
+    if model.adapter is not None:
+        write_json(os.path.join(directory, "adapter_config.json"), model.adapter)
     with open(os.path.join(directory, f"{kind}model.safetensors"), "xb", buffering=0) as file:
         write_all(file, memoryview(write_header(forms, {"format": "pt"})))
         for key, _, _ in forms:
@@ -202,7 +212,8 @@ def write_json(path: str, value: Any) -> None:
 def link_files(files: str, directory: str) -> None:
     """Gives a directory the files beside the weights of another one."""
     for entry in os.scandir(files):
-        if entry.is_file() and not entry.name.endswith(WEIGHTS):
+        # Settings of an adapter belong to weights that lie there.
+        if entry.is_file() and not entry.name.endswith(WEIGHTS) and entry.name != "adapter_config.json":
             os.symlink(os.path.realpath(entry.path), os.path.join(directory, entry.name))
 
 

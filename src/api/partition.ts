@@ -6,8 +6,8 @@ import { type Granularity, granularities, type Partition } from '../measure/part
 import { type PartitionByLocation, partitionOf } from '../measure/partition/partition-of.js';
 import { checkFormats, writePartition } from '../measure/partition/write-partition.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
+import { readWhole } from '../model/reading/read-model.js';
 import { bringModels } from '../sources/bring-models.js';
-import { openCheckpoint } from '../sources/open-checkpoint.js';
 
 /** How the parameters of a model are divided: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
@@ -55,7 +55,7 @@ export interface PartitionResult {
  * @param base a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
  *   PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the codes
- *   of `openCheckpoint`
+ *   of `readWhole`
  */
 export const partition = async (
   base: string,
@@ -65,7 +65,7 @@ export const partition = async (
   check(parameters);
   checkFormats(formats, out);
   const fetched = await bringModels([base], { download: download ? 'headers' : false });
-  const checkpoint = await openCheckpoint(await parseAddress(base));
+  const checkpoint = await readWhole(await parseAddress(base));
   const { from, language, task, granularity, stack, ...location } = parameters;
   const opened = { checkpoint, architecture: describeArchitecture(checkpoint, stack) };
   const { others, norms } = location;

@@ -1,3 +1,4 @@
+import { openWhole } from '../model/reading/open-whole.js';
 import type { PushOptions, PushResult } from '../sources/hub/push/push-result.js';
 
 /**
@@ -19,5 +20,5 @@ export const push = async (
 ): Promise<PushResult> => {
   // Loaded on demand: nothing else needs the hub's own library.
   const { pushCheckpoint } = await import('../sources/hub/push/push.js');
-  return await pushCheckpoint(directory, repository, options);
+  return await pushCheckpoint(directory, repository, options, () => openWhole(directory, 'push'));
 };

@@ -244,6 +244,14 @@ const catalogue = {
         d.models.map(({ model, bytes, of }) => `${gigabytes(bytes)} of ${model} (${gigabytes(of)} in all)`),
       )}; fetch them with ${optionName('download')}`,
   ),
+  MODEL_AMBIGUOUS: input(
+    (d: { path: string; model: string; adapter: string }) =>
+      `${d.path} holds a whole model and an adapter, which loaders put together differently: give ${d.model} for the model alone, ${d.model}+${d.path} for the model with the adapter, BASE+${d.path} for another base with it, or ${d.adapter} for the adapter by itself`,
+  ),
+  NOT_AS_LOADED: input(
+    (d: { path: string; reason: string; command: string; purpose: string }) =>
+      `${d.path}: ${d.reason}, so that loaders do not make of it the model that is merged; write it plainly (\`${d.command}\`), and ${d.purpose} that`,
+  ),
   NOT_A_CHECKPOINT: input((d: { path: string; reason: string }) => `${d.path}: ${d.reason}`),
   RUN_UNFINISHED: input(
     (d: { run: string; checkpoint: string; reason: string; before?: number }) =>

@@ -45,8 +45,8 @@ export interface AdaptedFrom {
   readonly adapter: FoundModel;
   /** SHA-256 of `adapter_config.json`, in hexadecimal. */
   readonly config: string;
-  /** Keys of the base's `config.json` that the adapter changes. */
-  readonly configEdits: Readonly<Record<string, unknown>>;
+  /** The directory of the adapter's side files. */
+  readonly folder: string;
   /** Side files that are the adapter's; the others are the base's. */
   readonly sideFiles: readonly string[];
   /** Indexes of files that hold other tensors than the checkpoint has of them: none may be taken as it stands. */
@@ -70,17 +70,31 @@ export interface Quantisation {
 export interface CheckpointIndex extends Origin {
   readonly name: string;
   /**
-   * Absolute: the directory, or the file where the checkpoint is one bare file. Of a base with an adapter both, with a
-   * plus between them.
+   * Absolute: the directory, or the file by which the model was named. A base with an adapter has both, with a plus
+   * between them.
    */
   readonly path: string;
+  /** The directory of its side files, where that is not `path`. */
+  readonly folder?: string;
   readonly files: readonly FileIdentity[];
   /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** By name, in the order of files and of data within them. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** `config.json` as parsed, where there is one. */
+  /** The tensors by their names in the files, where reading has changed names. */
+  readonly stored?: ReadonlyMap<string, TensorReference>;
+  /** `config.json` as parsed, where there is one, with `configEdits`. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** Keys of `config.json` that the tensors contradict, or an adapter changes; undefined for one that goes. */
+  readonly configEdits?: Readonly<Record<string, unknown>>;
+  /** Whether the head is the embeddings, where the bytes of both said so. */
+  readonly tied?: boolean;
+  /** Names of tensors that are copies of others, by which loaders lose nothing if they are left out. */
+  readonly copies?: ReadonlySet<string>;
+  /** Why transformers would make another model of `path`, in words that follow its name; undefined where it makes this one. */
+  readonly notAsLoaded?: string;
+  /** Names of files of weights beside those that are read. */
+  readonly unread?: readonly string[];
   /** Where tensors are quantised by a scheme that is known: `tensors` are then those of the model before it was quantised. */
   readonly quantisation?: Quantisation;
   /**

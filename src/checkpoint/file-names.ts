@@ -12,3 +12,9 @@ export const adapterConfigName = 'adapter_config.json';
 
 /** The weights of an adapter of PEFT. */
 export const adapterWeightsName = 'adapter_model.safetensors';
+
+/** Those, and the file in which PEFT looks for them next. */
+export const adapterWeightsNames: readonly string[] = [adapterWeightsName, 'adapter_model.bin'];
+
+/** The configuration of a model. */
+export const configName = 'config.json';

@@ -1,22 +1,18 @@
-import { constants, open, readdir, stat } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type FoundModel, originOf } from '../address/found-model.js';
-import { argument, layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
 import type { TensorReference } from '../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import type { ContainerReader, FileHeader } from './containers/container-reader.js';
-import { findWeights, isWeightsName, readerOf, readers, whyNoWeights } from './containers/containers.js';
 import { readHeaderOf } from './containers/read-header.js';
 import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './few-at-once.js';
-import { adapterConfigName } from './file-names.js';
-import { listModuleWeights, modulesName } from './module-folders.js';
-import { checkpointName } from './run-folder.js';
+import { configName } from './file-names.js';
+import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js';
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
-import { readSideFile } from './small-file.js';
 
 /** What is known of files of weights where they come from. */
 export interface KnownOfFiles {
@@ -26,25 +22,20 @@ export interface KnownOfFiles {
 }
 
 /**
- * Opens a checkpoint that was found: a directory in which a container's reader finds weights, or one file of weights.
- * Headers, `config.json`, descriptions and names of side files are read; weights are not.
+ * Opens the files of a model that was found, as they are: a directory, an index, or one file of weights. Headers,
+ * `config.json`, descriptions and names of side files are read; weights are not. The meaning of tensors is for `readModel`
+ * to say (`src/model/reading/`), which nothing else may go round.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_WITHOUT_BASE, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
+ * @throws LayerloomError the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
  *   and the codes of its container
  */
 export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
-  const isDirectory = (await stat(path)).isDirectory();
-  const weights = isDirectory ? await weightsOf(path) : bareFile(path);
+  const { reader, folder, weights, modules: inModules, index, unread, warnings } = await findModelFiles(path);
   const openEach = (these: readonly string[]) =>
-    Promise.all(
-      these.map((file) =>
-        withFewFiles(() => openFile(weights.reader, file, weights.index?.path ?? path, known)),
-      ),
-    );
-  const own = await openEach(weights.files);
-  const inModules = isDirectory ? await listModuleWeights(path) : [];
-  const modules = await openEach(inModules.map((file) => join(path, file)));
+    Promise.all(these.map((file) => withFewFiles(() => openFile(reader, file, index?.path ?? path, known))));
+  const own = await openEach(weights);
+  const modules = await openEach(inModules.map((file) => join(folder ?? path, file)));
   const files = [...own, ...modules.map((file, index) => inFolder(dirname(itemAt(inModules, index)), file))];
   const tensors = collect(files);
   if (tensors.size === 0)
@@ -52,98 +43,33 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
       path,
       reason: 'holds no tensors; download or write it again',
     });
-  const warnings =
-    weights.index === undefined
-      ? []
-      : checkAgainstIndex(modules.length === 0 ? tensors : collect(own), own, weights.index);
-  const beside = isDirectory ? await listSideFiles(path) : [];
+  const unlisted =
+    index === undefined ? [] : checkAgainstIndex(modules.length === 0 ? tensors : collect(own), own, index);
+  const beside = folder === undefined ? [] : await listSideFiles(folder);
   const carried = new Map(
     files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),
   );
   const sideFiles = [...beside, ...carried.keys()].sort();
   const descriptions = new Map(files.flatMap((file) => file.descriptions));
+  const place = { path, ...(folder === undefined || folder === path ? {} : { folder }) };
+  const { [weightsKey]: named, ...config } =
+    (await sideFileObject({ ...place, sideFiles, carried }, configName)) ?? {};
   return {
     name,
-    path,
+    ...place,
     ...originOf(found),
     files: files.map(({ identity }) => identity),
     metadata: files.map(({ header }) => header.metadata),
     tensors,
-    config: await sideFileObject({ path, sideFiles, carried }, 'config.json'),
+    config: sideFiles.includes(configName) ? config : undefined,
+    // Outputs call their files otherwise.
+    ...(named === undefined ? {} : { configEdits: { [weightsKey]: undefined } }),
     sideFiles,
     ...(carried.size === 0 ? {} : { carried }),
     ...(descriptions.size === 0 ? {} : { descriptions }),
-    warnings,
+    ...(unread.length === 0 ? {} : { unread }),
+    warnings: [...warnings, ...unlisted],
   };
-};
-
-interface ShardIndexFile {
-  readonly path: string;
-  readonly weightMap: ReadonlyMap<string, string>;
-}
-
-interface WeightFiles {
-  readonly reader: ContainerReader;
-  /** Absolute. */
-  readonly files: readonly string[];
-  readonly index?: ShardIndexFile;
-}
-
-const weightsOf = async (directory: string): Promise<WeightFiles> => {
-  const names = await readdir(directory).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-  });
-  const found = findWeights(names);
-  if (found === undefined && names.includes(adapterConfigName))
-    throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: directory });
-  if (found === undefined)
-    throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names, directory) });
-  const { reader, index } = found;
-  const whole = found.files.map((name) => join(directory, name));
-  if (index === undefined) return { reader, files: whole };
-  const path = join(directory, index.name);
-  const weightMap = index.parse(await readSideFile(path), path);
-  const files = [...new Set(weightMap.values())].sort().map((file) => join(directory, file));
-  // Some write an index also of one file; beside other files one cannot tell which is meant.
-  if (whole.length > 0 && files.join() !== whole.join())
-    throw new LayerloomError('NOT_A_CHECKPOINT', {
-      path: directory,
-      reason: `has both ${found.files.join(', ')} and an index of other files; remove one, or give the file itself`,
-    });
-  return { reader, files, index: { path, weightMap } };
-};
-
-const whyNot = (names: readonly string[], directory: string): string => {
-  if (names.includes(modulesName) && names.includes('0_Transformer'))
-    return whyNoWeights(
-      names,
-      'its weights are in 0_Transformer; load and save it by a newer sentence-transformers',
-    );
-  const saved = names.find((name) => checkpointName.test(name));
-  if (saved !== undefined)
-    return whyNoWeights(
-      names,
-      `it holds the checkpoints of a run; give one of them, such as ${saved}, or average them with \`${layerloomCommand('soup', argument(directory), '--schedule', 'uniform')}\``,
-    );
-  const loose =
-    readers
-      .map(({ extension }) => names.filter((name) => name.endsWith(extension)))
-      .find(({ length }) => length > 0) ?? [];
-  if (loose.length === 0) return whyNoWeights(names);
-  if (loose.length === 1) return whyNoWeights(names, `give ${loose[0]} itself if that is the checkpoint`);
-  return whyNoWeights(
-    names,
-    `it has ${loose.length} other files of weights; download the index too, or give one of them`,
-  );
-};
-
-const bareFile = (path: string): WeightFiles => {
-  if (!isWeightsName(path))
-    throw new LayerloomError('NOT_A_CHECKPOINT', {
-      path,
-      reason: `is neither a directory nor a ${[...new Set(readers.map(({ extension }) => extension))].join(' or ')} file; give the directory of a checkpoint`,
-    });
-  return { reader: readerOf(path), files: [path] };
 };
 
 interface OpenedFile {

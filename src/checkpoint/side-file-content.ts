@@ -4,14 +4,11 @@ import { parseJsonObject } from './json.js';
 import { readSideFile } from './small-file.js';
 
 /** What a checkpoint's side files are found by. */
-export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'adapted' | 'carried'>;
+export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'folder' | 'adapted' | 'carried'>;
 
 /** Returns the path of one of a checkpoint's side files: its own, or those of base and adapter. Carried ones have it in messages alone. */
-export const sideFilePath = ({ path, adapted }: SideFilePlace, name: string): string =>
-  join(
-    adapted === undefined ? path : adapted[adapted.sideFiles.includes(name) ? 'adapter' : 'base'].path,
-    name,
-  );
+export const sideFilePath = ({ path, folder = path, adapted }: SideFilePlace, name: string): string =>
+  join(adapted?.sideFiles.includes(name) ? adapted.folder : folder, name);
 
 /** Returns the text of a side file that the weights carry; undefined for those that lie beside them. */
 export const carriedText = ({ adapted, carried }: SideFilePlace, name: string): string | undefined =>

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allExist } from '../base/exists.js';
 import { namesIn } from '../base/unless-missing.js';
-import { findWeights, isWeightsName } from './containers/containers.js';
+import { findWeights, isIndexRead, isWeightsName } from './containers/containers.js';
 import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { readSideFile } from './small-file.js';
 
@@ -22,9 +22,10 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
     const path = join(directory, index.name);
     const shards = await readSideFile(path)
       .then((text) => [...new Set(index.parse(text, path).values())])
-      // An index that cannot be read is for `openCheckpoint` to refuse, with its reason.
+      // An index that cannot be read is for `readModel` to refuse, with its reason.
       .catch((): string[] => []);
-    return await allExist(shards.map((shard) => join(directory, shard)));
+    const needed = isIndexRead(found, shards) ? shards : found.files;
+    return await allExist(needed.map((file) => join(directory, file)));
   }
   const weights = found?.files ?? [adapterConfigName, adapterWeightsName];
   return await allExist(weights.map((name) => join(directory, name)));

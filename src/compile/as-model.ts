@@ -32,7 +32,7 @@ export const storedModel = (
       const found = checkpoint.tensors.get(name);
       return found === undefined ? undefined : operandOf(input, found);
     },
-    ...(checkpoint.adapted === undefined ? {} : { configEdits: checkpoint.adapted.configEdits }),
+    ...(checkpoint.configEdits === undefined ? {} : { configEdits: checkpoint.configEdits }),
   };
 };
 

@@ -43,8 +43,9 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
 /**
  * Checks that every model is compatible with the first.
  *
- * @returns warnings, and the redundant tensors that are left out because some merged model does not store
- *   them
+ * @returns warnings; the redundant tensors that are left out because some merged model does not store them; and those of
+ *   the first model's head that no other has, which are its own
+ * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER for a head that some models have
  */
 export const checkAll = async (
   recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
@@ -52,8 +53,13 @@ export const checkAll = async (
   companions: readonly OpenedModel[],
   session: PlanningSession,
   tokensAreDecided: boolean,
-): Promise<{ warnings: string[]; omitted: ReadonlySet<string> }> => {
+): Promise<{
+  readonly warnings: readonly string[];
+  readonly omitted: ReadonlySet<string>;
+  readonly ownHead: readonly string[];
+}> => {
   const [first] = models;
+  const heads = new Map<OpenedModel, readonly string[]>();
   const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
   const omitted = new Set<string>();
   for (const other of [...models.slice(1), ...companions]) {
@@ -70,12 +76,41 @@ export const checkAll = async (
       ({ decidedBy }) => decidedBy === undefined || recipe[decidedBy] === undefined,
     );
     warnings.push(...open.map(warningOf));
-    if (!companions.includes(other)) for (const name of fit.redundant) omitted.add(name);
+    if (companions.includes(other)) continue;
+    for (const name of fit.redundant) omitted.add(name);
+    heads.set(other, fit.ownHead);
   }
+  const ownHead = [...new Set([...heads.values()].flat())];
+  refuseSharedHead(ownHead, models, heads);
   const left = [...omitted].sort();
   if (left.length > 0)
     warnings.push(
       `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
     );
-  return { warnings, omitted };
+  return { warnings, omitted, ownHead };
+};
+
+/** A head that some of the other models have would be merged of these alone. */
+const refuseSharedHead = (
+  names: readonly string[],
+  [first, ...others]: readonly OpenedModel[],
+  lacking: ReadonlyMap<OpenedModel, readonly string[]>,
+): void => {
+  for (const other of others) {
+    const missing = lacking.get(other) ?? [];
+    if (
+      first !== undefined &&
+      missing.length > 0 &&
+      others.some((one) => lacking.get(one)?.length !== names.length)
+    )
+      throw at(
+        new LayerloomError('TENSOR_NAMES_DIFFER', {
+          first: first.checkpoint.path,
+          other: other.checkpoint.path,
+          missing,
+          unexpected: [],
+        }),
+        other.path,
+      );
+  }
 };

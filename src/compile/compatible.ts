@@ -3,6 +3,8 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configDifferences, ofLayers } from '../checkpoint/config.js';
 import { sideFileContent, sideFileObject } from '../checkpoint/side-file-content.js';
 import type { Architecture } from '../model/architecture/architecture.js';
+import { canonicalName } from '../model/architecture/canonical-names.js';
+import { classesIn, isOfTask, stemOfClass } from '../model/architecture/classes.js';
 import { isTokenHead } from '../model/architecture/roles.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
@@ -37,6 +39,8 @@ export interface Fit {
    * tied embeddings.
    */
   readonly redundant: readonly string[];
+  /** Tensors of the first model's head that the other, of another class on the same base, does not have. */
+  readonly ownHead: readonly string[];
 }
 
 /** What a merge does about differences of its models, so that they are none. */
@@ -63,13 +67,18 @@ export const checkCompatible = async (
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
   // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
-  const redundant = stacks ? [] : checkNames(first, other);
+  const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
-  const differences = checkConfig(first.checkpoint, other.checkpoint, stacks);
+  const differences = checkConfig(first, other, stacks);
   if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint, tokenizers);
   return {
-    differences: [...differences, ...(await sideFileDifferences(first.checkpoint, other.checkpoint))],
-    redundant,
+    differences: [
+      ...differences,
+      ...headDifferences(first, other, names),
+      ...(await sideFileDifferences(first.checkpoint, other.checkpoint)),
+    ],
+    redundant: names.redundant,
+    ownHead: names.ownHead,
   };
 };
 
@@ -101,7 +110,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       otherNaming: spelt[b.naming],
     });
   // What else differs follows from the family.
-  if (familyOf(first) !== familyOf(other)) checkConfig(first.checkpoint, other.checkpoint, stacks);
+  if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
       ...pair,
@@ -116,30 +125,71 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
-const checkNames = (first: Model, other: Model): string[] => {
+/** Tensors that only one of two models has, and that do not prevent a merge. */
+interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
+  /** Tensors of the other model's head that the first does not have. */
+  readonly foreignHead: readonly string[];
+}
+
+const checkNames = (first: Model, other: Model): NameDifferences => {
   const tied = [first.architecture.tied, other.architecture.tied];
   const headIsRedundant = tied.includes(true) && !tied.includes(false);
-  const redundant: string[] = [];
-  const onlyIn = (one: Model, another: Model): string[] => {
-    const names = [...one.checkpoint.tensors.keys()].filter((name) => !another.checkpoint.tensors.has(name));
-    return names.sort().filter((name) => {
+  const isOtherClass = classesDiffer(first, other);
+  const onlyIn = (one: Model, another: Model) => {
+    const found = { redundant: [] as string[], head: [] as string[], missing: [] as string[] };
+    for (const name of [...one.checkpoint.tensors.keys()].sort()) {
+      if (another.checkpoint.tensors.has(name)) continue;
       const role = one.architecture.places.get(name)?.role;
       const isRedundant =
-        role === 'buffer' || (isTokenHead(name, role) && headIsRedundant) || isCopy(name, first, other);
-      if (isRedundant) redundant.push(name);
-      return !isRedundant;
-    });
+        role === 'buffer' ||
+        one.checkpoint.copies?.has(name) === true ||
+        (isTokenHead(name, role) && headIsRedundant);
+      if (isRedundant) found.redundant.push(name);
+      else
+        found[isOtherClass && (role === 'head' || isOfTask(canonicalName(name))) ? 'head' : 'missing'].push(
+          name,
+        );
+    }
+    return found;
   };
-  const [missing, unexpected] = [onlyIn(first, other), onlyIn(other, first)];
-  refuseUnread(first, missing);
-  refuseUnread(other, unexpected);
-  if (missing.length + unexpected.length > 0)
+  const [inFirst, inOther] = [onlyIn(first, other), onlyIn(other, first)];
+  refuseUnread(first, inFirst.missing);
+  refuseUnread(other, inOther.missing);
+  if (inFirst.missing.length + inOther.missing.length > 0)
     throw new LayerloomError('TENSOR_NAMES_DIFFER', {
       ...pathsOf(first.checkpoint, other.checkpoint),
-      missing,
-      unexpected,
+      missing: inFirst.missing,
+      unexpected: inOther.missing,
     });
-  return redundant;
+  return {
+    redundant: [...inFirst.redundant, ...inOther.redundant],
+    ownHead: inFirst.head,
+    foreignHead: inOther.head,
+  };
+};
+
+/** True for models of two classes on one base, which differ in their heads: a language model and a classifier. */
+const classesDiffer = (first: Model, other: Model): boolean => {
+  const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
+  if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
+  return stemOfClass(a) !== undefined && stemOfClass(a) === stemOfClass(b);
+};
+
+const headDifferences = (
+  first: Model,
+  other: Model,
+  { ownHead, foreignHead }: NameDifferences,
+): Difference[] => {
+  const some = ([one = '', ...more]: readonly string[]) => `${one}${more.length === 0 ? '' : ', …'}`;
+  const [a, b] = [first.checkpoint.name, other.checkpoint.name];
+  return [
+    ...(ownHead.length === 0
+      ? []
+      : [{ words: `${b} has no ${some(ownHead)}, of the head of ${a}`, kept: a }]),
+    ...(foreignHead.length === 0
+      ? []
+      : [{ words: `${a} has no ${some(foreignHead)}, of the head of ${b}, which the output does not get` }]),
+  ];
 };
 
 /**
@@ -150,15 +200,6 @@ const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => 
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));
   if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
-};
-
-/**
- * True for the embeddings of an encoder or a decoder that are those of both: older files store them under each name, and
- * loaders take the shared ones.
- */
-const isCopy = (name: string, ...models: readonly Model[]): boolean => {
-  const shared = name.replace(/(encoder|decoder)\.embed_tokens\.weight$/, 'shared.weight');
-  return shared !== name && models.every(({ checkpoint }) => checkpoint.tensors.has(shared));
 };
 
 const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
@@ -177,12 +218,19 @@ const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
   if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
 };
 
-const checkConfig = (first: CheckpointIndex, other: CheckpointIndex, stacks: boolean): Difference[] => {
+const checkConfig = (
+  { checkpoint: first, ...a }: Model,
+  { checkpoint: other, ...b }: Model,
+  stacks: boolean,
+): Difference[] => {
   if (first.config === undefined || other.config === undefined) return [];
-  const { errors, warnings } = configDifferences(first.config, other.config, stacks ? ofLayers : undefined);
+  const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
+  const ignored = stacks ? ofLayers : isOtherClass ? /^architectures$/ : undefined;
+  const { errors, warnings } = configDifferences(first.config, other.config, ignored);
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
-  return warnings.map((difference) => ({
+  const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;
+  return [...(isOtherClass ? [classes] : []), ...warnings].map((difference) => ({
     words: `config.json of ${first.name} and ${other.name}: ${difference}`,
     kept: first.name,
   }));

@@ -6,10 +6,12 @@ import {
   concernsAmong,
   type ModelReference,
   noStatistics,
+  type Statistics,
 } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 import { same } from '../methods/framework/tensor-recipe.js';
 import type { ModelInput } from '../methods/recipes.js';
+import { spellingsLike } from '../model/architecture/canonical-names.js';
 import type { ExpertForm } from '../model/experts/forms.js';
 import { completeRecipe } from '../plan/complete-recipe.js';
 import type { Recipe } from '../recipe/recipe.js';
@@ -73,7 +75,7 @@ const composeValues = async (
   const frame = await frameOf(recipe, inputs, open);
   const { first, models, companions, vocabulary } = frame;
   const { layers } = first.architecture;
-  const found = statistics.get(recipe) ?? noStatistics;
+  const found = inNames(statistics.get(recipe) ?? noStatistics, first);
   const compiled = recipe.compile({
     layers,
     models: models.map(viewOf),
@@ -116,6 +118,22 @@ const composeValues = async (
     ],
   };
 };
+
+/** Returns statistics by the names of the first model's tensors: those of a base may be spelt otherwise. */
+const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedModel): Statistics => ({
+  ...others,
+  taskVectors: taskVectors.map((vector) => {
+    const spellings = spellingsLike(Object.keys(vector.tensors), checkpoint.tensors.keys());
+    if (spellings.size === 0) return vector;
+    const respelt = <T>(entries: Iterable<readonly [string, T]>) =>
+      [...entries].map(([name, value]) => [spellings.get(name) ?? name, value] as const);
+    return {
+      ...vector,
+      tensors: Object.fromEntries(respelt(Object.entries(vector.tensors))),
+      vectors: new Map(respelt(vector.vectors)),
+    };
+  }),
+});
 
 /** Importances are in the rows of their model's own vocabulary. @throws LayerloomError INVALID_PARAMETER */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {

@@ -89,7 +89,11 @@ const makeFrame = async (
   const { models, companions, vocabulary } = opened;
   const [first] = models;
   if (first === undefined) throw new Error('a recipe merges no model');
-  const { warnings: found, omitted } = await checkAll(
+  const {
+    warnings: found,
+    omitted,
+    ownHead,
+  } = await checkAll(
     recipe,
     models.filter(({ inPart }) => !inPart),
     companions,
@@ -101,15 +105,18 @@ const makeFrame = async (
     ...(await sameModelWarnings([...models.filter(({ inPart }) => !inPart), ...companions])),
   ];
   const { places } = first.architecture;
-  const likeFirst = [...first.checkpoint.tensors.keys()]
-    .filter((name) => !omitted.has(name))
-    .map(
+  const likeFirst = (names: readonly string[]) =>
+    names.map(
       (name): OutputTensor => ({
         name,
         like: { model: 0, tensor: name },
         place: places.get(name) ?? { layer: undefined, role: 'other', module: name },
       }),
     );
+  const isOwn = new Set(ownHead);
+  const shared = [...first.checkpoint.tensors.keys()].filter(
+    (name) => !omitted.has(name) && !isOwn.has(name),
+  );
   const bind = binder(models, recipe.dtype);
   const make = (output: OutputTensor, made: Expression): UnplacedTensor => {
     const { name, like, place } = output;
@@ -124,14 +131,15 @@ const makeFrame = async (
       ...(inModule === undefined ? {} : { part: { name: inModule.name, shape } }),
     };
   };
-  const shared = sharedBy(likeFirst, make);
+  const made = sharedBy(likeFirst(shared), make);
+  const kept = likeFirst(ownHead).map((output) => make(output, { kind: 'copy', source: { model: 0 } }));
   return {
     ...opened,
     first,
     warnings,
     tensorsOf: (compiled) => {
       const { outputs } = compiled;
-      if (outputs === undefined) return shared(compiled);
+      if (outputs === undefined) return [...made(compiled), ...kept];
       return outputs
         .filter(({ name }) => !omitted.has(name))
         .map((output) => make(output, compiled.expressionOf(output.place, output.name)));

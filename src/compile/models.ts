@@ -9,11 +9,10 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { RecipePath } from '../methods/framework/method.js';
 import { invalid } from '../methods/framework/settings.js';
 import type { Adapter } from '../model/adapters/adapter.js';
-import { isBareAdapter, openAdapter } from '../model/adapters/open-adapter.js';
-import { openAddress } from '../model/adapters/open-model.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
 import { separated } from '../model/experts/separated.js';
 import { dequantised } from '../model/quantisation/dequantised.js';
+import { type Reading, readModel, readWhole } from '../model/reading/read-model.js';
 import type { CompleteRecipe } from '../plan/complete-recipe.js';
 import type { Operand, PlannedInput } from '../plan/plan.js';
 import { nearest } from '../recipe/nearest.js';
@@ -77,25 +76,22 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Opens whole models only: those that are quantised as they were before that, experts each by itself. */
-const openWhole = async (model: ModelAddress): Promise<OpenedFiles> => ({
-  checkpoint: separated(dequantised(await openAddress(model))),
-});
+/** Returns a model as it was before it was quantised, with its experts each by itself. */
+const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
-interface OpenedFiles {
-  readonly checkpoint: CheckpointIndex;
-  readonly adapter?: Adapter;
-}
+/** Opens whole models only. */
+const openWhole = async (model: ModelAddress): Promise<Reading> => ({
+  checkpoint: asMerged(await readWhole(model)),
+});
 
 /**
  * Opens a whole model, or a bare adapter.
  *
- * @throws LayerloomError the codes of `openModel` and `openAdapter`
+ * @throws LayerloomError the codes of `readModel`
  */
-export const openAnyForm = async (model: ModelAddress): Promise<OpenedFiles> => {
-  if (!(await isBareAdapter(model))) return openWhole(model);
-  const adapter = await openAdapter(model);
-  return { checkpoint: adapter.checkpoint, adapter };
+export const openAnyForm = async (model: ModelAddress): Promise<Reading> => {
+  const { checkpoint, adapter } = await readModel(model);
+  return adapter === undefined ? { checkpoint: asMerged(checkpoint) } : { checkpoint, adapter };
 };
 
 /**
@@ -106,7 +102,7 @@ export const openAnyForm = async (model: ModelAddress): Promise<OpenedFiles> => 
  */
 export const openEach = async (
   references: readonly CheckpointReference[],
-  open: (model: ModelAddress) => Promise<OpenedFiles> = openWhole,
+  open: (model: ModelAddress) => Promise<Reading> = openWhole,
 ): Promise<OpenedCheckpoint[]> => {
   const opened = await Promise.allSettled(
     references.map(async (reference) => {

@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { itemAt } from '../base/lookup.js';
+import { groupBy, itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
 import { version } from '../base/version.js';
 import { pictureOf } from '../card/layer-picture.js';
@@ -13,6 +13,7 @@ import { type Layout, layouts } from '../checkpoint/layouts.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
 import { listOtherFiles } from '../checkpoint/side-files.js';
 import { checkSideFile } from '../checkpoint/small-file.js';
+import { storedTensors } from '../checkpoint/stored-tensors.js';
 import { isBuiltIn, methods } from '../methods/index.js';
 import type { ExpertForm } from '../model/experts/forms.js';
 import {
@@ -171,8 +172,9 @@ const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, un
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
 });
 
-/** True for a checkpoint that is one file and not a directory. */
-const isBareFile = ({ files, path }: CheckpointIndex): boolean => files[0]?.path === path;
+/** True for a checkpoint that is one file, of which nothing beside it is read. */
+const isBareFile = ({ files, path, folder }: CheckpointIndex): boolean =>
+  folder === undefined && files[0]?.path === path;
 
 /** Loaders need a configuration; a bare file has none. */
 const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
@@ -180,7 +182,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   if (config !== undefined) return [];
   return [
     isBareFile(checkpoint)
-      ? `${path} is one file, and so the output has no config.json, which loaders need; give its directory to have what lies beside it`
+      ? `${path} is one file, and so the output has no config.json, which loaders need; put the one of its model beside it`
       : `${path} has no config.json, and so the output has none; loaders need one`,
   ];
 };
@@ -189,10 +191,9 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
-  const names = models.map(({ checkpoint: { files, tensors, quantisation, fusedExperts } }) => {
-    const inFiles = files.map(() => new Map<string, number>());
-    for (const [name, { file, begin }] of quantisation?.stored ?? fusedExperts?.stored ?? tensors)
-      inFiles[file]?.set(name, begin);
+  const names = models.map(({ checkpoint }) => {
+    const inFiles = checkpoint.files.map(() => new Map<string, number>());
+    for (const [name, { file, begin }] of storedTensors(checkpoint)) inFiles[file]?.set(name, begin);
     return inFiles;
   });
   return ({ input, file }) => {
@@ -243,20 +244,26 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
 
 /** Files of the first model that the output does not have: it may need some of them. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
-  const { adapted, name, path, sideFiles } = checkpoint;
+  const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
   // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
-  if (adapted !== undefined || sideFiles.length === 0 || isBareFile(checkpoint)) return [];
-  const weights = checkpoint.files.map((file) => relative(path, file.path));
+  if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
+  const weights = checkpoint.files.map((file) => relative(folder, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
-  const others = (await listOtherFiles(path, own)).filter(
-    (file) => file.includes('/') || !file.endsWith(writer.extension),
+  const others = (await listOtherFiles(folder, own)).toSorted(
+    (a, b) => Number(unread.includes(b)) - Number(unread.includes(a)),
   );
   if (others.length === 0) return [];
-  const [shown, more] = [others.slice(0, mostShown).join(', '), others.length - mostShown];
+  const groups = [...groupBy(others, withoutNumber)].map(([pattern, [only = '', ...more]]) =>
+    more.length === 0 ? only : pattern,
+  );
+  const [shown, more] = [groups.slice(0, mostShown).join(', '), groups.length - mostShown];
   return [
     `files of ${name} that the output does not get: ${shown}${more > 0 ? ` and ${more} more` : ''}; copy what it needs`,
   ];
 };
+
+/** The shards of a model have one pattern: `pytorch_model-*-of-00030.bin`. */
+const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
 /** Limit on the files that a message names. */
 const mostShown = 8;

@@ -4,6 +4,7 @@ import { describeArchitecture, requireLayers } from '../model/architecture/archi
 import type { Recipe } from '../recipe/recipe.js';
 import { refuseTwins } from './check-models.js';
 import { checkStructure } from './compatible.js';
+import { inSpellingOf } from './in-spelling.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 import { transplanted } from './transplanted.js';
@@ -37,9 +38,12 @@ export const openRecipeModels = async (
   open: (reference: ModelReference) => Promise<OpenedModel>,
   session: PlanningSession,
 ): Promise<RecipeModels> => {
-  const all = await Promise.all(
-    [...recipe.models, ...recipe.companions].map(async (reference) =>
-      inStack(await open(reference), recipe.stack),
+  const given = await Promise.all([...recipe.models, ...recipe.companions].map(open));
+  const leading = given.find(({ inPart }) => !inPart);
+  const all = given.map((model) =>
+    inStack(
+      leading === undefined || model.role === 'gates' ? model : inSpellingOf(leading, model),
+      recipe.stack,
     ),
   );
   const opened = all.filter(({ inPart }) => !inPart);

@@ -12,7 +12,7 @@ export const sameModelWarnings = async (models: readonly OpenedModel[]): Promise
     for (const other of stored.slice(index + 1))
       if (one.role !== other.role && (await lookAlike(one.checkpoint, other.checkpoint)))
         warnings.push(
-          `${other.role} ${other.checkpoint.path} looks like ${one.role} ${one.checkpoint.path}: the same model in two roles, by the headers and samples of its files; check the paths`,
+          `${other.role} ${other.checkpoint.path} looks like ${one.role} ${one.checkpoint.path}: the same model in two roles, by samples of its files; check the paths`,
         );
   return warnings;
 };

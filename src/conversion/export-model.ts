@@ -11,7 +11,7 @@ import { writeDurably } from '../engine/output/durable.js';
 import { checkOutput, type Output } from '../engine/output/output.js';
 import { openStaging } from '../engine/output/staging.js';
 import type { Progress } from '../engine/run.js';
-import { openWhole } from '../sources/open-whole.js';
+import { openWhole } from '../model/reading/open-whole.js';
 import { elementsOf } from '../tensor/reference.js';
 import { exportFormats } from './formats.js';
 import {

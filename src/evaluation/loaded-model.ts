@@ -2,8 +2,8 @@ import { parseAddress, printAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
 import { baseOf } from '../compile/adapters/form.js';
-import { isBareAdapter } from '../model/adapters/open-adapter.js';
-import { locateText } from '../sources/locate.js';
+import { refuseUnlikeLoaders } from '../model/reading/as-loaded.js';
+import { isBareAdapter, openModel } from '../model/reading/read-model.js';
 
 /** The back end of the harness that loads adapters on their base. */
 const backendOfAdapters = 'hf';
@@ -12,8 +12,8 @@ const backendOfAdapters = 'hf';
  * Returns the harness's arguments that name the weights of a model: `pretrained`, and `peft` for an adapter, which is
  * `BASE+ADAPTER` or a directory whose configuration names its base.
  *
- * @param path absolute: of a model's directory, or of two with a plus between
- * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, READ_FAILED
+ * @param path as `pathToLoad` gives it, or the directory of a merge
+ * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED, READ_FAILED
  */
 export const weightsArguments = async (
   path: string,
@@ -29,7 +29,9 @@ export const weightsArguments = async (
       reason: `is not loaded by the harness's ${backend}`,
       remedy: `evaluate it with backend: ${backendOfAdapters}, or merge to full weights (${optionName('as', 'full')})`,
     });
-  const pretrained =
-    address.kind === 'adapted' ? printAddress(address.base) : (await locateText(await baseOf(adapter))).path;
-  return { pretrained, peft: printAddress(adapter) };
+  if (address.kind === 'adapted')
+    return { pretrained: printAddress(address.base), peft: printAddress(adapter) };
+  const base = await openModel(await baseOf(adapter));
+  refuseUnlikeLoaders(base, 'evaluate');
+  return { pretrained: base.path, peft: printAddress(adapter) };
 };

@@ -9,8 +9,7 @@ import { indexFileName } from '../checkpoint/containers/safetensors/shard-index.
 import { withFewFiles } from '../checkpoint/few-at-once.js';
 import { cardName, provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
-import { isBareAdapter } from '../model/adapters/open-adapter.js';
-import { openModel } from '../model/adapters/open-model.js';
+import { isBareAdapter, openModel } from '../model/reading/read-model.js';
 import { keyOfStored } from '../plan/operands/stored.js';
 import { shardKey } from '../plan/shard-key.js';
 import type { TensorReference } from '../tensor/reference.js';

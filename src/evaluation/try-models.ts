@@ -1,13 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseAddress, printAddress } from '../address/address.js';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { locateText } from '../sources/locate.js';
 import { endingOf } from './harness.js';
 import { checkHarness, harnessCommand } from './harness-command.js';
 import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './kept-harness.js';
+import { pathToLoad } from './loadable.js';
 import { weightsArguments } from './loaded-model.js';
 
 /** Options of `tryModels`. */
@@ -55,10 +54,15 @@ export const tryModels = async (
   if (!(Number.isSafeInteger(maxTokens) && maxTokens >= 1))
     throw invalidParameter('maxTokens', maxTokens, 'a whole number, 1 or more');
   if (models.length === 0) throw invalidParameter('models', models, 'at least one model');
-  const paths = await Promise.all(models.map(pathOf));
   const lmEval = harnessCommand(options.lmEval);
   checkHarness(lmEval);
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-try-'));
+  const paths = await Promise.all(models.map((model) => pathToLoad(model, join(folder, 'views')))).catch(
+    async (error: unknown) => {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const log = join(folder, 'log');
   const trials: Trial[] = [];
   await using kept = new KeptHarness(lmEval, {});
@@ -112,14 +116,4 @@ export const tryModels = async (
   // After a failure the log is left: the error names it.
   await rm(folder, { recursive: true, force: true });
   return trials;
-};
-
-/** Returns the path of a model, absolute; of a base with an adapter, both. */
-const pathOf = async (model: string): Promise<string> => {
-  const address = await parseAddress(model);
-  if (address.kind === 'model') return (await locateText(model)).path;
-  const [base, adapter] = await Promise.all(
-    [address.base, address.adapter].map((one) => locateText(printAddress(one))),
-  );
-  return `${base?.path}+${adapter?.path}`;
 };

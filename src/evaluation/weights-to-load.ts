@@ -1,7 +1,6 @@
 import { parseAddress } from '../address/address.js';
 import { itemAt, ownValue, valueAt } from '../base/lookup.js';
-import { isBareAdapter } from '../model/adapters/open-adapter.js';
-import { openModel } from '../model/adapters/open-model.js';
+import { isBareAdapter, openModel } from '../model/reading/read-model.js';
 import { bitsOf, type Dtype } from '../tensor/dtype.js';
 import { FilesToRead, hashRanges, type Range, sampledRanges } from './file-ranges.js';
 

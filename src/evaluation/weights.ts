@@ -6,7 +6,7 @@ import type { FileIdentity } from '../checkpoint/checkpoint.js';
 import { provenanceName } from '../checkpoint/file-names.js';
 import { observePath } from '../checkpoint/identity.js';
 import { readJsonObject } from '../checkpoint/json.js';
-import { openModel } from '../model/adapters/open-model.js';
+import { openModel } from '../model/reading/read-model.js';
 
 /** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
 export const weightsOfShards = (keys: readonly string[]): string =>

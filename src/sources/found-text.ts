@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type FoundModel, type FoundParts, sharedAddress } from '../address/found-model.js';
 import { splitName, withName } from '../address/name.js';
-import { isWeightsName, withoutExtension } from '../checkpoint/containers/containers.js';
+import { isModelFile, withoutExtension } from '../checkpoint/containers/containers.js';
 
 // Texts of models that were found. A name with a slash is never put before one: it is a source's, or made of folders.
 
@@ -20,7 +20,7 @@ export const portableText = (model: FoundParts): string => {
   }
   const shared = sharedAddress(model);
   if (shared !== undefined) return withName(name.includes('/') ? undefined : name, shared);
-  if (!isWeightsName(path)) return `./${name}`;
+  if (!isModelFile(path)) return `./${name}`;
   const file = basename(path);
   const isPlain = name === withoutExtension(file) || name.includes('/');
   return withName(isPlain ? undefined : name, `./${file}`);

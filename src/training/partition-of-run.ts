@@ -4,14 +4,14 @@ import { LayerloomError } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
 import { type Partition, partNames } from '../measure/partition/partition.js';
 import { readPartition } from '../measure/partition/read-partition.js';
-import { openCheckpoint } from '../sources/open-checkpoint.js';
+import { readWhole } from '../model/reading/read-model.js';
 
 /**
  * Reads the partition of a run and checks that it is one of the base: by all names of parameters if the base is on
  * this machine, else by its name.
  *
  * @param base undefined for the partition's own
- * @throws LayerloomError READ_FAILED, PARTITION_INVALID, the codes of `openCheckpoint`
+ * @throws LayerloomError READ_FAILED, PARTITION_INVALID, the codes of `readWhole`
  */
 export const readPartitionOf = async (
   file: string,
@@ -29,7 +29,7 @@ export const readPartitionOf = async (
     if (nameOf(base.model) !== nameOf(partition.base.name)) throw foreign('the names differ');
     return partition;
   }
-  const { tensors } = await openCheckpoint(await parseAddress(base.model));
+  const { tensors } = await readWhole(await parseAddress(base.model));
   const names = partNames.flatMap((part) => partition.parts[part]);
   const absent = names.find((name) => !tensors.has(name));
   if (absent !== undefined) throw foreign(`that has no ${absent}`);

@@ -6,12 +6,11 @@ import { LayerloomError, reasonOf } from '../base/errors.js';
 import { exists } from '../base/exists.js';
 import { itemAt } from '../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { adapterWeightsName } from '../checkpoint/file-names.js';
 import { isObject } from '../checkpoint/json.js';
 import { readSmallFile } from '../checkpoint/small-file.js';
 import { hasAllWeights } from '../checkpoint/whole.js';
 import { describeArchitecture } from '../model/architecture/architecture.js';
-import { openCheckpoint } from '../sources/open-checkpoint.js';
+import { readAdapter, readWhole } from '../model/reading/read-model.js';
 import { jsonOrNone } from '../texts/json.js';
 import {
   manifestName,
@@ -149,7 +148,7 @@ const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
 };
 
 const shapesOf = async (model: string, from: string): Promise<Shapes> =>
-  shapesIn(await openCheckpoint(await parseAddress(resolve(from, model))));
+  shapesIn(await readWhole(await parseAddress(resolve(from, model))));
 
 const statusOf = async (
   run: PlannedRun,
@@ -238,9 +237,12 @@ const modelAt = async (
 ): Promise<{ problem?: string; isForeign?: boolean }> => {
   if (!(await hasAllWeights(path))) return { problem: 'is half written' };
   try {
-    const weights = isAdapter ? join(path, adapterWeightsName) : path;
-    const checkpoint = await openCheckpoint(await parseAddress(weights));
-    if (isAdapter) return {};
+    const address = await parseAddress(path);
+    if (isAdapter) {
+      await readAdapter(address);
+      return {};
+    }
+    const checkpoint = await readWhole(address);
     // Without it nobody can load the model.
     if (checkpoint.config === undefined) return { problem: 'is half written (it has no config.json)' };
     const difference = reference.differenceOf(shapesIn(checkpoint));

@@ -13,7 +13,7 @@ import {
   runExperiment,
   soup,
 } from '../../src/index.js';
-import type { TensorFixture } from '../fixtures/checkpoints.js';
+import { type TensorFixture, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { familyFixture, familyFixtures } from '../fixtures/families.js';
 import { type Family, writeFamilyOf } from '../fixtures/family.js';
 import { average, readTensors, zoneOf } from '../fixtures/merged.js';
@@ -240,13 +240,12 @@ describe('a model with an encoder and a decoder', () => {
 
   it('whose older files store shared embeddings again is merged with newer ones', async () => {
     const { shapes, config } = familyFixture('t5');
-    const rows = shapes['shared.weight'] ?? [];
-    const older = writeFamilyOf(
-      { ...shapes, 'encoder.embed_tokens.weight': rows, 'lm_head.weight': rows },
-      'F32',
-      { ...config },
-    );
-    const { root, a } = writeFixture('t5');
+    const { root, a, tensors } = writeFixture('t5');
+    const shared = tensors.b['shared.weight'] as TensorFixture;
+    const copies = { 'encoder.embed_tokens.weight': shared, 'lm_head.weight': shared };
+    const older = {
+      a: writeCheckpoint(join(root, 'older'), { tensors: { ...tensors.b, ...copies }, config }),
+    };
     const out = join(root, 'out');
     const { warnings } = await soup({ models: [older.a, a] }, { out });
     expect(Object.keys(await readTensors(out)).sort()).toEqual(Object.keys(shapes).sort());

@@ -7,7 +7,7 @@ import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
 import type { ContainerReader } from '../../src/checkpoint/containers/container-reader.js';
 import { findWeights, readers } from '../../src/checkpoint/containers/containers.js';
 import { sideFileContent } from '../../src/checkpoint/side-file-content.js';
-import { openModel } from '../../src/model/adapters/open-model.js';
+import { openModel } from '../../src/model/reading/read-model.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { missingRanges } from '../../src/sources/ranges/folder.js';
 import { isDtype } from '../../src/tensor/dtype.js';

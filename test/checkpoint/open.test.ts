@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
 import { hubCacheRoot } from '../../src/sources/hub/cache/hub-cache.js';
 import { writeAdapter } from '../fixtures/adapters.js';
 import {
@@ -34,7 +34,7 @@ describe('openCheckpoint', () => {
     expect(shapes(bare)).toEqual(shapes(one));
     expect([one.files.length, two.files.length, bare.files.length]).toEqual([1, 2, 1]);
     expect(bare.name).toBe('model');
-    expect(bare.sideFiles).toEqual([]);
+    expect(bare.sideFiles).toEqual(one.sideFiles);
   });
 
   it('reads the headers of more shards than a process may have open files', async () => {
@@ -177,13 +177,13 @@ describe('openCheckpoint', () => {
       'NOT_A_CHECKPOINT',
     ],
     [
-      'a single file and an index',
+      'an empty file beside an index that is not read',
       (directory) =>
         Object.entries({
           'model.safetensors': '',
           'model.safetensors.index.json': '{"weight_map": {"a": "b.safetensors"}}',
         }).forEach(([name, text]) => void writeFileSync(join(directory, name), text)),
-      'NOT_A_CHECKPOINT',
+      'FILE_TOO_SHORT',
     ],
     [
       'an index that is no JSON',

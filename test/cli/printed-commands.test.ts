@@ -5,6 +5,7 @@ import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { Workplace } from '../docs/workplace.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
 import { readSource } from '../fixtures/source-texts.js';
 
@@ -176,7 +177,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'the folder of a run that is taken for a model is averaged',
-    calls: ['checkpoint/open.ts: soup … --schedule uniform'],
+    calls: ['checkpoint/find-files.ts: soup … --schedule uniform'],
     run: async () => {
       const { ok, said } = session('run');
       await ok(`${printedIn(await said('layerloom inspect ./run'), 'soup')} -o ./averaged`);
@@ -184,12 +185,25 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'of several adapters one is written into the base first',
-    calls: ['model/adapters/open-model.ts: relayout … -o DIR'],
+    calls: ['model/reading/read-model.ts: relayout … -o DIR'],
     run: async () => {
       const { ok, said } = session('adapters');
       const text = await said('layerloom relayout ./base+./math-lora+./swh-lora -o both');
       await ok(printedIn(text, 'relayout', { DIR: './with-math' }));
       await ok('layerloom relayout ./with-math+./swh-lora -o both');
+    },
+  },
+  {
+    title: 'a model with names of a wrapper is written plainly before it is pushed',
+    calls: ['model/reading/as-loaded.ts: relayout … -o DIR'],
+    run: async () => {
+      const { directory, ok, said } = session('wrapped');
+      const { tensors, config } = llama();
+      const named = Object.entries(tensors).map(([name, tensor]) => [`module.${name}`, tensor] as const);
+      writeCheckpoint(join(directory, 'wrapped'), { tensors: Object.fromEntries(named), config });
+      const text = await said('layerloom push ./wrapped org/name --dry-run');
+      await ok(printedIn(text, 'relayout', { DIR: './plain' }));
+      await ok('layerloom push ./plain org/name --dry-run');
     },
   },
   {
@@ -257,7 +271,9 @@ const elsewhere: Readonly<Record<string, string>> = {
     'the command of several adapters, for moved rows of one',
   'compile/vocabulary.ts: relayout … --dtype bfloat16 -o DIR':
     'the command of a quantised base of DoRA, for rows',
-  'model/adapters/apply.ts: relayout … --dtype bfloat16 -o DIR':
+  'model/adapters/changed.ts: relayout … -o DIR':
+    'the command of several adapters, on a base that holds the state of one',
+  'model/adapters/changed.ts: relayout … --dtype bfloat16 -o DIR':
     'typed in by test/quantisation/adapters.test.ts',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',

@@ -12,7 +12,7 @@ import {
 import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readSideFile } from '../../src/checkpoint/small-file.js';
-import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
 import { contentOf } from '../../src/sources/hub/cache/content.js';

@@ -2,8 +2,8 @@ import { appendFileSync, copyFileSync, existsSync, lstatSync, readFileSync, writ
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type LayerloomError, layerSwap } from '../../src/index.js';
+import { openWhole } from '../../src/model/reading/open-whole.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
-import { filesToPush } from '../../src/sources/hub/push/files-to-push.js';
 import { rangeRecordPath } from '../../src/sources/ranges/folder.js';
 import { weightsIn } from '../fixtures/contents.js';
 import { writeFamily } from '../fixtures/family.js';
@@ -46,7 +46,7 @@ for (const download of [false, true])
   it(`a record that claims bytes that never came is found out, ${download ? 'with' : 'without'} a download`, async () => {
     const { path, file, out, swap, expected, claimAll } = await prepare();
     claimAll();
-    await expect(filesToPush(path)).rejects.toMatchObject({
+    await expect(openWhole(path, 'push')).rejects.toMatchObject({
       code: 'NOT_A_CHECKPOINT',
       message: expect.stringContaining('was not verified'),
     });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
 import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
 import { missingRanges } from '../../src/sources/ranges/folder.js';

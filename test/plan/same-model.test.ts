@@ -23,7 +23,7 @@ describe('one model in two roles', () => {
     for (const language of [task, copyOf(task, 'again')]) {
       const { warnings } = await planMerge({ method: 'layer_swap', task, language, ...counts });
       expect(sameIn(warnings)).toEqual([
-        `language ${language} looks like task ${task}: the same model in two roles, by the headers and samples of its files; check the paths`,
+        `language ${language} looks like task ${task}: the same model in two roles, by samples of its files; check the paths`,
       ]);
     }
   });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openModel as openCheckpoint } from '../../src/model/adapters/open-model.js';
+import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
 import { mergeVocabularies, type VocabularyModel } from '../../src/model/tokenizer/merge-vocabularies.js';
 import type { MergedVocabulary, TokenizerRequest } from '../../src/model/tokenizer/vocabulary.js';
 import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';

@@ -237,7 +237,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
         PYTHONPATH: packages,
         LAYERLOOM_EXPERTS: process.env['LAYERLOOM_EXPERTS'] ?? '',
       };
-      done(torch ?? '', ['-m', 'unittest', 'test_memory.Torch'], env, join(smoke, '..'));
+      done(torch ?? '', ['-m', 'unittest', 'test_memory.Torch', 'test_peft'], env, join(smoke, '..'));
     });
 
     it('run the programs of docs/python.md', () => {

@@ -7,6 +7,7 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { indexNames } from '../../checkpoint/containers/containers.js';
 import { cardName } from '../../checkpoint/file-names.js';
 import { readSideFile } from '../../checkpoint/small-file.js';
+import { storedTensors } from '../../checkpoint/stored-tensors.js';
 import { makeShards } from '../../engine/compute/make-shards.js';
 import { refusedNonFinite } from '../../engine/compute/non-finite.js';
 import type { InputFiles } from '../../engine/input-files.js';
@@ -252,15 +253,15 @@ export class MergesInPlace implements AsyncDisposable {
   }
 }
 
-const tensorsOf = ({ files, tensors, fusedExperts }: CheckpointIndex): PlacedTensor[] =>
-  [...(fusedExperts?.stored ?? tensors)].flatMap(([name, { file, begin, end, dtype, shape }]) => {
-    const path = files[file]?.path;
+const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
+  [...storedTensors(checkpoint)].flatMap(([name, { file, begin, end, dtype, shape }]) => {
+    const path = checkpoint.files[file]?.path;
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });
 
 /** Returns a model's files of weights and their index, if it has one. */
-const weightFilesOf = async ({ files, path }: CheckpointIndex): Promise<string[]> => {
-  const indexes = indexNames.map((name) => join(path, name));
+const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
+  const indexes = indexNames.map((name) => join(folder, name));
   const there = await Promise.all(indexes.map(exists));
   return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index])];
 };

@@ -1,5 +1,6 @@
 import { groupBy, itemAt, valueAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { storedTensors } from '../../checkpoint/stored-tensors.js';
 import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/weights-to-load.js';
 import { partOfShard } from '../../plan/layout.js';
@@ -136,7 +137,7 @@ type Opened = BatchPlan<BatchMerge>['opened']['checkpoints'];
 const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   const input = opened.findIndex(({ checkpoint }) => checkpoint.files.some((file) => file.path === path));
   const of = opened[input]?.checkpoint;
-  return [...(of?.fusedExperts?.stored ?? of?.tensors ?? [])].flatMap(([name, tensor]) => {
+  return [...(of === undefined ? [] : storedTensors(of))].flatMap(([name, tensor]) => {
     const { file, begin, end, dtype, shape } = tensor;
     return of?.files[file]?.path === path
       ? [{ tensor: { name, file: path, begin, end, dtype, shape }, source: storedTensor(input, tensor) }]
@@ -153,15 +154,22 @@ const donorOf = (
   return opened.checkpoints
     .map(({ checkpoint }) => checkpoint)
     .find(
-      ({ files, path, adapted, config, tensors, fusedExperts: { stored: own } = { stored: tensors } }) =>
-        adapted === undefined &&
-        config !== undefined &&
-        config['quantization_config'] === undefined &&
-        files.every((file) => file.path.endsWith('.safetensors') && file.path !== path) &&
-        own.size === wanted.length &&
-        wanted.every(({ name, dtype, shape }) => {
-          const found = own.get(name);
-          return found?.dtype === dtype && String(found.shape) === String(shape);
-        }),
+      (checkpoint) =>
+        checkpoint.adapted === undefined &&
+        checkpoint.notAsLoaded === undefined &&
+        checkpoint.config !== undefined &&
+        checkpoint.config['quantization_config'] === undefined &&
+        checkpoint.files.every(({ path }) => path.endsWith('.safetensors') && path !== checkpoint.path) &&
+        hasAll(storedTensors(checkpoint), wanted),
     );
 };
+
+const hasAll = (
+  own: CheckpointIndex['tensors'],
+  wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
+): boolean =>
+  own.size === wanted.length &&
+  wanted.every(({ name, dtype, shape }) => {
+    const found = own.get(name);
+    return found?.dtype === dtype && String(found.shape) === String(shape);
+  });

@@ -43,6 +43,10 @@ export interface ContainerReader {
   readonly extension: string;
   /** Present where several files may be one model. */
   readonly index?: WeightsIndex;
+  /** True where programs that load such files look for the index before the whole file. */
+  readonly indexGoesFirst?: true;
+  /** True where a file describes its model itself, as if `config.json` lay in it. */
+  readonly carriesSideFiles?: true;
   /** What a directory must have, in the words of messages; the index comes by itself. */
   readonly looksFor: string;
   /** Returns which of a directory's files are its model's, where no index says so. Empty where they are of no model, or of several. */

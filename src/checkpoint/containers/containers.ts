@@ -25,12 +25,24 @@ export const readerOf = (file: string): ContainerReader =>
 export const isWeightsName = (name: string): boolean =>
   readers.some(({ extension }) => name.endsWith(extension));
 
-/** The name of a file of weights without its extension; other names as they are. */
-export const withoutExtension = (name: string): string =>
-  isWeightsName(name) ? name.slice(0, -readerOf(name).extension.length) : name;
-
 /** Names of the files that say which tensor is in which file. */
 export const indexNames: readonly string[] = readers.flatMap(({ index }) => index?.name ?? []);
+
+/** The reader of the files that an index names; undefined for a file that is no index. */
+export const readerOfIndex = (name: string): ContainerReader | undefined =>
+  readers.find(({ index }) => index?.name === name);
+
+/** True for a file that is a model by itself: weights, or an index of such. */
+export const isModelFile = (name: string): boolean =>
+  isWeightsName(name) || indexNames.some((index) => name === index || name.endsWith(`/${index}`));
+
+/** The name of a file of weights, or of an index, without its extension; other names as they are. */
+export const withoutExtension = (name: string): string => {
+  const weights = name.endsWith(indexEnd) ? name.slice(0, -indexEnd.length) : name;
+  return isModelFile(name) ? weights.slice(0, -readerOf(weights).extension.length) : name;
+};
+
+const indexEnd = '.index.json';
 
 /** The weights of a directory or repository, by the names of its files. */
 export interface WeightsFound {
@@ -50,6 +62,13 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
   }
   return undefined;
 };
+
+/**
+ * True where an index says which files are the model's: beside a whole file of which it says nothing transformers does not
+ * read it, and diffusers reads nothing else.
+ */
+export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly string[]): boolean =>
+  reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));
 
 /**
  * Says why files are no checkpoint, and what to do.

@@ -1,5 +1,4 @@
 import { parseAddress } from '../../address/address.js';
-import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { describeCheckpoint, summariseCheckpoint } from '../../documents/text/inspect.js';
 import {
@@ -8,8 +7,7 @@ import {
   summariseAdapter,
 } from '../../documents/text/inspect-adapter.js';
 import type { Adapter } from '../../model/adapters/adapter.js';
-import { openAdapter } from '../../model/adapters/open-adapter.js';
-import { openAddress } from '../../model/adapters/open-model.js';
+import { readAdapter, readModel } from '../../model/reading/read-model.js';
 import { bringModels } from '../../sources/bring-models.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, warn } from '../print.js';
@@ -43,14 +41,10 @@ const openForInspection = async (
   model: string,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
   const address = await parseAddress(model);
-  try {
-    const checkpoint = await openAddress(address);
-    return {
-      checkpoint,
-      ...(address.kind === 'adapted' && { adapter: await openAdapter(address.adapter) }),
-    };
-  } catch (error) {
-    if (!(error instanceof LayerloomError) || error.code !== 'ADAPTER_WITHOUT_BASE') throw error;
-    return { adapter: await openAdapter(address) };
-  }
+  const { checkpoint, adapter } = await readModel(address);
+  if (adapter !== undefined) return { adapter };
+  return {
+    checkpoint,
+    ...(address.kind === 'adapted' && { adapter: await readAdapter(address.adapter) }),
+  };
 };

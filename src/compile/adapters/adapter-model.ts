@@ -1,4 +1,5 @@
 import type { Adapter } from '../../model/adapters/adapter.js';
+import { spellingsLike } from '../../model/architecture/canonical-names.js';
 import type { Operand } from '../../plan/plan.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
@@ -58,3 +59,13 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
     models.flatMap(({ changes, whole, added }) => [...changes.keys(), ...whole.keys(), ...added.keys()]),
   ),
 ];
+
+/** Returns a model with its parameters named as another one's, where versions of transformers have named them differently. */
+export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
+  const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
+  if (spellings.size === 0) return model;
+  const respelt = <V>(map: ReadonlyMap<string, V>): ReadonlyMap<string, V> =>
+    new Map([...map].map(([name, value]) => [spellings.get(name) ?? name, value]));
+  const { adapters, changes, whole, added } = model;
+  return { adapters, changes: respelt(changes), whole: respelt(whole), added: respelt(added) };
+};

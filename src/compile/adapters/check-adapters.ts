@@ -22,7 +22,7 @@ export const checkAdapters = async (
   for (const { config, checkpoint } of [first, ...others])
     if (config.kind.noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-        file: join(checkpoint.path, adapterConfigName),
+        file: join(checkpoint.folder ?? checkpoint.path, adapterConfigName),
         what: String(config.kind.key),
         reason: `${config.kind.noSum}, so that a merge of such adapters is no adapter`,
         remedy: 'give BASE+ADAPTER for each model, and get full weights',

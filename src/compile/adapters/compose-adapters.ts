@@ -14,7 +14,7 @@ import { viewOf } from '../model-view.js';
 import type { OpenedModel } from '../models.js';
 import { rolesOf } from '../roles.js';
 import { mergedConfigText } from './adapter-config.js';
-import { type AdapterModel, parametersOf } from './adapter-model.js';
+import { type AdapterModel, inSpellingOfAdapter, parametersOf } from './adapter-model.js';
 import { adapterTensors } from './adapter-tensors.js';
 import { checkAdapters } from './check-adapters.js';
 import { combine } from './combine.js';
@@ -41,13 +41,14 @@ export interface AdapterRecipe {
  */
 export const composeAdapters = async ({
   recipe,
-  opened,
+  opened: given,
   base,
   statistics,
   isNested,
   complete,
 }: AdapterRecipe): Promise<Composed> => {
-  refuseMixed(opened);
+  refuseMixed(given);
+  const opened = inOneSpelling(given);
   refuseTokenizers(recipe);
   const models = opened.slice(0, recipe.models.length);
   const merged = opened.flatMap(({ adapter }) => adapter ?? []);
@@ -138,6 +139,16 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
         .map(({ checkpoint }) => checkpoint.path),
       full: full.map(({ checkpoint }) => checkpoint.path),
     });
+};
+
+/** Returns models whose adapters name the base's parameters as the first does. */
+const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
+  const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
+  return opened.map((model) =>
+    first === undefined || model.adapter === undefined
+      ? model
+      : { ...model, adapter: inSpellingOfAdapter(first, model.adapter) },
+  );
 };
 
 /** An adapter has the vocabulary of its base. */

@@ -6,7 +6,7 @@ import { isGiven, isObject } from '../../checkpoint/json.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { methods } from '../../methods/index.js';
 import type { RecipeInput } from '../../methods/recipes.js';
-import { isBareAdapter, openAdapter } from '../../model/adapters/open-adapter.js';
+import { isBareAdapter, readAdapter } from '../../model/reading/read-model.js';
 import { replaceModels } from '../../recipe/model-places.js';
 import { locate, locateIfHere } from '../../sources/locate.js';
 import { type OutputForm, outputForms } from './output-forms.js';
@@ -81,7 +81,7 @@ const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
 
 /** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED, READ_FAILED */
 export const baseOf = async (model: ModelAddress): Promise<string> => {
-  const { checkpoint, config } = await openAdapter(model);
+  const { checkpoint, config } = await readAdapter(model);
   const { base } = config;
   const needed = (reason: string, cause?: unknown) =>
     new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });

@@ -32,9 +32,11 @@ export const describeComparison = (comparison: Comparison, all: boolean): string
     sentences(describeFirsts(tensors)),
     sentences(describeNonFinite(tensors)),
     sentences(describeSideFiles(comparison.sideFiles)),
-    bytesRead === 0
-      ? 'nothing read: both models link to the same files'
-      : `${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
+    bytesRead > 0
+      ? `${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`
+      : tensors.some(({ state }) => state === 'equal')
+        ? 'nothing read: both models link to the same files'
+        : 'nothing read: no tensor of the one can be compared with one of the other',
   ];
   return sections.filter((section) => section !== '').join('\n\n');
 };

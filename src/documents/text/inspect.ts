@@ -33,6 +33,8 @@ export interface CheckpointSummary extends Totals {
   /** Tensors outside the layers, by role. */
   readonly outside: Readonly<Record<string, Totals>>;
   readonly sideFiles: readonly string[];
+  /** Files of weights beside those that are read. */
+  readonly unread: readonly string[];
   readonly warnings: readonly string[];
 }
 
@@ -52,7 +54,7 @@ const none: Totals = { tensors: 0, parameters: 0, bytes: 0 };
 
 /** Summarises an opened checkpoint: architecture, layers, dtypes, parameters, shards and sizes. */
 export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSummary => {
-  const { name, path, files, tensors, sideFiles, warnings } = checkpoint;
+  const { name, path, files, tensors, sideFiles, unread = [], warnings } = checkpoint;
   const { places, family, naming, layers, stacks, tied, unrecognised } = describeArchitecture(checkpoint);
   const references = [...tensors.values()];
   const placed = [...tensors].map(([tensor, reference]) => [places.get(tensor), reference] as const);
@@ -85,6 +87,7 @@ export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSumm
       ),
     ),
     sideFiles,
+    unread,
     warnings,
   };
 };
@@ -107,7 +110,7 @@ const layerRows = (layers: CheckpointSummary['layers']): string[][] =>
 
 /** Formats a summary for the terminal. */
 export const describeCheckpoint = (summary: CheckpointSummary): string => {
-  const { architecture, dtypes, shards, layers, outside, sideFiles } = summary;
+  const { architecture, dtypes, shards, layers, outside, sideFiles, unread } = summary;
   const known = architecture.known
     ? ''
     : ` (not a family layerloom knows: ${architecture.unrecognised.length} tensors such as ${architecture.unrecognised[0]})`;
@@ -137,12 +140,13 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
     '',
     plainTable(shardRows(shards, formatBytes), 1),
     ...(sideFiles.length === 0 ? [] : ['', `  other files: ${visibleLine(sideFiles.join(', '))}`]),
+    ...(unread.length === 0 ? [] : ['', `  weights that are not read: ${visibleLine(unread.join(', '))}`]),
   ].join('\n');
 };
 
 const describeTying = (tied: boolean | undefined): string =>
   tied === undefined
-    ? "stored; the model's class decides if it is tied to the embeddings"
+    ? "the model's class decides if it has one, and if it is tied to the embeddings"
     : tied
       ? 'tied to the embeddings'
       : 'not tied';

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
-import { openModel } from '../../model/adapters/open-model.js';
+import { openModel } from '../../model/reading/read-model.js';
 import type { Experiment } from './read-experiment.js';
 
 /**

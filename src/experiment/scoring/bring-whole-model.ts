@@ -1,6 +1,6 @@
 import { plannedInput } from '../../compile/models.js';
 import { bringWeights } from '../../engine/bring-weights.js';
-import { openModel } from '../../model/adapters/open-model.js';
+import { openModel } from '../../model/reading/read-model.js';
 import { missingWeights } from '../../plan/missing-weights.js';
 import { bringModels } from '../../sources/bring-models.js';
 import type { Download, FetchOptions } from '../../sources/source.js';

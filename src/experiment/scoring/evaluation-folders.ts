@@ -9,7 +9,7 @@ import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/clai
 import { clockAt } from '../../store/clock.js';
 
 /** Folders of an experiment in which an evaluation removes files. */
-const folders = ['.claims', '.runs', 'failures', 'logs', 'runs', 'tasks'];
+const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
  * Checks that files which an evaluation replaces and removes are the experiment's: its folder may be somebody else's,

@@ -11,7 +11,7 @@ import {
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
-import { openModel } from '../../model/adapters/open-model.js';
+import { openModel } from '../../model/reading/read-model.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { checkEvaluationFolders } from './evaluation-folders.js';

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { parseAddress, partsOf } from '../../address/address.js';
 import { splitName } from '../../address/name.js';
 import type { MergesInPlace, MergeToLoad } from '../../batch/in-place/merges-in-place.js';
+import { pathToLoad } from '../../evaluation/loadable.js';
 import type { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { weightsOfMerge, weightsOfModel } from '../../evaluation/weights.js';
@@ -98,14 +99,20 @@ export const weightsOfReference = (model: string, contents: ScoredContents, keep
 /**
  * Returns what programs load a model from.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, the codes of `MergesInPlace.prepare`
+ * @param directory `evaluations/` of the experiment
+ * @throws LayerloomError the codes of `pathToLoad` and of `MergesInPlace.prepare`
  */
-export const placeOf = async (model: ModelToScore): Promise<MergeToLoad> => {
+export const placeOf = async (model: ModelToScore, directory: string): Promise<MergeToLoad> => {
   const { inPlace, name } = model;
   if (inPlace !== undefined && (await weightsOfMerge(model.model)) === undefined)
     return await inPlace.prepare(name);
-  return { path: await pathOf(model), weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
+  const path = await loadPathOf(model, directory);
+  return { path, weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
 };
+
+/** Returns the path from which programs load a model. @throws LayerloomError the codes of `pathToLoad` */
+export const loadPathOf = async ({ kind, model }: ModelToScore, directory: string): Promise<string> =>
+  kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
 
 /**
  * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.

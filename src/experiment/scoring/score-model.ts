@@ -22,7 +22,7 @@ import { exchangeEnvironment } from '../../evaluation/weight-servers.js';
 import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';
 import { claimIn } from './evaluation-folders.js';
-import { type ModelToScore, pathOf, placeOf, weightsOf } from './models-to-score.js';
+import { loadPathOf, type ModelToScore, placeOf, weightsOf } from './models-to-score.js';
 import type { Scoring } from './prepare-scoring.js';
 import { logNameOf } from './running-requests.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
@@ -62,7 +62,7 @@ export const commandsOf = async (
   const weights = await weightsOf(model, scoring.contents);
   if (weights === undefined) return [];
   const { serve, exchange } = scoring.settings;
-  const path = await pathOf(model);
+  const path = await loadPathOf(model, scoring.directory);
   const tasks = model.tasks.filter(
     (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
   );
@@ -171,7 +171,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const tasks = (await missing()).filter((task) => !scoring.without.has(task));
     if (tasks.length === 0) return outcome('kept');
 
-    const placed = await attempt(() => placeOf(model));
+    const placed = await attempt(() => placeOf(model, directory));
     if ('failure' in placed) {
       for (const task of tasks) await fail(task, placed.failure);
       return outcome('scored');

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { onBase } from '../../compile/adapters/form.js';
 import { checkCompatible } from '../../compile/compatible.js';
+import { inSpelling } from '../../compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
 import { quantisedTensors } from '../../compile/quantised.js';
 import { withSharedRows } from '../../compile/shared-rows.js';
@@ -32,10 +33,12 @@ export const openBaseAndExperts = async (
   experts: readonly string[],
 ): Promise<OpenedCheckpoint[]> => {
   const whole = await Promise.all(experts.map((expert) => onBase(expert, base)));
-  return await openModels([
+  const [first, ...others] = await openModels([
     { role: 'base', model: base },
     ...whole.map((model) => ({ role: 'expert', model })),
   ]);
+  if (first === undefined) throw new RangeError('openModels gave no base');
+  return [first, ...others.map((other) => inSpelling(first, other))];
 };
 
 /** What an analysis tells layers apart by. */

@@ -20,7 +20,7 @@ import {
 } from '../../methods/framework/method.js';
 import { same } from '../../methods/framework/tensor-recipe.js';
 import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
-import { isBareAdapter } from '../../model/adapters/open-adapter.js';
+import { isBareAdapter } from '../../model/reading/read-model.js';
 import { parseRecipe, type Recipe } from '../../recipe/recipe.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsOf } from '../../tensor/reference.js';

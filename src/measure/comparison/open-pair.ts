@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
+import { inSpelling } from '../../compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels } from '../../compile/models.js';
 
 /** Two checkpoints with one convention of names. */
@@ -19,7 +20,7 @@ export const openPair = async (modelA: string, modelB: string): Promise<Compared
   ]);
   if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
   checkNaming(a, b);
-  return { a, b };
+  return { a, b: inSpelling(a, b) };
 };
 
 const checkNaming = (a: OpenedCheckpoint, b: OpenedCheckpoint): void => {

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { checkCompatible, warningOf } from '../../compile/compatible.js';
+import { inSpelling } from '../../compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
 import { quantisedTensors } from '../../compile/quantised.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
@@ -73,11 +74,12 @@ export const planExtraction = async (
   choice: Choice,
   wanted: Wanted,
 ): Promise<ExtractionPlan> => {
-  const [base, expert] = await openModels([
+  const [base, other] = await openModels([
     { role: 'base', model: models.base },
     { role: 'expert', model: models.expert },
   ]);
-  if (base === undefined || expert === undefined) throw new Error('openModels gave no two models');
+  if (base === undefined || other === undefined) throw new Error('openModels gave no two models');
+  const expert = inSpelling(base, other);
   const warnings = [base, expert].flatMap(({ checkpoint }) => checkpoint.warnings);
   const { differences } = await checkCompatible(base, expert);
   warnings.push(...differences.map(warningOf));

@@ -1,87 +1,42 @@
 import { originOf } from '../../address/found-model.js';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isTokenizerFile } from '../../checkpoint/side-files.js';
-import { vocabularyEdits } from '../../checkpoint/token-ids.js';
-import { isFloating } from '../../tensor/dtype.js';
-import type { Shape, TensorReference } from '../../tensor/reference.js';
-import type { Adapter, LowRankPair } from './adapter.js';
-import { checkComplete } from './check-complete.js';
-import { isConv1d } from './conv1d.js';
-import { pairsByTensor, replacedByTensor } from './experts.js';
-import { asInBase } from './in-base.js';
-import { addition } from './kinds/kinds.js';
-import { embeddingOf, headOf, isTied } from './tied.js';
+import type { Adapter } from './adapter.js';
+import { changedBy } from './changed.js';
 
 /**
- * Returns a base with an adapter as one checkpoint: the base's files and then the adapter's, tensors that the adapter
- * changes with their `change`, and those that it replaces in its file. The tokenizer is the adapter's where that has
- * one. No weights are read.
+ * Returns a base with an adapter as one checkpoint: the base's files and then the adapter's. The tokenizer is the adapter's
+ * where that has one. No weights are read.
  *
  * @param config SHA-256 of `adapter_config.json`
- * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
+ * @throws LayerloomError the codes of `changedBy`
  */
-export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: string): CheckpointIndex => {
-  const named = asInBase(base, given);
-  const adapter = { ...named, pairs: pairsByTensor(base, named), replaced: replacedByTensor(base, named) };
+export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {
   const { checkpoint } = adapter;
-  const ofAdapter = (reference: TensorReference): TensorReference => ({
+  const { tensors, configEdits, replaced, warnings } = changedBy(base, adapter, (reference) => ({
     ...reference,
     file: reference.file + base.files.length,
-  });
-  const tensors = new Map(base.tensors);
-  const configEdits = replaceWhole(base, adapter, tensors, ofAdapter);
-  const changeable = changeableIn(base, adapter, tensors);
-  for (const [name, pair] of adapter.pairs) {
-    const reference = changeable(name);
-    const { a, b, beside, rank, scale, experts } = pair;
-    const transposed =
-      experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
-    const isStored = reference.quantised === undefined && reference.blocks === undefined;
-    if (!isStored && adapter.config.kind.noSum !== undefined)
-      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-        file: checkpoint.path,
-        what: `tensor ${name}`,
-        reason: `${adapter.config.kind.noSum}, which is quantised`,
-        remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
-      });
-    const change = adapter.config.kind.change({
-      a: ofAdapter(a),
-      b: ofAdapter(b),
-      beside: beside && ofAdapter(beside),
-      rank,
-      scale,
-      transposed,
-      experts,
-    });
-    tensors.set(name, { ...reference, change });
-  }
-  for (const [name, { tensor, scale }] of adapter.added) {
-    const reference = changeable(name);
-    if (reference.shape.join() !== tensor.shape.join())
-      throw mismatch(
-        base,
-        adapter,
-        name,
-        `is [${reference.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
-      );
-    tensors.set(name, { ...reference, change: addition(ofAdapter(tensor), scale) });
-  }
-  const incomplete = checkComplete(base, adapter);
+  }));
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
   // A tokenizer that was saved is whole: files of the base beside it would contradict it.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
   const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });
+  const edits = { ...base.configEdits, ...configEdits };
+  const tied = edits['tie_word_embeddings'] === false ? false : base.tied;
   return {
     name: checkpoint.name,
     path: `${base.path}+${checkpoint.path}`,
+    folder: base.folder ?? base.path,
     files: [...base.files, ...checkpoint.files],
     metadata: [...base.metadata, ...checkpoint.metadata],
     tensors,
+    ...(base.stored === undefined ? {} : { stored: base.stored }),
     config: base.config === undefined ? undefined : { ...base.config, ...configEdits },
+    configEdits: edits,
+    ...(tied === undefined ? {} : { tied }),
+    ...(base.copies === undefined ? {} : { copies: base.copies }),
+    ...(base.notAsLoaded === undefined ? {} : { notAsLoaded: base.notAsLoaded }),
     sideFiles: [...new Set([...kept, ...sideFiles])].sort(),
     ...(base.carried === undefined ? {} : { carried: base.carried }),
     ...(base.quantisation === undefined ? {} : { quantisation: base.quantisation }),
@@ -90,143 +45,13 @@ export const applyAdapter = (base: CheckpointIndex, given: Adapter, config: stri
       base: location(base),
       adapter: location(checkpoint),
       config,
-      configEdits,
+      folder: checkpoint.folder ?? checkpoint.path,
       sideFiles,
       foreignFiles: [
-        ...new Set([...adapter.replaced.keys()].flatMap((name) => base.tensors.get(name)?.file ?? [])),
+        ...new Set(replaced.flatMap((name) => base.tensors.get(name)?.file ?? [])),
         ...checkpoint.files.map((_, file) => base.files.length + file),
       ],
     },
-    warnings: [...base.warnings, ...checkpoint.warnings, ...incomplete],
+    warnings: [...base.warnings, ...checkpoint.warnings, ...warnings],
   };
-};
-
-const mismatch = (
-  base: CheckpointIndex,
-  { checkpoint, config }: Adapter,
-  tensor: string,
-  reason: string,
-): LayerloomError =>
-  new LayerloomError('ADAPTER_MISMATCH', {
-    adapter: checkpoint.path,
-    base: base.path,
-    tensor,
-    reason,
-    trainedOn: config.base,
-  });
-
-/** Tensors of quantised modules beside a weight. */
-const scales =
-  /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
-
-/** Returns the modules of a base, and what these are in, that have tensors of quantised weights. */
-const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
-  const modules = new Set<string>();
-  for (const name of tensors.keys()) {
-    if (!scales.test(name)) continue;
-    for (let dot = name.lastIndexOf('.'); dot > 0; dot = name.lastIndexOf('.', dot - 1))
-      modules.add(name.slice(0, dot));
-  }
-  return modules;
-};
-
-/** Returns a function that returns a tensor of the base to which a change can be added. */
-const changeableIn = (
-  base: CheckpointIndex,
-  adapter: Adapter,
-  tensors: ReadonlyMap<string, TensorReference>,
-): ((name: string) => TensorReference) => {
-  const packed = quantisedModules(base);
-  const isUnknown = base.config?.['quantization_config'] !== undefined && base.quantisation === undefined;
-  return (name) => {
-    const reference = tensors.get(name);
-    if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))
-      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-    if (reference === undefined) throw mismatch(base, adapter, name, 'is not there');
-    if (!isFloating(reference.dtype))
-      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-    return reference;
-  };
-};
-
-/** Returns true if the product of the factors is to be transposed; checks that it then has the shape of the base's tensor. */
-const isTransposed = (
-  base: CheckpointIndex,
-  adapter: Adapter,
-  name: string,
-  { a, b, names, transposed: configured }: LowRankPair,
-  shape: Shape,
-): boolean => {
-  if (shape.length !== 2)
-    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-      file: itemAt(adapter.checkpoint.files, 0).path,
-      what: `tensor ${names.a}`,
-      reason: `changes a parameter of ${shape.length} dimensions ([${shape.join(', ')}]), as experts of a mixture have, which is not supported`,
-    });
-  const isEmbedding = names.a.includes('lora_embedding_A');
-  // PEFT decides by the kind of each module, whatever the configuration says of all.
-  const transposed = isEmbedding || (isConv1d(base.config, name) ?? configured);
-  const [out, inner] = [itemAt(b.shape, 0), itemAt(a.shape, 1)];
-  const product = transposed ? [inner, out] : [out, inner];
-  if (product.join() !== shape.join())
-    throw mismatch(
-      base,
-      adapter,
-      name,
-      `is [${shape.join(', ')}] there, and the product of ${names.b} and ${names.a} [${product.join(', ')}]`,
-    );
-  return transposed;
-};
-
-/**
- * Puts the tensors that the adapter has whole in the place of the base's, and returns the keys of `config.json` that
- * change with them.
- */
-const replaceWhole = (
-  base: CheckpointIndex,
-  adapter: Adapter,
-  tensors: Map<string, TensorReference>,
-  ofAdapter: (reference: TensorReference) => TensorReference,
-): Record<string, unknown> => {
-  const { replaced, config } = adapter;
-  const embedding = embeddingOf(base);
-  const head = headOf(base);
-  const tied = isTied(base);
-  let edits: Record<string, unknown> = {};
-  for (const [name, { tensor }] of replaced) {
-    const own = base.tensors.get(name);
-    const isHead = tied && name === head;
-    if (own === undefined && !isHead) throw mismatch(base, adapter, name, 'is not there');
-    const like = own ?? base.tensors.get(embedding ?? '');
-    const isVocabulary = name === embedding || name === head;
-    const [rows = 0, ...width] = tensor.shape;
-    const [rowsBefore = 0, ...widthBefore] = like?.shape ?? [];
-    if (width.join() !== widthBefore.join() || (rows !== rowsBefore && !isVocabulary))
-      throw mismatch(
-        base,
-        adapter,
-        name,
-        `is [${like?.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
-      );
-    if (rows !== rowsBefore && base.config !== undefined)
-      edits = { ...edits, ...vocabularyEdits(base.config, { from: rowsBefore, to: rows, idOf: (id) => id }) };
-    if (!isHead) tensors.set(name, ofAdapter(tensor));
-  }
-  const rows = new Set([embedding, head].flatMap((name) => tensors.get(name ?? '')?.shape[0] ?? []));
-  if (rows.size > 1)
-    throw mismatch(
-      base,
-      adapter,
-      String(head),
-      `and ${embedding} would have ${[...rows].join(' and ')} rows`,
-    );
-  const isTrained = (name: string | undefined) =>
-    name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
-  if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;
-  // Trained apart they are no longer one: PEFT unties them too when it merges such an adapter.
-  const untied = replaced.get(head)?.tensor;
-  const shared = base.tensors.get(embedding ?? '');
-  if (untied !== undefined) tensors.set(head, ofAdapter(untied));
-  else if (shared !== undefined) tensors.set(head, shared);
-  return { ...edits, tie_word_embeddings: false };
 };

@@ -1,56 +1,24 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { byCanonicalName, canonicalName, prefixOf } from '../architecture/canonical-names.js';
+import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
 import { expertNamesOf, nameInFiles } from '../experts/family.js';
 import type { Adapter } from './adapter.js';
 import { hasParameter } from './experts.js';
-import { embeddingOf, headOf, isTied } from './tied.js';
 
 /**
- * Ways in which the names of a model as it was trained differ from those of its files, as versions of transformers
- * have moved the language model of a larger one, or leave out the prefix of the base model.
- */
-const spellings: readonly ((name: string) => string)[] = [
-  (name) => name,
-  (name) => name.replace(/^transformer\./, ''),
-  (name) => name.replace(/^(?=(h|wte|wpe|ln_f)\.)/, 'transformer.'),
-  (name) => name.replace(/^model\.(?!language_model\.)/, 'model.language_model.'),
-  (name) =>
-    name
-      .replace(/^model\.(?!language_model\.)/, 'language_model.model.')
-      .replace(/^lm_head\./, 'language_model.lm_head.'),
-  (name) =>
-    name
-      .replace(/^model\.language_model\./, 'language_model.model.')
-      .replace(/^lm_head\./, 'language_model.lm_head.'),
-  (name) => name.replace(/^model\.language_model\./, 'model.'),
-  (name) =>
-    name
-      .replace(/^language_model\.model\./, 'model.language_model.')
-      .replace(/^language_model\.lm_head\./, 'lm_head.'),
-  (name) => name.replace(/^language_model\./, ''),
-  (name) => name.replace(/^model\./, ''),
-];
-
-/**
- * Returns an adapter with its parameters named as the base's files name them: in the first spelling in which the base
- * has all of them, else in its own. Refuses low-rank changes of embeddings that are tied to the head.
+ * Returns an adapter with its parameters named as the base's files name them; those that the base lacks keep their names.
+ * Refuses low-rank changes of embeddings that are tied to the head.
  *
  * @throws LayerloomError ADAPTER_UNSUPPORTED
  */
 export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
   const { pairs, replaced, added } = adapter;
   const head = headOf(base);
-  const names = [...pairs.keys(), ...replaced.keys(), ...added.keys()];
-  const isHere = (name: string) => hasParameter(base, name) || name === head;
-  const ofExperts = expertNamesOf(base);
-  const inFiles = (name: string) => nameInFiles(ofExperts, name);
-  const spelling =
-    [...spellings, ...spellings.map((spell) => (name: string) => inFiles(spell(name)))].find((spell) =>
-      names.every((name) => isHere(spell(name))),
-    ) ?? ((name) => name);
+  const spell = spellingIn(base, (name) => hasParameter(base, name) || name === head);
   const renamed = <V>(map: ReadonlyMap<string, V>): Map<string, V> =>
-    new Map([...map].map(([name, value]) => [spelling(name), value]));
+    new Map([...map].map(([name, value]) => [spell(name), value]));
   const found = { ...adapter, pairs: renamed(pairs), replaced: renamed(replaced), added: renamed(added) };
   const tied = isTied(base)
     ? [embeddingOf(base), head].find((name) => found.pairs.has(name ?? ''))
@@ -63,4 +31,18 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
       remedy: 'untie the base first (tie_word_embeddings: false, lm_head.weight written), and give that',
     });
   return found;
+};
+
+/** Returns a function from a parameter's name, as any version of transformers has it, to its name in the files of a base. */
+const spellingIn = (base: CheckpointIndex, isHere: (name: string) => boolean): ((name: string) => string) => {
+  const known = byCanonicalName(base.tensors.keys());
+  // The prefixes before the canonical names of the base's tensors: `model.language_model.`.
+  const prefixes = new Set([...known].flatMap(([plain, name]) => prefixOf(name, plain) ?? []));
+  const ofExperts = expertNamesOf(base);
+  return (name) => {
+    const plain = canonicalName(name);
+    const spellings = [name, known.get(plain) ?? name, ...[...prefixes].map((prefix) => prefix + plain)];
+    const inFiles = spellings.map((spelt) => nameInFiles(ofExperts, spelt));
+    return [...spellings, ...inFiles].find(isHere) ?? name;
+  };
 };

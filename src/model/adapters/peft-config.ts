@@ -41,6 +41,9 @@ const refused: Readonly<Record<string, string>> = {
   ensure_weight_tying: 'ties factors of the embeddings to those of the head',
 };
 
+/** Keys of adapters that PEFT does not merge either. */
+const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_qalora', 'layer_replication']);
+
 /** Initialisations that take B · A away from the base at first: the adapter belongs to what remains of it. */
 const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
 
@@ -110,7 +113,14 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     const isKind = value === true && keyedKinds.some((kind) => kind.key === key);
     if (ignored.has(key) || honoured.has(key) || isKind || isUnused(value)) continue;
     const reason = ownValue(refused, key);
-    if (reason !== undefined) throw unsupported(key, `${reason}, which is not supported`);
+    if (reason !== undefined)
+      throw mergedNowhere.has(key)
+        ? unsupported(
+            key,
+            `${reason}, which PEFT does not merge into a base either`,
+            'load the adapter beside its base, or train one without it',
+          )
+        : unsupported(key, `${reason}, which is not supported`);
     throw unsupported(key, `is set (${JSON.stringify(value)}), and its meaning is unknown here`);
   }
   const { data } = parsed;

@@ -1,11 +1,13 @@
 import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
+import { classesIn, givesTokens, stemOfClass } from './classes.js';
 import { type Family, familyOfType, typesIn } from './families.js';
 import { mostLayers } from './layer-numbers.js';
 import type { Role } from './role.js';
 import { isTokenHead, roleInside, roleOutside } from './roles.js';
 import { ambiguous, findStacks, type LayerName, type NameInStack, stackNamed } from './stacks.js';
+import { saysTied } from './ties.js';
 
 /** The position of a tensor in its model. */
 export interface Place {
@@ -33,9 +35,8 @@ export interface Architecture {
    */
   readonly stacks: readonly string[];
   /**
-   * True if the model uses its embeddings as head: by `config.json`, or because it stores no head. Undefined
-   * if it stores a head and its `config.json` does not say, since the default then depends on the model
-   * class.
+   * True if the model uses its embeddings as head: by the bytes of both, by `config.json`, or because it stores no head.
+   * Undefined if it stores a head, its `config.json` does not say, and the family's default is not known.
    */
   readonly tied: boolean | undefined;
   /** Tensors with role `other`. None if all names are those of a known family. */
@@ -132,11 +133,15 @@ const familyName = ({ config }: CheckpointIndex, isMeta: boolean): string => {
   return isMeta ? 'llama (Meta names)' : 'unknown (no config.json)';
 };
 
-const tyingOf = ({ config }: CheckpointIndex, hasHead: boolean): boolean | undefined => {
+const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean | undefined => {
+  if (tied !== undefined) return tied;
   const value = config?.['tie_word_embeddings'];
   if (typeof value === 'boolean') return value;
-  if (!hasHead) return true;
-  return config === undefined ? false : undefined;
+  // A class without a head of tokens ties nothing.
+  const [name] = classesIn(config);
+  if (!hasHead)
+    return name !== undefined && stemOfClass(name) !== undefined && !givesTokens(name) ? undefined : true;
+  return config === undefined ? false : saysTied(config);
 };
 
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>

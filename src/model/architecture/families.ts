@@ -17,6 +17,8 @@ export interface Family {
   readonly form: Form;
   /** What stands before the number of a layer, without what stands before that; default `usualStacks`. */
   readonly stacks?: readonly string[];
+  /** The attributes by which classes with a head hold the model below it, `base_model_prefix` in transformers; default `usualWholes`. */
+  readonly wholes?: readonly string[];
   /** Of the part of a name after the number of its layer; usual names follow. */
   readonly inside?: Rules;
   /** Of names outside the layers; usual names follow. */
@@ -30,6 +32,9 @@ export interface Family {
 
 /** What stands before the numbers of layers in most families. */
 export const usualStacks: readonly string[] = ['layers', 'h', 'blocks'];
+
+/** The attribute by which most classes with a head hold the model below it. */
+export const usualWholes: readonly string[] = ['model'];
 
 const stateSpace: Rules = [[/^(mamba|mixer)\./, 'attention']];
 const sharedExperts: Rules = [[/^shared_mlp\./, 'feedForward']];
@@ -67,6 +72,7 @@ const bert = {
 
 const t5 = {
   stacks: ['encoder.block', 'decoder.block'],
+  wholes: [],
   inside: [
     [/\.layer_norm\.weight$/, 'blockNorm'],
     [/^layer\.\d+\.(SelfAttention|EncDecAttention)\./, 'attention'],
@@ -152,13 +158,13 @@ export const families: readonly Family[] = [
   { title: 'GLM 4', types: ['glm4'], form: 'decoder' },
   { title: 'DeepSeek V3', types: ['deepseek_v3'], form: 'decoder' },
   { title: 'gpt-oss', types: ['gpt_oss'], form: 'decoder' },
-  { title: 'GPT-2 and GPT-J', types: ['gpt2', 'gptj'], form: 'decoder' },
-  { title: 'GPT-NeoX', types: ['gpt_neox'], form: 'decoder' },
-  { title: 'Falcon', types: ['falcon'], form: 'decoder' },
-  { title: 'BLOOM', types: ['bloom'], form: 'decoder' },
-  { title: 'MPT', types: ['mpt'], form: 'decoder' },
+  { title: 'GPT-2 and GPT-J', types: ['gpt2', 'gptj'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'GPT-NeoX', types: ['gpt_neox'], form: 'decoder', wholes: ['gpt_neox'] },
+  { title: 'Falcon', types: ['falcon'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'BLOOM', types: ['bloom'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'MPT', types: ['mpt'], form: 'decoder', wholes: ['transformer'] },
   { title: 'OPT', types: ['opt'], form: 'decoder' },
-  { title: 'BioGPT', types: ['biogpt'], form: 'decoder', outside: lastNorm },
+  { title: 'BioGPT', types: ['biogpt'], form: 'decoder', wholes: ['biogpt'], outside: lastNorm },
   { title: 'XGLM', types: ['xglm'], form: 'decoder', outside: lastNorm },
   { title: 'Doge', types: ['doge'], form: 'decoder', inside: [[/^\w+_residual$/, 'residual']] },
   {
@@ -190,6 +196,7 @@ export const families: readonly Family[] = [
   {
     title: 'Nemotron-H',
     types: ['nemotron_h'],
+    wholes: ['backbone', 'model'],
     form: 'hybrid',
     inside: [[/^mixer\.(experts|gate|shared_experts|up_proj|down_proj)\./, 'feedForward'], ...stateSpace],
     outside: backbone,
@@ -197,6 +204,7 @@ export const families: readonly Family[] = [
   {
     title: 'Mamba',
     types: ['mamba', 'mamba2', 'falcon_mamba'],
+    wholes: ['backbone'],
     form: 'hybrid',
     inside: stateSpace,
     outside: backbone,
@@ -204,6 +212,7 @@ export const families: readonly Family[] = [
   {
     title: 'RWKV 4',
     types: ['rwkv'],
+    wholes: ['rwkv'],
     form: 'hybrid',
     inside: [[/^(ln\d|pre_ln)\.(weight|bias)$/, 'blockNorm']],
     outside: [...backbone, ...lastNorm, [/^head\.weight$/, 'head']],
@@ -212,15 +221,29 @@ export const families: readonly Family[] = [
   {
     title: 'Llama 3.2 Vision',
     types: ['mllama', 'mllama_text_model'],
+    wholes: ['language_model', 'model'],
     form: 'decoder',
     inside: [[/^cross_attn_\w+_gate$/, 'residual']],
   },
-  { title: 'BERT, and MiniLM of BERT’s code', types: ['bert'], form: 'encoder', ...bert },
-  { title: 'RoBERTa', types: ['roberta', 'xlm-roberta', 'camembert'], form: 'encoder', ...bert },
-  { title: 'ELECTRA', types: ['electra'], form: 'encoder', ...bert },
-  { title: 'DistilBERT', types: ['distilbert'], form: 'encoder', ...bert, stacks: ['transformer.layer'] },
-  { title: 'MPNet', types: ['mpnet'], form: 'encoder', ...bert },
-  { title: 'DeBERTa V2 and V3', types: ['deberta-v2'], form: 'encoder', ...bert },
+  { title: 'BERT, and MiniLM of BERT’s code', types: ['bert'], form: 'encoder', wholes: ['bert'], ...bert },
+  {
+    title: 'RoBERTa',
+    types: ['roberta', 'xlm-roberta', 'camembert'],
+    form: 'encoder',
+    wholes: ['roberta'],
+    ...bert,
+  },
+  { title: 'ELECTRA', types: ['electra'], form: 'encoder', wholes: ['electra'], ...bert },
+  {
+    title: 'DistilBERT',
+    types: ['distilbert'],
+    form: 'encoder',
+    wholes: ['distilbert'],
+    ...bert,
+    stacks: ['transformer.layer'],
+  },
+  { title: 'MPNet', types: ['mpnet'], form: 'encoder', wholes: ['mpnet'], ...bert },
+  { title: 'DeBERTa V2 and V3', types: ['deberta-v2'], form: 'encoder', wholes: ['deberta'], ...bert },
   {
     title: 'ModernBERT',
     types: ['modernbert'],

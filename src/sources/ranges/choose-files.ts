@@ -2,8 +2,8 @@ import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { visible } from '../../base/visible.js';
 import type { ContainerReader } from '../../checkpoint/containers/container-reader.js';
-import { findWeights, whyNoWeights } from '../../checkpoint/containers/containers.js';
-import { adapterConfigName, adapterWeightsName } from '../../checkpoint/file-names.js';
+import { findWeights, isIndexRead, whyNoWeights } from '../../checkpoint/containers/containers.js';
+import { adapterConfigName, adapterWeightsNames } from '../../checkpoint/file-names.js';
 import { moduleWeightsAmong } from '../../checkpoint/module-folders.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 
@@ -28,19 +28,24 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   readIndex: (index: File) => Promise<string>,
 ): Promise<CheckpointFiles<File>> => {
   const found = findWeights([...files.keys()]);
-  if (found === undefined && !(files.has(adapterConfigName) && files.has(adapterWeightsName)))
+  const adapter = files.has(adapterConfigName)
+    ? adapterWeightsNames.find((name) => files.has(name))
+    : undefined;
+  if (found === undefined && adapter === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
-  // An adapter's configuration is read like a side file; its weights are one file.
-  const main = found === undefined ? adapterConfigName : found.index?.name;
-  const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || name === main);
+  // An adapter's configuration is read like a side file. A model with an adapter beside it has to be seen as such.
+  const main = [adapterConfigName, found?.index?.name];
+  const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));
   const names = new Set([
-    ...(found?.files ?? [adapterWeightsName]),
+    ...(found?.files ?? []),
+    ...(adapter === undefined ? [] : [adapter]),
     ...moduleWeightsAmong([...files.keys()]),
   ]);
   if (found?.index !== undefined) {
     const { reader, index } = found;
     const neededBy = `${id}/${index.name}`;
-    for (const name of index.parse(await readIndex(valueAt(files, index.name)), neededBy).values()) {
+    const places = index.parse(await readIndex(valueAt(files, index.name)), neededBy);
+    for (const name of isIndexRead(found, [...places.values()]) ? places.values() : []) {
       const refused = refusedName(name, reader);
       if (refused !== undefined)
         throw new LayerloomError('INDEX_INVALID', {

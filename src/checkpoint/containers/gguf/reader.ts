@@ -44,6 +44,7 @@ const architectureOf = ({ metadata }: GgufHeader, file: string): [string, GgufAr
 export const ggufReader: ContainerReader = {
   name: 'GGUF',
   extension: '.gguf',
+  carriesSideFiles: true,
   looksFor: 'one .gguf file',
   weightsIn: (names) => {
     // Projectors of pictures lie beside the model.

@@ -37,6 +37,7 @@ export const safetensorsReader: ContainerReader = {
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },
+  indexGoesFirst: true,
   looksFor: diffusersFileName,
   weightsIn: (names) => names.filter((name) => name === diffusersFileName),
 };

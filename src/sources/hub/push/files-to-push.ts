@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
+import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
 import { indexNames } from '../../../checkpoint/containers/containers.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { readJsonObject } from '../../../checkpoint/json.js';
 import { checkSideFile } from '../../../checkpoint/small-file.js';
-import { openWhole } from '../../open-whole.js';
 
 /** A file of a checkpoint that goes to the hub. */
 export interface FileToPush {
@@ -21,13 +21,14 @@ export interface FileToPush {
  * Lists the files of a checkpoint that belong on the hub: weights, their index, side files and the card.
  * `layerloom.json` does not: it names paths of this machine, and the card has the whole recipe.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output or one that lacks files, and for a model
- *   of the hub of which only some ranges are here; READ_FAILED for a link to a file that is none of the checkpoint's;
- *   the codes of `openCheckpoint`
+ * @throws LayerloomError NOT_A_CHECKPOINT for one that lacks files; READ_FAILED for a link to a file that is none of the
+ *   checkpoint's
  */
-export const filesToPush = async (directory: string): Promise<FileToPush[]> => {
+export const filesToPush = async (
+  directory: string,
+  { files, sideFiles, carried }: CheckpointIndex,
+): Promise<FileToPush[]> => {
   const root = resolve(directory);
-  const { files, sideFiles, carried } = await openWhole(root, 'push');
   const beside = [...indexNames, cardName];
   const there = await Promise.all(beside.map((name) => exists(join(root, name))));
   const small = [

@@ -4,6 +4,7 @@ import { LayerloomError } from '../../../base/errors.js';
 import { exists } from '../../../base/exists.js';
 import { invalidParameter } from '../../../base/invalid-parameter.js';
 import { optionName } from '../../../base/option-name.js';
+import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
 import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { isObject, readJsonObject } from '../../../checkpoint/json.js';
 import { readSideFile } from '../../../checkpoint/small-file.js';
@@ -22,21 +23,22 @@ import { upload } from './upload.js';
  * repository is made if it is missing. What it has already with the same content is not sent again, so that an
  * interrupted push is continued by running it again, file by file.
  *
- * @example await push('./merged', 'my-org/my-merge')
  * @param directory of the checkpoint
  * @param repository `org/name`
- * @throws LayerloomError INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `openCheckpoint`; HUB_ACCESS,
+ * @param open opens the checkpoint, once the name is checked
+ * @throws LayerloomError INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS,
  *   HUB_NOT_FOUND, HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */
 export const pushCheckpoint = async (
   directory: string,
   repository: string,
-  options: PushOptions = {},
+  options: PushOptions,
+  open: () => Promise<CheckpointIndex>,
 ): Promise<PushResult> => {
   const id = checkRepository(repository);
   const { revision = 'main', dryRun = false } = options;
   if (!isRevision(revision)) throw invalidParameter('revision', revision, 'the name of a branch');
-  const files = await filesToPush(directory);
+  const files = await filesToPush(directory, await open());
   const warnings = [...checkCard(await cardOf(directory)), ...(await localPathsIn(files))];
   // Before anything is sent.
   for (const warning of warnings) options.onWarning?.(warning);

@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
-import { parseAddress } from '../address/address.js';
-import { LayerloomError } from '../base/errors.js';
-import { optionName } from '../base/option-name.js';
-import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { bytesOf } from '../tensor/extent.js';
-import { openCheckpoint } from './open-checkpoint.js';
-import { isUnverified, missingRanges } from './ranges/folder.js';
+import { parseAddress } from '../../address/address.js';
+import { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
+import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
+import { isUnverified, missingRanges } from '../../sources/ranges/folder.js';
+import { bytesOf } from '../../tensor/extent.js';
+import { refuseUnlikeLoaders } from './as-loaded.js';
+import { readWhole } from './read-model.js';
 
 /** A folder of a merge that has not finished, or something within one. */
 const unfinished = /\.layerloom-partial(\/|$)/;
@@ -16,7 +17,7 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  *
  * @param purpose a verb, for messages: `push`
  * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output, and a model of the hub of which only some ranges
- *   are here; the codes of `openCheckpoint`
+ *   are here; NOT_AS_LOADED; the codes of `readWhole`
  */
 export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {
   const root = resolve(directory);
@@ -25,7 +26,8 @@ export const openWhole = async (directory: string, purpose: string): Promise<Che
     throw refused(
       `is the unfinished output of a merge; run the merge again with ${optionName('resume')}, and ${purpose} its output`,
     );
-  const checkpoint = await openCheckpoint(await parseAddress(root));
+  const checkpoint = await readWhole(await parseAddress(root));
+  refuseUnlikeLoaders(checkpoint, purpose);
   if (!(await stat(checkpoint.path)).isDirectory())
     throw refused('is a file; give the directory of a checkpoint');
   for (const file of checkpoint.files) {

@@ -1,0 +1,110 @@
+"""Modules with adapters of PEFT in memory: what such a module computes, as tensors and settings that the engine reads."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+# Modules that hold another one, and the attribute under which they have it. FSDP gathers its parameters itself.
+HOLDERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
+
+PREFIX = "base_model.model."
+SAVED = re.compile(r"^(?P<module>.+)\.modules_to_save\.(?P<adapter>[^.]+)\.(?P<rest>.+)$")
+# The parts of names that tuners of PEFT 0.21 add to a module, and the adapter's name after them.
+FACTOR = re.compile(
+    r"\.(lora|ia3|hada|lokr|oft|boft|vera|pvera|hra|ln_tuning|fourierft|vblora|shira|c3a|miss|bone|road|randlora|waveft|poly"
+    r"|trainable_tokens|delora|gralora|lily|adamss|beft|deft|frod|glora|hira|osf|peanut|psoft|shadow|supertuning|tinylora"
+    r"|unilora)_\w+(\.(?P<adapter>[^.]+))?"
+)
+
+
+def unwrapped(module: Any) -> Any:
+    """The module within those of `torch.compile` and of data parallelism."""
+    while type(module).__name__ in HOLDERS:
+        module = getattr(module, HOLDERS[type(module).__name__])
+    return module
+
+
+def base_of(module: Any) -> Any:
+    """The model of transformers within one of PEFT; itself for others."""
+    return unwrapped(module.get_base_model()) if hasattr(module, "get_base_model") else module
+
+
+def has_adapters(module: Any) -> bool:
+    """True for a model of PEFT, and for one of transformers to which adapters were added."""
+    settings = getattr(module, "peft_config", None)
+    return isinstance(settings, Mapping) and len(cast("Mapping[str, Any]", settings)) > 0
+
+
+def whole_state(module: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Returns the state of a module with adapters as it computes: its tensors, and the settings of the adapter whose factors
+    are among them. Nothing is left of adapters that are merged, disabled or not active.
+
+    Raises:
+        ValueError: where several adapters are active, or settings do not say what the module computes
+    """
+    adapters: Mapping[str, Any] = module.peft_config
+    if any(getattr(settings, "is_prompt_learning", False) for settings in adapters.values()):
+        raise ValueError("PEFT: prompts are no weights, and are not merged: give the model without them (get_base_model)")
+    active = active_of(module)
+    layers = [layer for layer in module.modules() if hasattr(layer, "base_layer") and hasattr(layer, "merged_adapters")]
+    states = {state_of(layer, active) for layer in layers} or {"active"}
+    if len(states) > 1:
+        raise ValueError(f"PEFT: adapters are {' in some layers and '.join(sorted(states))} in others: merge them (merge_and_unload)")
+    state = states.pop()
+    if state != "disabled" and len(active) != 1:
+        raise ValueError(f"PEFT: {len(active)} adapters are active ({', '.join(active)}): choose one (set_adapter), or merge them (merge_and_unload)")
+    adapter = active[0] if state != "disabled" else None
+    unmerged = adapter if state == "active" else None
+    for layer in layers:
+        check_scale(layer, unmerged, adapters)
+    tensors: dict[str, Any] = {}
+    for name, tensor in module.state_dict().items():
+        plain = plain_name(name.removeprefix(PREFIX), adapter, unmerged)
+        if plain is not None:
+            tensors[plain] = tensor
+    if unmerged is None or not any(FACTOR.search(name) for name in tensors):
+        return {name.replace(".base_layer.", "."): tensor for name, tensor in tensors.items()}, None
+    # Modules that were saved whole stand in their places.
+    return tensors, {**adapters[unmerged].to_dict(), "modules_to_save": None}
+
+
+def active_of(module: Any) -> list[str]:
+    active = module.active_adapters
+    return list(active() if callable(active) else active)
+
+
+def state_of(layer: Any, active: list[str]) -> str:
+    merged, own = list(layer.merged_adapters), list(layer.active_adapters)
+    if layer.disable_adapters and not merged:
+        return "disabled"
+    if sorted(own) != sorted(active):
+        raise ValueError(f"PEFT: layers have other active adapters ({', '.join(own)}) than the model ({', '.join(active)})")
+    if layer.disable_adapters or (merged and sorted(merged) != sorted(own)):
+        raise ValueError(f"PEFT: other adapters are merged ({', '.join(merged)}) than are active: unmerge them (unmerge_adapter)")
+    return "merged" if merged else "active"
+
+
+def check_scale(layer: Any, adapter: str | None, adapters: Mapping[str, Any]) -> None:
+    """Refuses factors that are multiplied by another number than the settings say (`scale_layer`, `set_scale`)."""
+    if adapter is None or adapter not in getattr(layer, "scaling", {}) or adapter not in getattr(layer, "lora_alpha", {}):
+        return
+    rank = layer.r[adapter]
+    expected = layer.lora_alpha[adapter] / (rank**0.5 if getattr(adapters[adapter], "use_rslora", False) else rank)
+    if layer.scaling[adapter] != expected:
+        raise ValueError(f"PEFT: a layer scales {adapter} by {layer.scaling[adapter]}, and by its settings that is {expected}: merge it (merge_and_unload)")
+
+
+def plain_name(name: str, adapter: str | None, unmerged: str | None) -> str | None:
+    """The name by which the engine takes a tensor; None for one that does not count.
+
+    Args:
+        adapter: that is active, if one is
+        unmerged: the same where its factors count
+    """
+    saved = SAVED.match(name)
+    if saved is not None:
+        return f"{saved['module']}.{saved['rest']}" if saved["adapter"] == adapter else None
+    if ".original_module." in name:
+        return name.replace(".original_module.", ".") if adapter is None else None
+    factor = FACTOR.search(name)
+    return name if factor is None or (unmerged is not None and factor["adapter"] == unmerged) else None
