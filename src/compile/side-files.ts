@@ -93,10 +93,8 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
         const asItIs = carried === undefined ? { copyOf: sideFilePath(checkpoint, name) } : { text: carried };
         if (!configurations.includes(name) && !mustLoseKey(name)) return { name, ...asItIs };
         const given = (await sideFileContent(checkpoint, name)).toString();
-        const text = edited(
-          name,
-          editedConfig(composed, checkpoint, { name, text: given, file: sideFilePath(checkpoint, name) }),
-        );
+        const file = { name, text: given, path: sideFilePath(checkpoint, name) };
+        const text = edited(name, editedConfig(composed, checkpoint, file));
         return text === given && name !== 'config.json' ? { name, ...asItIs } : { name, text };
       }),
   );
@@ -112,16 +110,19 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 
 const configurations = ['config.json', 'generation_config.json'];
 
-/** A configuration with the values that the output has; the text of any other file as it is. */
+/**
+ * A configuration with the values that the output has; the text of any other file as it is. What the text says is compared,
+ * not what the checkpoint says of itself: the checkpoint may have been changed since.
+ */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
-  { config }: CheckpointIndex,
-  { name, text, file }: { readonly name: string; readonly text: string; readonly file: string },
+  checkpoint: CheckpointIndex,
+  { name, text, path }: { readonly name: string; readonly text: string; readonly path: string },
 ): string => {
-  if (name === 'config.json' && config !== undefined)
-    return editConfig(text, config, recipe.dtype ?? storedDtype, configEdits);
+  if (name === 'config.json' && checkpoint.config !== undefined)
+    return editConfig(text, parseJsonObject(text, path), recipe.dtype ?? storedDtype, configEdits);
   if (name !== 'generation_config.json') return text;
-  const given = parseJsonObject(text, file);
+  const given = parseJsonObject(text, path);
   const edits = generationEdits(given);
   return Object.keys(edits).length === 0 ? text : editConfig(text, given, undefined, edits);
 };

@@ -54,15 +54,17 @@ export const tryModels = async (
   if (!(Number.isSafeInteger(maxTokens) && maxTokens >= 1))
     throw invalidParameter('maxTokens', maxTokens, 'a whole number, 1 or more');
   if (models.length === 0) throw invalidParameter('models', models, 'at least one model');
-  const lmEval = harnessCommand(options.lmEval);
-  checkHarness(lmEval);
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-try-'));
-  const paths = await Promise.all(models.map((model) => pathToLoad(model, join(folder, 'views')))).catch(
-    async (error: unknown) => {
+  const lmEval = harnessCommand(options.lmEval);
+  const paths = await Promise.all(models.map((model) => pathToLoad(model, join(folder, 'views'))))
+    .then((all) => {
+      checkHarness(lmEval);
+      return all;
+    })
+    .catch(async (error: unknown) => {
       await rm(folder, { recursive: true, force: true });
       throw error;
-    },
-  );
+    });
   const log = join(folder, 'log');
   const trials: Trial[] = [];
   await using kept = new KeptHarness(lmEval, {});

@@ -49,7 +49,7 @@ describe('multiple-choice tasks of the harness', () => {
       '{"question": "q"}',
       /swh_Latn.jsonl:1: column flores_passage/,
     ],
-    ['mmlu', 'mmlu/dev.jsonl', '{', /dev.jsonl:1: no JSON/],
+    ['mmlu', 'mmlu/dev.jsonl', '{', /dev.jsonl:1: is not JSON/],
     [
       'global_mmlu_full_sw',
       'global_mmlu/sw/test.jsonl',

@@ -71,7 +71,7 @@ describe('MBPP from a directory', () => {
   });
 
   it.each([
-    ['no JSON', '{', /sw\.jsonl:1: no JSON/],
+    ['no JSON', '{', /sw\.jsonl:1: is not JSON/],
     [
       'two tests',
       JSON.stringify({ ...mbppRow(11), test_list: ['assert 1', 'assert 2'] }),

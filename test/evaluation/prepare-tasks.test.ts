@@ -187,7 +187,7 @@ describe('bad data', () => {
   });
 
   it.each([
-    ['no JSON', '{', /no JSON/],
+    ['no JSON', '{', /is not JSON/],
     ['another form', '{"sw": {"1": {"q": "Swali"}}}', /sw\.1\.a: /],
     ['an answer without a number', '{"sw": {"1": {"q": "Swali", "a": "Jibu"}}}', /an answer has a number/],
     ['another language', '{"te": {}}', /no exemplars of sw/],

@@ -24,6 +24,7 @@ const lower: Readonly<Record<string, readonly string[]>> = {
     'sources/ranges/choose-files.ts',
     'model/reading/',
     'evaluation/loadable.ts',
+    'experiment/record/no-record.ts',
     'documents/analysis/write-analysis.ts',
   ],
 };
