@@ -77,7 +77,7 @@ try {
   mkdirSync(destination, { recursive: true });
   cpSync(join(root, 'python'), folder, {
     recursive: true,
-    filter: (from) => !/(^|\/)(__pycache__|\.pytest_cache|tests|layerloom_eval)$/.test(from),
+    filter: (from) => !/(^|\/)(__pycache__|\.pytest_cache|tests|layerloom_eval|layerloom_loads)$/.test(from),
   });
   for (const file of ['LICENSE', 'package.json'])
     cpSync(join(root, file), join(file === 'LICENSE' ? folder : work, file));

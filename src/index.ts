@@ -173,6 +173,7 @@ export type {
   PartName,
 } from './measure/partition/partition.js';
 export type { PartitionByLocation } from './measure/partition/partition-of.js';
+export type { LoadingVerdict, MismatchedTensor } from './measure/verification/loading-verdict.js';
 export type {
   OutputVerification,
   RecomputedTiles,

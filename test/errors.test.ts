@@ -75,6 +75,7 @@ import {
   mgsm,
   scoredModel,
 } from './fixtures/scored.js';
+import { standInPython } from './fixtures/stand-in-python.js';
 import { keyOf, newStore, publish as publishShards } from './fixtures/store.js';
 import { tablesOf } from './fixtures/tables.js';
 import { pickle, torchFile } from './fixtures/torch-files.js';
@@ -306,6 +307,12 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   SHAPE_MISMATCH: () => plan({ tensors: llama({ hidden: 32 }).tensors }),
   DTYPE_MISMATCH: () => plan(withTensor('model.ids', 'U8', 1), withTensor('model.ids', 'I8', 1)),
   CONFIG_MISMATCH: () => plan({ ...llama(), config: { ...llamaConfig(), hidden_size: 17 } }),
+  STACK_UNSUPPORTED: () => {
+    const config = { ...llamaConfig({ layers: 2 }), scales: [1, 2] };
+    const model = writeCheckpoint(join(temporaryDirectory(), 'm'), { ...llama({ layers: 2 }), config });
+    const slices = [{ sources: [{ model, layerRange: [0, 1] }] }];
+    return planMerge({ method: 'passthrough', slices } as unknown as RecipeInput);
+  },
   TOKENIZER_MISMATCH: () => {
     const tokenizer = (id: number) => ({ ...llama(), files: { 'vocab.json': `{"a": ${id}}` } });
     return plan(tokenizer(1), tokenizer(2));
@@ -474,6 +481,18 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     await layerSwap({ task, language, bottom: 1, top: 1 }, { out, layout: 'size' });
     truncateSync(join(out, 'model.safetensors'), 100);
     return verifyCommand({ out, quiet: true });
+  },
+  NOT_LOADABLE: async () => {
+    const { task, language } = writePair();
+    const out = join(temporaryDirectory(), 'out');
+    await layerSwap({ task, language, bottom: 1, top: 1 }, { out });
+    return verifyCommand({ out, quiet: true, loads: true, python: standInPython({ missing: ['a.weight'] }) });
+  },
+  LIBRARY_MISSING: async () => {
+    const { task, language } = writePair();
+    const out = join(temporaryDirectory(), 'out');
+    await layerSwap({ task, language, bottom: 1, top: 1 }, { out });
+    return verify(out, { loads: true, python: standInPython({ absent: ['torch'] }) });
   },
   STORE_INVALID: () => ShardStore.open(temporaryDirectory()),
   STORE_DAMAGED: async () => {

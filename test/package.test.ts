@@ -53,6 +53,7 @@ describe('the package', () => {
     expect(python).toEqual(
       expect.arrayContaining([
         'python/layerloom_eval/__main__.py',
+        'python/layerloom_loads/__main__.py',
         'python/layerloom_train/__init__.py',
         'training/train_simultaneous.py',
       ]),

@@ -925,6 +925,8 @@ def verify(
     against_inputs: bool = False,
     sample: float | None = None,
     seed: float | None = None,
+    loads: bool = False,
+    python: StrPath | None = None,
     download: bool = False,
     threads: float | None = None,
     progress: Progress = None,
@@ -936,6 +938,8 @@ def verify(
         against_inputs: compute the weights again from the inputs, and compare
         sample: only this share of the tiles: 0.05
         seed: which tiles a sample has; drawn where it is not given
+        loads: ask transformers, and PEFT of an adapter, whether it loads; reads no weights
+        python: the Python that has them; default that of lm_eval, else python3
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
         progress: a function, or True for a bar of tqdm
@@ -946,6 +950,8 @@ def verify(
             option("--against-inputs", against_inputs),
             option("--sample", sample),
             option("--seed", seed),
+            option("--loads", loads),
+            option("--python", python),
             option("--download", download),
             option("--threads", threads),
         ],

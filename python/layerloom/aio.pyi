@@ -1262,6 +1262,8 @@ async def verify(
     against_inputs: bool = False,
     sample: float | None = None,
     seed: float | None = None,
+    loads: bool = False,
+    python: StrPath | None = None,
     download: bool = False,
     threads: float | None = None,
     progress: Progress = None,

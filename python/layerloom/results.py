@@ -62,12 +62,15 @@ __all__ = [
     "KeyDifference",
     "LeftOutTensor",
     "LoadedOnce",
+    "LoadingVerdict",
+    "LoadingVerdictDtype",
     "MeasuredMerging",
     "MergeResult",
     "MergeResultKept",
     "MergeResultTransplanted",
     "MergesState",
     "MergesStateBytes",
+    "MismatchedTensor",
     "OrderedModel",
     "OutputVerification",
     "Overlap",
@@ -788,6 +791,8 @@ class OutputVerification(TypedDict):
     """What is there and was not written with it: files, and folders as `NAME/`. Caches of git and of the hub are left out."""
     againstInputs: RecomputedTiles | None
     """Null unless the output was compared with its inputs."""
+    loading: LoadingVerdict | None
+    """The verdict of libraries that load it; null unless `loads` was asked for."""
     warnings: list[str]
 
 
@@ -830,6 +835,37 @@ class VerifiedInput(TypedDict):
     path: str
     commit: str | None
     """The commit that it is, of a model of the hub."""
+
+
+class LoadingVerdict(TypedDict):
+    loads: bool | None
+    """Null where it could not be checked."""
+    by: dict[str, str]
+    """Versions of the libraries that say so, by name."""
+    loadedAs: str | None
+    """The class that it is loaded as."""
+    missing: list[str]
+    """Tensors of the model that no file has: a hundred at most, as all lists here."""
+    unexpected: list[str]
+    """Tensors of the files that the model does not have."""
+    mismatched: list[MismatchedTensor]
+    dtype: LoadingVerdictDtype | None
+    """The dtype that the configuration says, and the numbers of floating tensors by dtype, where none has it."""
+    reason: str | None
+    """Why it cannot be loaded, or could not be checked."""
+
+
+class MismatchedTensor(TypedDict):
+    tensor: str
+    stored: list[float]
+    """The shape in the files."""
+    model: list[float]
+    """The shape in the model that the configuration describes."""
+
+
+class LoadingVerdictDtype(TypedDict):
+    said: str
+    stored: dict[str, float]
 
 
 class AdapterSummary(TypedDict):
@@ -875,6 +911,8 @@ class _InspectedCheckpoint(TypedDict):
     outside: dict[str, Totals]
     """Tensors outside the layers, by role."""
     sideFiles: list[str]
+    unread: list[str]
+    """Files of weights beside those that are read."""
     warnings: list[str]
 
 

@@ -2,17 +2,21 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { parseAddress } from '../address/address.js';
 import { LayerloomError } from '../base/errors.js';
+import { exists } from '../base/exists.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { optionName } from '../base/option-name.js';
 import { version } from '../base/version.js';
-import { cardName, provenanceName } from '../checkpoint/file-names.js';
+import { adapterConfigName, cardName, provenanceName } from '../checkpoint/file-names.js';
+import { readJsonObject } from '../checkpoint/json.js';
 import { openAnyForm } from '../compile/models.js';
 import { Run, type RunControls } from '../engine/run.js';
+import { checkLoading } from '../loading/check-loading.js';
 import { compareCard } from '../measure/verification/card-recipes.js';
 import { compareRecord, editedRecord } from '../measure/verification/compare-record.js';
 import { compareWithPlan } from '../measure/verification/compare-with-plan.js';
 import { findAdditions } from '../measure/verification/find-additions.js';
 import { checkIsOutput } from '../measure/verification/is-output.js';
+import type { LoadingVerdict } from '../measure/verification/loading-verdict.js';
 import { mistakenInputs } from '../measure/verification/mistaken-inputs.js';
 import type { OutputVerification, VerifiedFile } from '../measure/verification/verification.js';
 import { verifyFiles } from '../measure/verification/verify-files.js';
@@ -28,6 +32,10 @@ export interface VerifyOutputOptions extends RunControls {
   sample?: number | undefined;
   /** A whole number that decides which tiles a sample has. Default: drawn, and in the result. */
   seed?: number | undefined;
+  /** Ask transformers, and PEFT of an adapter, whether the output loads, without reading weights. Default false. */
+  loads?: boolean | undefined;
+  /** The Python to ask, with `loads`: a path, or a name on the PATH. Default: that of the harness, else `python3`. */
+  python?: string | undefined;
 }
 
 /**
@@ -42,9 +50,11 @@ export interface VerifyOutputOptions extends RunControls {
  */
 export const verify = async (
   out: string,
-  { againstInputs, sample, seed, ...controls }: VerifyOutputOptions = {},
+  { againstInputs, sample, seed, loads = false, python, ...controls }: VerifyOutputOptions = {},
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
+  if (python !== undefined && !loads)
+    throw invalidParameter('python', python, `nothing without ${optionName('loads')}`);
   const { path } = await locateText(out);
   const isRecorded = await checkIsOutput(path, againstInputs ?? false);
   const record = isRecorded ? await readWrittenRecord(path) : undefined;
@@ -74,6 +84,7 @@ export const verify = async (
   const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
   const intact = structure === null && wrong.length === 0 && (again?.tiles.different.length ?? 0) === 0;
   const isChecked = files.every(({ state }) => state !== 'unrecorded');
+  const loading = loads ? await loadingOf(path, { python, signal: controls.signal }) : null;
   const { threads, seconds, bytesRead, bytesWritten } = run.cost;
   return {
     out: path,
@@ -84,12 +95,25 @@ export const verify = async (
     files,
     unlisted,
     againstInputs: again?.tiles ?? null,
+    loading,
     bytesRead: bytesRead + (again?.cost.bytesRead ?? 0),
     bytesWritten,
     threads: again?.cost.threads ?? threads,
     seconds,
     warnings: [...recordWarnings(record), ...(planned?.warnings ?? []), ...(again?.warnings ?? [])],
   };
+};
+
+/** Returns the verdict of libraries on an output: on an adapter with its base, if that is here. */
+const loadingOf = async (
+  path: string,
+  options: { readonly python?: string | undefined; readonly signal?: AbortSignal | undefined },
+): Promise<LoadingVerdict> => {
+  const settings = join(path, adapterConfigName);
+  const isAdapter = (await exists(settings)) && !(await exists(join(path, 'config.json')));
+  const name = isAdapter ? (await readJsonObject(settings))['base_model_name_or_path'] : undefined;
+  const base = typeof name === 'string' ? await locateText(name).catch(() => undefined) : undefined;
+  return checkLoading(path, { ...options, base: base?.path });
 };
 
 const checkSample = (againstInputs: boolean, sample: number | undefined, seed: number | undefined): void => {

@@ -55,6 +55,24 @@ interface DamagedOutput {
 const wrongFiles = ({ files }: DamagedOutput) =>
   files.filter(({ state }) => state === 'different' || state === 'missing');
 
+/** The reasons for which a library does not load a model. */
+interface UnloadedModel {
+  readonly loadedAs: string | null;
+  readonly missing: readonly string[];
+  readonly unexpected: readonly string[];
+  readonly mismatched: readonly { readonly tensor: string }[];
+  readonly dtype: { readonly said: string } | null;
+  readonly reason: string | null;
+}
+
+const faultsOf = (d: UnloadedModel): string[] => [
+  ...d.missing.map((tensor) => `${tensor} is missing`),
+  ...d.unexpected.map((tensor) => `${tensor} is unexpected`),
+  ...d.mismatched.map(({ tensor }) => `${tensor} has another shape`),
+  ...(d.dtype === null ? [] : [`no tensor is ${d.dtype.said}, as config.json says`]),
+  ...(d.reason === null ? [] : [d.reason]),
+];
+
 /** What is wrong with an output, in phrases. */
 const damageOf = (d: DamagedOutput): string[] => [
   ...(d.structure === null ? [] : [d.structure]),
@@ -387,6 +405,10 @@ const catalogue = {
     (d: Pair & { differences: readonly string[] }) =>
       `${d.other}/config.json describes another model than ${d.first}/config.json: ${some(d.differences)}. Merge experts of one base`,
   ),
+  STACK_UNSUPPORTED: input(
+    (d: { model: string; key: string; reason: string }) =>
+      `${d.model}/config.json cannot describe these layers in this order: ${d.key} ${d.reason}. Stack other layers`,
+  ),
   TOKENIZER_MISMATCH: input(
     (d: Pair & { tokens: readonly string[]; remedy?: string }) =>
       `${d.other} numbers tokens otherwise than ${d.first}: ${some(d.tokens)}. ${d.remedy ?? 'Merge experts of one tokenizer'}`,
@@ -498,6 +520,10 @@ const catalogue = {
             : 'give the directory that a merge wrote'),
   ),
   OUTPUT_DAMAGED: input((d: DamagedOutput) => `${d.out}: damaged: ${some(damageOf(d))}; ${remedyOf(d)}`),
+  NOT_LOADABLE: input(
+    (d: { out: string; loading: UnloadedModel | null }) =>
+      `${d.out} does not load as ${d.loading?.loadedAs ?? 'a model'}: ${some(d.loading === null ? [] : faultsOf(d.loading))}. Its config.json and its weights are not of one model`,
+  ),
   OUTPUT_INSIDE_INPUT: input(
     (d: { out: string; input: string }) =>
       `${d.out} is ${d.out === d.input ? 'an input' : `inside the input ${d.input}`}; choose an output elsewhere`,
@@ -555,6 +581,10 @@ const catalogue = {
   PROGRAM_MISSING: failed(
     (d: { programs: readonly string[]; directory: string | undefined; remedy: string }) =>
       `there is no ${d.programs.join(' or ')} ${d.directory === undefined ? '' : `in ${d.directory} or `}on the PATH; ${d.remedy}`,
+  ),
+  LIBRARY_MISSING: failed(
+    (d: { python: string; libraries: readonly string[] }) =>
+      `${d.python} has no ${d.libraries.join(' and no ')}: install it there, or name a Python that has it with ${optionName('python')}`,
   ),
   EXPORT_FAILED: failed(
     (d: { model: string; program: string; reason: string; log: string }) =>

@@ -1,6 +1,6 @@
 import { ownValue } from '../base/lookup.js';
 import { type ArithmeticDtype, torchName } from '../tensor/dtype.js';
-import { editJson, type JsonEdit, SpeltNumber } from '../texts/edit-json.js';
+import { editJson, type JsonEdit, SpeltNumber, textAt } from '../texts/edit-json.js';
 import { isObject } from './json.js';
 import { ropeDifferences } from './rope.js';
 
@@ -34,10 +34,10 @@ const describe = (key: string, a: unknown, b: unknown): string =>
 export const configDifferences = (
   a: Config,
   b: Config,
-  ignored: RegExp = /^$/,
+  ignored: ReadonlySet<string> = new Set(),
 ): { errors: string[]; warnings: string[] } => {
   const differing = Object.keys(a)
-    .filter((key) => !ignored.test(key))
+    .filter((key) => !ignored.has(key))
     .filter(
       (key) =>
         !incidental.test(key) &&
@@ -59,53 +59,33 @@ export const configDifferences = (
   };
 };
 
-/** Keys that may differ where layers are stacked. */
-export const ofLayers = /^(num_hidden_layers|num_layers|n_layers?|layer_types|max_window_layers)$/;
-
-/** Returns the number of layers in a configuration, under the key that its family uses. */
-const layerCountKeys = ['num_hidden_layers', 'n_layer', 'num_layers', 'n_layers'];
-
-/**
- * Returns the edits of `config.json` where layers were stacked, dropped or repeated: their number, and every
- * list with an entry for each layer (`layer_types`).
- *
- * @param configs of the models
- * @param layersLike for each layer of the output, the layer it is made like; the first names the model whose
- *   configuration is kept
- */
-export const layerEdits = (
-  configs: readonly (Config | undefined)[],
-  layersLike: readonly { readonly model: number; readonly layer: number }[],
-): Record<string, unknown> => {
-  const edits = (of: (config: Config) => Config | undefined): Record<string, unknown> => {
-    const own = configs[0] === undefined ? undefined : of(configs[0]);
-    const key = layerCountKeys.find((name) => typeof own?.[name] === 'number');
-    if (own === undefined || key === undefined) return {};
-    const result: Record<string, unknown> = { [key]: layersLike.length };
-    for (const [name, value] of Object.entries(own))
-      if (Array.isArray(value) && value.length === own[key] && name === 'layer_types')
-        result[name] = layersLike.map(({ model, layer }) => {
-          const config = configs[model];
-          const list = (config === undefined ? undefined : of(config))?.[name];
-          return (Array.isArray(list) ? (list as unknown[]) : (value as unknown[]))[layer];
-        });
-    return result;
-  };
-  const top = edits((config) => config);
-  const text = edits((config) => (isObject(config['text_config']) ? config['text_config'] : undefined));
-  const inner = configs[0]?.['text_config'];
-  return {
-    ...top,
-    ...(Object.keys(text).length > 0 && isObject(inner) ? { text_config: { ...inner, ...text } } : {}),
-  };
-};
-
 /** As transformers 5 and 4 spell it. */
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
 /** Returns a value for `editConfig` that is written as a number with a point: transformers 5 refuses 0 for 0.0. */
 export const floatingNumber = (value: number): SpeltNumber =>
   new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
+
+/**
+ * Returns the edit of a key that keeps the spelling of numbers: a list is written with points if the one before has some, and
+ * of an object only the keys that differ are written.
+ */
+const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: unknown): JsonEdit => {
+  const areObjects = isObject(former) && isObject(value);
+  const isList = Array.isArray(value) && value.every((entry) => typeof entry === 'number');
+  const before = areObjects || isList ? textAt(text, path) : undefined;
+  if (before === undefined) return { path, value };
+  if (areObjects) {
+    const edits = { ...absent(former), ...value };
+    return { path, value: new SpeltNumber(editConfig(before, former, undefined, edits)) };
+  }
+  const hasPoints = before.startsWith('[') && /[.eE]/.test(before);
+  return { path, value: isList && hasPoints ? value.map(floatingNumber) : value };
+};
+
+/** Returns the keys of an object, each undefined: those that an object lacks which takes its place go. */
+const absent = (object: Config): Config =>
+  Object.fromEntries(Object.keys(object).map((key) => [key, undefined]));
 
 /** The text of a JSON object without one of its keys, otherwise as it is; unchanged where it has none. */
 export const withoutKey = (text: string, key: string): string =>
@@ -129,11 +109,10 @@ export const editConfig = (
   const changed = Object.entries(edits).flatMap(([key, value]): JsonEdit[] => {
     const former = ownValue(config, key);
     if (isObject(former) && isObject(value))
-      return differingKeys(former, value).map((inner) => ({
-        path: [key, inner],
-        value: ownValue(value, inner),
-      }));
-    return canonical(former) === canonical(value) ? [] : [{ path: [key], value }];
+      return differingKeys(former, value).map((inner) =>
+        editAt(text, [key, inner], ownValue(former, inner), ownValue(value, inner)),
+      );
+    return canonical(former) === canonical(value) ? [] : [editAt(text, [key], former, value)];
   });
   const places = new Map(changed.map((edit) => [edit.path.join('\0'), edit]));
   const set = (path: JsonEdit['path'], value: unknown) => places.set(path.join('\0'), { path, value });

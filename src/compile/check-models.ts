@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { layerDifferences } from '../model/architecture/layer-settings/differing.js';
 import type { Recipe } from '../recipe/recipe.js';
 import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
@@ -28,6 +29,23 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
         path,
       );
   }
+};
+
+/**
+ * Checks that two configurations say the same of each layer, as experts of one base do: a merge keeps one of them.
+ *
+ * @throws LayerloomError CONFIG_MISMATCH
+ */
+const checkLayers = (
+  { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
+  { checkpoint: b }: OpenedModel,
+) => {
+  if (a.config === undefined || b.config === undefined) return;
+  const [one, other] = [a.config, b.config];
+  const number = stacks.length === 1 ? layers : undefined;
+  const differences = stacks.flatMap((stack) => layerDifferences(one, other, stack, number));
+  if (differences.length > 0)
+    throw new LayerloomError('CONFIG_MISMATCH', { first: a.path, other: b.path, differences });
 };
 
 const fits: Kept<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
@@ -67,7 +85,10 @@ export const checkAll = async (
     const { stacksLayers: stacks } = recipe;
     const key = [idOf(first), idOf(other), stacks, tokensAreDecided];
     const found = session.remember(fits, key, () =>
-      checkCompatible(first, other, { stacks, tokensAreDecided }, session.tokenizers),
+      checkCompatible(first, other, { stacks, tokensAreDecided }, session.tokenizers).then((fit) => {
+        if (!stacks) checkLayers(first, other);
+        return fit;
+      }),
     );
     const fit = await found.catch((error: unknown) => {
       throw at(error, other.path);

@@ -1,10 +1,11 @@
 import { LayerloomError } from '../base/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { configDifferences, ofLayers } from '../checkpoint/config.js';
+import { configDifferences } from '../checkpoint/config.js';
 import { sideFileContent, sideFileObject } from '../checkpoint/side-file-content.js';
 import type { Architecture } from '../model/architecture/architecture.js';
 import { canonicalName } from '../model/architecture/canonical-names.js';
 import { classesIn, isOfTask, stemOfClass } from '../model/architecture/classes.js';
+import { saysByLayer } from '../model/architecture/layer-settings/keys.js';
 import { isTokenHead } from '../model/architecture/roles.js';
 import { readChatTemplate } from '../model/tokenizer/chat-templates/read.js';
 import { TokenizerReader } from '../model/tokenizer/read-tokenizer.js';
@@ -225,7 +226,7 @@ const checkConfig = (
 ): Difference[] => {
   if (first.config === undefined || other.config === undefined) return [];
   const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
-  const ignored = stacks ? ofLayers : isOtherClass ? /^architectures$/ : undefined;
+  const ignored = stacks ? saysByLayer : isOtherClass ? new Set(['architectures']) : undefined;
   const { errors, warnings } = configDifferences(first.config, other.config, ignored);
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });

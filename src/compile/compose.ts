@@ -1,8 +1,6 @@
 import { itemAt } from '../base/lookup.js';
 import { optionName } from '../base/option-name.js';
-import { layerEdits } from '../checkpoint/config.js';
 import {
-  type Compiled,
   concernsAmong,
   type ModelReference,
   noStatistics,
@@ -29,6 +27,7 @@ import { quantised } from './quantise.js';
 import { inOneForm } from './quantised-output.js';
 import { rolesOf } from './roles.js';
 import type { Kept } from './session.js';
+import { configOfStack } from './stacked-config.js';
 
 /**
  * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
@@ -85,7 +84,8 @@ const composeValues = async (
   checkVocabularies(models);
   const tensors = frame.tensorsOf(compiled);
   const unmatched = compiled.unused?.() ?? [];
-  const edits = { ...first.configEdits, ...stackedEdits(compiled, models), ...compiled.configEdits };
+  const stacked = configOfStack(compiled, models);
+  const edits = { ...first.configEdits, ...stacked.edits, ...compiled.configEdits };
   const all = [...models, ...companions];
   return {
     recipe,
@@ -114,6 +114,7 @@ const composeValues = async (
       ...frame.warnings,
       ...concernsAmong(found.taskVectors),
       ...(compiled.warnings ?? []),
+      ...stacked.warnings,
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),
     ],
   };
@@ -199,9 +200,3 @@ export const modelOpener =
       await session.remember(nested, key, () => composeValues(inner, inputs, statistics, true)),
     );
   };
-
-const stackedEdits = ({ layersLike }: Compiled, models: readonly OpenedModel[]): Record<string, unknown> => {
-  if (layersLike === undefined) return {};
-  const configs = models.map(({ checkpoint }) => checkpoint.config);
-  return layerEdits(configs, layersLike);
-};

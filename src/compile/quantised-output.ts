@@ -92,7 +92,10 @@ const copiedIn = (
   if (first === undefined || !composed.tensors.some(({ expression }) => quantisedCopy(expression)))
     return undefined;
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
-  const unconverted = unconvertedIn(composed.tensors, contributing);
+  const isStacked = composed.compiled.layersLike !== undefined;
+  // Settings of a layer by its number would come to mean another layer.
+  if (isStacked && namesLayers(first)) return undefined;
+  const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
   // Nothing would say which modules are not quantised.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
@@ -108,6 +111,13 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
         : value,
   );
 };
+
+/** True if settings besides the list of modules name a module by its layer, or by a pattern of such names. */
+const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
+  Object.entries(settings).some(
+    ([key, value]) =>
+      key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
+  );
 
 /** Returns the tensors that are stored for one of the output. */
 const asStored = (
@@ -161,11 +171,12 @@ const formOf = (
  * Returns the modules of an output that are not quantised: the entries of its models' lists, of which those go that would
  * name a quantised module, and by name the modules that are quantised in one model, and not in the one that they are of.
  * Entries are not taken for patterns, which files from elsewhere have: one that is no plain name goes where its model has
- * another module unquantised than the output.
+ * another module unquantised than the output. Where layers are stacked each such module is named, and no pattern stays.
  */
 const unconvertedIn = (
   tensors: readonly UnplacedTensor[],
   models: readonly CheckpointIndex[],
+  isStacked: boolean,
 ): readonly string[] => {
   const quantised = new Set<string>();
   const plain = new Set<string>();
@@ -177,7 +188,7 @@ const unconvertedIn = (
   const entries = models.flatMap(({ tensors: own, quantisation }) => {
     const plainHere = new Set([...own.keys()].map(moduleOf));
     for (const [name, { quantised: form }] of own) if (form !== undefined) plainHere.delete(moduleOf(name));
-    const wrong = [...quantised].filter((module) => plainHere.has(module));
+    const wrong = [...quantised].filter((module) => isStacked || plainHere.has(module));
     const listed = quantisation?.settings[quantisation.unconvertedKey ?? ''];
     const kept = (Array.isArray(listed) ? (listed as unknown[]) : []).filter(
       (entry): entry is string =>
@@ -186,8 +197,9 @@ const unconvertedIn = (
     const named = wrong.length === 0 ? [] : [...plainHere].filter((module) => plain.has(module));
     return [...kept, ...named];
   });
-  const elsewhere = [...plain].filter((module) =>
-    models.some(({ tensors: own }) => own.get(`${module}.weight`)?.quantised !== undefined),
+  const elsewhere = [...plain].filter(
+    (module) =>
+      isStacked || models.some(({ tensors: own }) => own.get(`${module}.weight`)?.quantised !== undefined),
   );
   return [...new Set([...entries, ...elsewhere])];
 };

@@ -57,7 +57,18 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** A number that is written as it is spelt. */
+/** Returns the text of a value; undefined if there is none at the path. */
+export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
+  const { root, inner } = objectPlaces(text, new Set([key]));
+  const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
+  for (let at = properties.length - 4; at >= 0; at -= 4) {
+    const [keyBegin = 0, keyEnd = 0, begin, end] = properties.slice(at, at + 4);
+    if (keyOf(text, keyBegin, keyEnd) === (innerKey ?? key)) return text.slice(begin, end);
+  }
+  return undefined;
+};
+
+/** A number, or another value in JSON, that is written as it is spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -176,7 +187,7 @@ const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): st
     },
     indent === undefined ? undefined : unit,
   );
-  const marked =
-    numbers.length === 0 ? json : json.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
-  return indent === undefined ? marked : marked.replaceAll('\n', behindComma);
+  // Line ends of what is spelt already stay.
+  const placed = indent === undefined ? json : json.replaceAll('\n', behindComma);
+  return numbers.length === 0 ? placed : placed.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
 };

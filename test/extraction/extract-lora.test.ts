@@ -295,3 +295,98 @@ it('warns that PEFT cannot load an adapter whose base is itself a base with an a
   const rest = await extractLora({ base: `${base}+${first}`, expert, rank: 2 }, { out: second });
   expect(rest.warnings[0]).toMatch(/first is a base with an adapter, .*merge it to full weights first/);
 });
+
+/** Base and expert of matrices of these shapes, by their names. */
+const writeMatrices = (
+  shapes: Readonly<Record<string, readonly [number, number]>>,
+  config: Readonly<Record<string, unknown>>,
+) => {
+  const root = temporaryDirectory();
+  const write = (directory: string, seed: number) => {
+    const tensors = Object.entries(shapes).map(([name, shape], index) => {
+      const numbers = Array.from({ length: shape[0] * shape[1] }, (_, i) => Math.sin(seed * (i + 1) + index));
+      return [name, { dtype: 'F32' as const, shape, data: encode('F32', numbers) }] as const;
+    });
+    return writeCheckpoint(join(root, directory), { tensors: Object.fromEntries(tensors), config });
+  };
+  return { out: join(root, 'lora'), base: write('base', 1), expert: write('expert', 2) };
+};
+
+const settingsOf = (out: string): Record<string, unknown> =>
+  JSON.parse(readFileSync(join(out, 'adapter_config.json'), 'utf8'));
+
+describe('modules to which PEFT gives factors', () => {
+  const square = [8, 8] as const;
+
+  it.each([
+    ['the router of a mixture', 'mixtral', 'mlp.gate', ['mlp.experts.0.w1', 'self_attn.q_proj']],
+    ['the router of another', 'granitemoe', 'block_sparse_moe.router.layer', ['self_attn.q_proj']],
+    [
+      'what experts have by the same name',
+      'qwen2_moe',
+      'mlp.shared_expert.up_proj',
+      ['mlp.experts.0.up_proj'],
+    ],
+    ['the projection behind a state space', 'mamba2', 'mixer.out_proj', ['mixer.in_proj']],
+    ['an embedding of positions', 't5', 'attention.relative_attention_bias', ['attention.q']],
+  ])('leaves out %s, and says so', async (_, type, left, taken) => {
+    const nameOf = (module: string) => `model.layers.1.${module}.weight`;
+    const shapes = Object.fromEntries([left, ...taken].map((module) => [nameOf(module), square]));
+    const { out, base, expert } = writeMatrices(shapes, { model_type: type });
+    const { tensors, leftOut } = await extractLora({ base, expert, rank: 2 }, { out });
+    expect(tensors.map(({ name }) => name).sort()).toEqual(taken.map(nameOf).sort());
+    expect(leftOut.map(({ name }) => name)).toEqual([nameOf(left)]);
+  });
+
+  it('takes them where their names are given', async () => {
+    const gate = 'model.layers.0.mlp.gate.weight';
+    const { out, base, expert } = writeMatrices({ [gate]: square }, { model_type: 'mixtral' });
+    const { tensors } = await extractLora({ base, expert, rank: 2, modules: ['gate'] }, { out });
+    expect(tensors.map(({ name }) => name)).toEqual([gate]);
+  });
+
+  it('writes the factors of a Conv1D, which is stored as [in, out], as those of its transpose', async () => {
+    const name = 'transformer.h.0.attn.c_attn.weight';
+    const { out, base, expert } = writeMatrices({ [name]: [8, 24] }, { model_type: 'gpt2' });
+    const result = await extractLora({ base, expert, rank: 8 }, { out });
+    expect(settingsOf(out)).toMatchObject({ fan_in_fan_out: true, target_modules: ['c_attn'] });
+    const { pairs } = await openAdapter(out);
+    const { a, b } = valueAt(pairs, name);
+    expect([a.shape, b.shape]).toEqual([
+      [8, 8],
+      [24, 8],
+    ]);
+    expect(result.error).toBeLessThan(1e-5);
+    const again = await extractLora({ base, expert: `${base}+${out}`, rank: 8 }, { out: `${out}-again` });
+    expect(again.tensors[0]?.norm).toBeCloseTo(result.tensors[0]?.norm ?? 0, 3);
+  });
+
+  it.each([
+    ['llava', 'language_model.model.layers.0.'],
+    ['qwen2_5_vl', 'model.layers.0.'],
+    ['gemma3', 'model.language_model.layers.0.'],
+  ])('names modules of %s as transformers 5 loads them', async (model_type, place) => {
+    const [own, others] = [`${place}mlp.up_proj.weight`, 'vision_tower.layers.0.mlp.up_proj.weight'];
+    const { out, base, expert } = writeMatrices({ [own]: square, [others]: square }, { model_type });
+    const result = await extractLora({ base, expert, rank: 8 }, { out });
+    expect(result.tensors.map(({ name }) => name)).toEqual([own]);
+    expect(settingsOf(out)['target_modules']).toEqual(['model.language_model.layers.0.mlp.up_proj']);
+    const again = await extractLora({ base, expert: `${base}+${out}`, rank: 8 }, { out: `${out}-again` });
+    expect(again.tensors.map(({ name }) => name)).toEqual([own]);
+  });
+
+  it.each([
+    [['LlamaForCausalLM'], false, 'CAUSAL_LM'],
+    [['GPT2LMHeadModel'], false, 'CAUSAL_LM'],
+    [undefined, false, 'CAUSAL_LM'],
+    [['BertForMaskedLM'], false, null],
+    [['LlamaForSequenceClassification'], false, null],
+    [['T5ForConditionalGeneration'], true, null],
+    [['BertModel'], false, null],
+  ])('names the task of decoders that generate: %j', async (architectures, is_encoder_decoder, task) => {
+    const config = { model_type: 'any', is_encoder_decoder, ...(architectures && { architectures }) };
+    const { out, base, expert } = writeMatrices({ 'model.layers.0.mlp.up_proj.weight': square }, config);
+    await extractLora({ base, expert, rank: 2 }, { out });
+    expect(settingsOf(out)['task_type']).toBe(task);
+  });
+});

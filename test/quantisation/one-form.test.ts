@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { layerSwap, planMerge, relayout } from '../../src/index.js';
+import { layerSwap, merge, planMerge, type RecipeInput, relayout } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 
@@ -212,5 +212,43 @@ describe('an output is dequantised', () => {
     expect(configOf(out)).toEqual(configOf(task));
     const { shards } = await planMerge({ method: 'relayout', model: task, layout: 'size' });
     expect(shards.map(({ verbatim }) => verbatim)).toEqual([{ input: 0, file: 0 }]);
+  });
+});
+
+describe('a stack by copies', () => {
+  const stackOf = (model: string, layers: readonly number[]) =>
+    ({
+      method: 'passthrough',
+      slices: layers.map((layer) => ({ sources: [{ model, layerRange: [layer, layer + 1] }] })),
+    }) as unknown as RecipeInput;
+
+  it('names each module that is not quantised by its place in the output, and keeps no pattern', async () => {
+    const root = temporaryDirectory();
+    const list = ['lm_head', 'model.layers.1.mlp.down_proj', 're:.*layers\\.[5-9].*'];
+    const model = expert(join(root, 'a'), 1, /layers\.1\.mlp\.down_proj/, list);
+    const out = join(root, 'out');
+    await merge(stackOf(model, [1, 0, 2, 3, 4, 1, 0]), { out });
+    const found = configOf(out).quantization_config?.modules_to_not_convert;
+    expect(found?.filter((entry) => /layers/.test(entry))).toEqual([
+      'model.layers.0.mlp.down_proj',
+      'model.layers.5.mlp.down_proj',
+    ]);
+    expect(found).toContain('lm_head');
+  });
+
+  it('is not quantised where settings name layers, of which the output has others', async () => {
+    const root = temporaryDirectory();
+    const { config, ...fixture } = quantisedLlama(scheme, { seed: 1 });
+    const settings = {
+      ...(config?.['quantization_config'] as object),
+      per_module: { 'model.layers.2.mlp': 8 },
+    };
+    const model = writeCheckpoint(join(root, 'a'), {
+      ...fixture,
+      config: { ...config, quantization_config: settings },
+    });
+    const out = join(root, 'out');
+    await merge(stackOf(model, [0, 2]), { out });
+    expect(configOf(out).quantization_config).toBeUndefined();
   });
 });

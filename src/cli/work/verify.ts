@@ -1,6 +1,8 @@
 import { verify } from '../../api/verify.js';
 import { LayerloomError } from '../../base/errors.js';
+import { describeLoading } from '../../documents/text/loading-text.js';
 import { describeOutput } from '../../documents/text/verification-text.js';
+import type { OutputVerification } from '../../measure/verification/verification.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
 import { show, watched } from './show.js';
@@ -10,6 +12,8 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly againstInputs?: boolean;
   readonly sample?: number;
   readonly seed?: number;
+  readonly loads?: boolean;
+  readonly python?: string;
   readonly download?: boolean;
   readonly threads?: number;
 }
@@ -18,14 +22,20 @@ interface VerifyCommandOptions extends OutputOptions {
  * Verifies an output and prints the result. With `--json` the result of one that is not intact is printed once, as the error's
  * details.
  *
- * @throws LayerloomError OUTPUT_DAMAGED
+ * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */
 export const verifyCommand = async (options: VerifyCommandOptions): Promise<void> => {
-  const { out, againstInputs, sample, seed, download, threads } = options;
+  const { out, againstInputs, sample, seed, loads, python, download, threads } = options;
   const result = await watched(options, (watch) =>
-    verify(out, { againstInputs, sample, seed, download, threads, ...watch }),
+    verify(out, { againstInputs, sample, seed, loads, python, download, threads, ...watch }),
   );
   if (!options.quiet) result.warnings.forEach(warn);
-  if (result.intact || !options.json) show(result, options, describeOutput);
+  const isLoaded = result.loading?.loads !== false;
+  if ((result.intact && isLoaded) || !options.json) show(result, options, describe);
   if (!result.intact) throw new LayerloomError('OUTPUT_DAMAGED', result);
+  if (!isLoaded) throw new LayerloomError('NOT_LOADABLE', result);
 };
+
+/** Describes a verification, and the verdict of libraries. */
+const describe = (found: OutputVerification): string =>
+  [describeOutput(found), ...(found.loading === null ? [] : [describeLoading(found.loading)])].join('\n');

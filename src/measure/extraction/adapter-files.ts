@@ -13,6 +13,7 @@ import { adapterConfigName, adapterConfigText } from '../../model/adapters/peft-
 import type { PlannedInput } from '../../plan/plan.js';
 import { moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
+import { loadedNames } from './loaded-name.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
 /** The report of an extraction, beside the adapter. */
@@ -67,13 +68,15 @@ export const writeAdapterFiles = async (
   await write(provenanceName, sealedText({ ...provenance, inputs, sideFiles, files }));
 };
 
-const configOf = ({ base, expert, saved }: ExtractionPlan, { tensors }: Extraction): string => {
+const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }: Extraction): string => {
   const rank = tensors.reduce((most, tensor) => Math.max(most, tensor.rank), 0);
-  const ranks = new Map(tensors.map((tensor) => [moduleOf(tensor.name), tensor.rank]));
+  const loaded = loadedNames(expert.checkpoint.config);
+  const nameOf = (tensor: string): string => loaded(moduleOf(tensor));
+  const ranks = new Map(tensors.map((tensor) => [nameOf(tensor.name), tensor.rank]));
   const linear = groupBy(
     [...expert.checkpoint.tensors]
       .filter(([name, { shape }]) => name.endsWith('.weight') && shape.length === 2)
-      .map(([name]) => moduleOf(name)),
+      .map(([name]) => nameOf(name)),
     leafOf,
   );
   const targets: string[] = [];
@@ -94,12 +97,24 @@ const configOf = ({ base, expert, saved }: ExtractionPlan, { tensors }: Extracti
     base: base.checkpoint.hub?.id ?? base.checkpoint.path,
     rank,
     alpha: rank,
+    fanInFanOut: factors.some(({ transposed, embedding }) => transposed && !embedding),
+    taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
     // alpha equals the rank of each module, so that B · A is the change as it is.
     alphaPattern: pattern,
-    modulesToSave: [...new Set(saved.map(({ name }) => moduleOf(name)))],
+    modulesToSave: [...new Set(saved.map(({ name }) => nameOf(name)))],
   });
+};
+
+/** The task of a decoder that generates text; none for other models, which have not the methods that PEFT's tasks call. */
+const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
+  const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
+  const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];
+  if (typeof name !== 'string') return 'CAUSAL_LM';
+  return hasEncoder !== true && /(ForCausalLM|ForConditionalGeneration|LMHeadModel)$/.test(name)
+    ? 'CAUSAL_LM'
+    : null;
 };
 
 const leafOf = (module: string): string => module.slice(module.lastIndexOf('.') + 1);

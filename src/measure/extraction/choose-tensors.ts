@@ -7,7 +7,10 @@ import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
 /** Which weights an adapter gets. Patterns are regular expressions, searched in names of modules. */
 export interface Choice {
-  /** Patterns of the weights to factorise. Default: the linear weights of attention and feed-forward modules. */
+  /**
+   * Patterns of the weights to factorise. Default: the linear weights of attention and feed-forward modules to which PEFT
+   * gives factors.
+   */
   readonly modules?: readonly string[] | undefined;
   /** Patterns of weights that are not factorised all the same. */
   readonly exclude?: readonly string[] | undefined;
@@ -34,12 +37,14 @@ export const isNamed = (module: string, name: string): boolean =>
 /**
  * Divides a model's floating tensors by what becomes of their changes.
  *
+ * @param isAdaptable true for matrices to which PEFT gives factors
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const chooseTensors = async (
   tensors: ReadonlyMap<string, TensorReference>,
   { places }: Architecture,
   { modules, exclude = [], embedLora = false, saveModules = [] }: Choice,
+  isAdaptable: (tensor: string) => boolean,
 ): Promise<Chosen> => {
   const names = [...new Set([...tensors.keys()].map(moduleOf))];
   const included = modules === undefined ? undefined : await matching('modules', modules, names);
@@ -51,7 +56,8 @@ export const chooseTensors = async (
     if (role === 'buffer' || excluded.has(module)) return false;
     if (role === 'embedding') return embedLora;
     if (included !== undefined) return included.has(module);
-    return role === 'attention' || role === 'feedForward' || (role === 'head' && embedLora);
+    if (role === 'head') return embedLora;
+    return (role === 'attention' || role === 'feedForward') && isAdaptable(name);
   };
   const chosen = { factorised: [] as string[], saved: [] as string[], others: [] as string[] };
   for (const [name, reference] of tensors) {

@@ -4,6 +4,7 @@ import { checkCompatible, warningOf } from '../../compile/compatible.js';
 import { inSpelling } from '../../compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../compile/models.js';
 import { quantisedTensors } from '../../compile/quantised.js';
+import { isConv1d } from '../../model/adapters/conv1d.js';
 import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
 import { operandOf } from '../../plan/adapted.js';
 import { computedTensor } from '../../plan/operands/computed.js';
@@ -11,6 +12,7 @@ import { isStored } from '../../plan/operands.js';
 import type { Operand, PlannedInput } from '../../plan/plan.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
+import { adaptableIn } from './adaptable.js';
 import { type Choice, chooseTensors, moduleOf } from './choose-tensors.js';
 import type { ExtractedTensor } from './extraction.js';
 
@@ -92,9 +94,14 @@ export const planExtraction = async (
     warnings.push(
       `${base.checkpoint.path} is a base with an adapter, which PEFT cannot load as the base of another: merge it to full weights first, and extract from these`,
     );
-  const { tensors } = expert.checkpoint;
+  const { tensors, config } = expert.checkpoint;
   const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
-  const chosen = await chooseTensors(shared, expert.architecture, choice);
+  const chosen = await chooseTensors(
+    shared,
+    expert.architecture,
+    choice,
+    adaptableIn(tensors.keys(), config),
+  );
   // A model may be a base with an adapter: its tensors are then formulas.
   const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
     operandOf(input, valueAt(checkpoint.tensors, name));
@@ -124,7 +131,7 @@ export const planExtraction = async (
         shape: [rows, columns],
         rank: Math.min(wanted.rank, rows, columns),
         dtype: wanted.dtype ?? factorDtypes.find((one) => one === dtype) ?? 'F32',
-        transposed: role === 'embedding',
+        transposed: role === 'embedding' || isConv1d(config, name) === true,
         embedding: role === 'embedding',
       };
     }),

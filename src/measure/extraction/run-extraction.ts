@@ -23,6 +23,7 @@ import type { Dtype } from '../../tensor/dtype.js';
 import { bytesOfTensor, elementsOf } from '../../tensor/reference.js';
 import { extractionMethod, writeAdapterFiles } from './adapter-files.js';
 import type { Extraction, ExtractionResult } from './extraction.js';
+import { loadedNames } from './loaded-name.js';
 import { nonFiniteError, squaresOf } from './measure-changes.js';
 import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
 import { lossOf, summarise } from './summarise.js';
@@ -213,6 +214,7 @@ const assemble = async (
   path: string,
 ): Promise<number> => {
   const rooms = roomsOf(plan.factors);
+  const loaded = loadedNames(plan.expert.checkpoint.config);
   const piece = (
     name: string,
     dtype: Dtype,
@@ -231,7 +233,7 @@ const assemble = async (
     ...plan.factors.flatMap(({ name, shape: [rows, columns], dtype, transposed, embedding }) => {
       const { rank } = valueAt(factors, name);
       if (rank === 0) return [];
-      const names = factorNames(name.replace(/\.weight$/, ''), embedding);
+      const names = factorNames(loaded(name.replace(/\.weight$/, '')), embedding);
       const at = (begin: number): Location => ({ fd: scratch.fd, begin });
       const { left, right } = valueAt(rooms, name);
       return transposed
@@ -245,7 +247,7 @@ const assemble = async (
           ];
     }),
     ...plan.saved.map(({ name, dtype, shape, source }) =>
-      piece(wholeName(name), dtype, shape, { fd: inputs.fdOf(source), begin: source.begin }, name),
+      piece(wholeName(loaded(name)), dtype, shape, { fd: inputs.fdOf(source), begin: source.begin }, name),
     ),
   ].sort(writer.compare);
   const header = writer.encodeHeader(pieces);

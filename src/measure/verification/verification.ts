@@ -1,5 +1,6 @@
 import type { DifferentTensor } from '../../engine/compute/recompute.js';
 import type { RunCost } from '../../engine/run.js';
+import type { LoadingVerdict } from './loading-verdict.js';
 
 /** How a file of an output stands to what it should be. */
 export interface VerifiedFile {
@@ -59,5 +60,7 @@ export interface OutputVerification extends RunCost {
   readonly unlisted: readonly string[];
   /** Null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;
+  /** The verdict of libraries that load it; null unless `loads` was asked for. */
+  readonly loading: LoadingVerdict | null;
   readonly warnings: readonly string[];
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Place } from '../../model/architecture/architecture.js';
+import type { Origin } from '../../model/architecture/layer-settings/stacked.js';
 import type { ExpertForm } from '../../model/experts/forms.js';
 import type { TransplantRequest } from '../../model/tokenizer/vocabulary.js';
 import type { Expression } from '../../operations/expression.js';
@@ -149,10 +150,12 @@ export interface Compiled {
   /** The output's tensors, where they are not those of the first model. */
   readonly outputs?: readonly OutputTensor[];
   /**
-   * For each layer of the output, which layer of which model it is made like; where layers come, go or
-   * repeat.
+   * For each layer of the output, which layer of which model it is made like, and the layers that are combined with it;
+   * where layers come, go or repeat.
    */
-  readonly layersLike?: readonly { readonly model: number; readonly layer: number }[];
+  readonly layersLike?: readonly Origin[];
+  /** True where layers of multi-token prediction are left out: they stood behind another number of layers. */
+  readonly leavesDraftsOut?: boolean;
   /** The keys of `config.json` that differ from the first model's. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Where the output is a mixture of experts and the first model is none: its `model_type`, and the form of its experts. */

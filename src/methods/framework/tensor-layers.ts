@@ -94,8 +94,9 @@ export const stacked = (
   slices: readonly LayerSlice[],
   { models }: CompileContext,
   indexOf: (model: ModelInput | undefined) => number,
-): Pick<Compiled, 'outputs' | 'layersLike'> => {
+): Pick<Compiled, 'outputs' | 'layersLike' | 'leavesDraftsOut' | 'warnings'> => {
   const outputs: OutputTensor[] = [];
+  const drafts: string[] = [];
   const sourceOf = (slice: LayerSlice) => {
     const source = slice.sources[0];
     return { model: indexOf(source?.model), first: source?.layerRange[0] ?? 0 };
@@ -103,9 +104,13 @@ export const stacked = (
   const outside = (slice: LayerSlice | undefined, wanted: (role: Place['role']) => boolean) => {
     if (slice === undefined) return;
     const { model } = sourceOf(slice);
-    for (const [name, place] of models[model]?.places ?? [])
-      if (place.layer === undefined && wanted(place.role))
-        outputs.push({ name, like: { model, tensor: name }, place });
+    const view = models[model];
+    const numbered = view === undefined || view.layers === layers.length ? undefined : stackOf(view);
+    for (const [name, place] of view?.places ?? [])
+      if (place.layer === undefined && wanted(place.role)) {
+        if (numbered !== undefined && place.role === 'tower' && isNumbered(name, numbered)) drafts.push(name);
+        else outputs.push({ name, like: { model, tensor: name }, place });
+      }
   };
   outside(slices[0], (role) => role === 'embedding');
   const layersLike = layers.map(({ slice, offset }, layer) => {
@@ -121,8 +126,30 @@ export const stacked = (
           place: { ...place, layer },
         });
       }
-    return { model, layer: first + offset };
+    const others = slice.sources.slice(1).map((source) => ({
+      model: indexOf(source.model),
+      layer: source.layerRange[0] + offset,
+    }));
+    return { model, layer: first + offset, ...(others.length === 0 ? {} : { with: others }) };
   });
   outside(slices.at(-1), (role) => role !== 'embedding');
-  return { outputs, layersLike };
+  return {
+    outputs,
+    layersLike,
+    ...(drafts.length === 0 ? {} : { leavesDraftsOut: true, warnings: [withoutDrafts(drafts)] }),
+  };
 };
+
+/** Returns the part of names before the number of a model's layers: `model.layers.`. */
+const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
+  for (const [name, { layer, module }] of places)
+    if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
+  return undefined;
+};
+
+/** True for a tensor with a number as layers have it: outside the layers, that is multi-token prediction behind the last. */
+const isNumbered = (name: string, stack: string): boolean =>
+  name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
+
+const withoutDrafts = (names: readonly string[]): string =>
+  `layers of multi-token prediction are left out (${names.length} tensors such as ${names[0]}), as the number of layers before them changes`;

@@ -23,14 +23,15 @@ export const findStacks = (
   names: readonly string[],
   family: Family | undefined,
 ): { readonly stacks: readonly string[]; readonly layerOf: LayerName } => {
+  let towers: { readonly stacks: readonly string[]; readonly layerOf: LayerName } | undefined;
   for (const words of [family?.stacks ?? usualStacks, usualStacks, ofFamilies]) {
     const layerOf = layerNames(words);
     const stacks = [...new Set(names.flatMap((name) => layerOf(name)?.stack ?? []))].sort();
     const ofLanguage = stacks.filter((stack) => !otherTower.test(stack));
     if (ofLanguage.length > 0) return { stacks: ofLanguage, layerOf };
-    if (stacks.length > 0) return { stacks, layerOf };
+    if (stacks.length > 0) towers ??= { stacks, layerOf };
   }
-  return { stacks: [], layerOf: () => undefined };
+  return towers ?? { stacks: [], layerOf: () => undefined };
 };
 
 const ofFamilies: readonly string[] = [...new Set(families.flatMap(({ stacks = [] }) => stacks))];

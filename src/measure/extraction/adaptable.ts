@@ -1,0 +1,36 @@
+import { moduleOf } from './choose-tensors.js';
+
+/** Families of which PEFT (0.21) refuses factors of `out_proj`, which their kernels read without a module. */
+const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
+
+const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
+
+/** Embeddings among the tensors of attention: T5's. */
+const embeddings = /(^|\.)relative_attention_bias\.weight$/;
+
+/**
+ * Returns a function that is true for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are no
+ * linear modules in transformers 5; and where experts have a `gate_proj`, PEFT takes each target of that name for theirs.
+ *
+ * @param tensors all tensors of the model
+ */
+export const adaptableIn = (
+  tensors: Iterable<string>,
+  config: Readonly<Record<string, unknown>> | undefined,
+): ((tensor: string) => boolean) => {
+  const ofExperts = new Set<string>();
+  for (const tensor of tensors) if (isOfExpert(tensor)) ofExperts.add(lastPart(tensor));
+  const isMamba = ofMamba.has(config?.['model_type']);
+  return (tensor) =>
+    !routers.test(tensor) &&
+    !embeddings.test(tensor) &&
+    !(isMamba && lastPart(tensor) === 'out_proj') &&
+    (isOfExpert(tensor) || !ofExperts.has(lastPart(tensor)));
+};
+
+const isOfExpert = (tensor: string): boolean => /\.experts\.\d+\./.test(tensor);
+
+const lastPart = (tensor: string): string => {
+  const module = moduleOf(tensor);
+  return module.slice(module.lastIndexOf('.') + 1);
+};
