@@ -327,10 +327,16 @@ describe('modules to which PEFT gives factors', () => {
       'mlp.shared_expert.up_proj',
       ['mlp.experts.0.up_proj'],
     ],
-    ['the projection behind a state space', 'mamba2', 'mixer.out_proj', ['mixer.in_proj']],
-    ['an embedding of positions', 't5', 'attention.relative_attention_bias', ['attention.q']],
-  ])('leaves out %s, and says so', async (_, type, left, taken) => {
-    const nameOf = (module: string) => `model.layers.1.${module}.weight`;
+    ['the projection behind a state space', 'mamba2', 'mixer.out_proj', ['mixer.in_proj'], 'backbone.layers'],
+    [
+      'an embedding of positions',
+      't5',
+      'layer.0.SelfAttention.relative_attention_bias',
+      ['layer.0.SelfAttention.q'],
+      'encoder.block',
+    ],
+  ])('leaves out %s, and says so', async (_, type, left, taken, stack = 'model.layers') => {
+    const nameOf = (module: string) => `${stack}.1.${module}.weight`;
     const shapes = Object.fromEntries([left, ...taken].map((module) => [nameOf(module), square]));
     const { out, base, expert } = writeMatrices(shapes, { model_type: type });
     const { tensors, leftOut } = await extractLora({ base, expert, rank: 2 }, { out });
@@ -367,7 +373,10 @@ describe('modules to which PEFT gives factors', () => {
     ['gemma3', 'model.language_model.layers.0.'],
   ])('names modules of %s as transformers 5 loads them', async (model_type, place) => {
     const [own, others] = [`${place}mlp.up_proj.weight`, 'vision_tower.layers.0.mlp.up_proj.weight'];
-    const { out, base, expert } = writeMatrices({ [own]: square, [others]: square }, { model_type });
+    const { out, base, expert } = writeMatrices(
+      { [own]: square, [others]: square },
+      { model_type, text_config: {} },
+    );
     const result = await extractLora({ base, expert, rank: 8 }, { out });
     expect(result.tensors.map(({ name }) => name)).toEqual([own]);
     expect(settingsOf(out)['target_modules']).toEqual(['model.language_model.layers.0.mlp.up_proj']);

@@ -96,7 +96,7 @@ describe('canonical names', () => {
 const writeGpt2 = () => {
   const root = temporaryDirectory();
   const { shapes, config } = familyFixture('gpt2');
-  const named = { ...config, architectures: ['GPT2LMHeadModel'] };
+  const named = { ...config, architectures: ['GPT2LMHeadModel'], n_layer: 4 };
   const of = (seed: number) => fill(shapes, 'F32', seed);
   const masks = Object.fromEntries(
     [0, 1, 2, 3].map((layer) => [
