@@ -559,7 +559,7 @@ const catalogue = {
 
   EXPERIMENT_MISSING: input((d: { directory: string; isModel?: boolean }) =>
     d.isModel
-      ? `${d.directory} is a model, not an experiment: \`${layerloomCommand('try')}\` shows its answer to a prompt, and lm_eval itself scores it: \`lm_eval run --model hf --model_args pretrained=${shellWord(d.directory)} --tasks TASK\``
+      ? `${d.directory} is a model, not an experiment: \`${layerloomCommand('try')}\` shows its answer to a prompt; lm_eval itself scores one model (model \`hf\`, model argument \`pretrained=${shellWord(d.directory)}\`)`
       : `${d.directory} has no experiment.json; run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(d.directory))}\` first`,
   ),
   EXPERIMENT_INVALID: input((d: { file: string; reason: string }) => `${d.file}: ${d.reason}`),

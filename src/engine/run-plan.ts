@@ -115,8 +115,9 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
       warnings: [...plan.warnings, ...run.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
+    const reason = run.reasonOf(error, { out: output.path });
     const hasBegun = staging.done.size > 0 || run.pool.counters.bytesWritten > 0;
-    throw await giveUp(run.reasonOf(error, { out: output.path }), staging, resume && hasBegun);
+    throw await giveUp(reason, staging, resume && (hasBegun || options.signal?.aborted === true));
   }
 };
 

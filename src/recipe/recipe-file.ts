@@ -64,7 +64,8 @@ const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string)
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
-    keys: recipeKeys,
+    // An experiment is answered with the command that runs it.
+    keys: [...recipeKeys, 'merges'],
     onRepeated: (document, keys) => {
       if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
       repeated.push(...keys);

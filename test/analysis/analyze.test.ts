@@ -364,7 +364,9 @@ describe('what is refused', () => {
 
   it('a directory that holds a checkpoint', async () => {
     const { base, experts } = writeFamily();
-    await expect(run({ base, experts }, { out: base })).rejects.toMatchObject({ code: 'OUTPUT_INVALID' });
+    await expect(run({ base, experts }, { out: base })).rejects.toMatchObject({
+      code: 'OUTPUT_INSIDE_INPUT',
+    });
     await expect(run({ base, experts }, { out: '/proc/analysis' })).rejects.toMatchObject({
       code: 'WRITE_FAILED',
     });

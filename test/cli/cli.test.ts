@@ -15,6 +15,7 @@ import {
   writePair,
 } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
+import { fineTune } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 
 // Whole merges and batches, on disks of any speed.
@@ -225,7 +226,8 @@ describe('layerloom swap', () => {
       },
     });
     expect(json.stderr).not.toContain('    at ');
-    expect((await cli(swapArgs(pair, '--bottom', '9', '-v'))).stderr).toContain('    at ');
+    expect((await cli(swapArgs(pair, '--bottom', '9', '-v'))).stderr).not.toContain('    at ');
+    expect((await cli(['inspect', join(pair.root, 'nowhere'), '-v'])).stderr).toContain('    at ');
     const usage = await cli(swapArgs(pair, '--botom', '9', '--json'));
     expect(JSON.parse(usage.stdout)).toMatchObject({ error: { code: 'USAGE' } });
   });
@@ -426,8 +428,12 @@ describe('layerloom', () => {
 
 describe('what speaks of a base', () => {
   const family = () => {
-    const pair = writePair();
-    return { ...pair, base: writeCheckpoint(join(pair.root, 'base'), llama({ seed: 5 })) };
+    const root = temporaryDirectory();
+    const base = llama({ seed: 5 });
+    const write = (name: string, tensors = base.tensors) =>
+      writeCheckpoint(join(root, name), { ...base, tensors });
+    const [task, language] = [fineTune(base.tensors, 1), fineTune(base.tensors, 2)];
+    return { root, base: write('base'), task: write('task', task), language: write('language', language) };
   };
 
   it('analyze prints what the numbers say, and writes files', async () => {

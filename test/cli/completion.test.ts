@@ -14,7 +14,7 @@ const lines: readonly (readonly [typed: string, offered: readonly string[]])[] =
   ['layerloom store ', ['gc', 'ls', 'verify']],
   ['layerloom experiment s', ['slurm', 'snakemake']],
   ['layerloom swap --bottom', ['--bottom', '--bottom-transition']],
-  ['layerloom experiment init --p', ['--preset']],
+  ['layerloom experiment init --p', ['--preset', '--problems']],
   ['layerloom swap --others ', ['average', 'language', 'task']],
   ['layerloom swap --task ./models --link ', ['copy', 'hard', 'reflink', 'symbolic']],
   ['layerloom experiment init --preset figure', ['figure-3-max', 'figure-3-min']],

@@ -263,6 +263,10 @@ const scenarios: readonly Scenario[] = [
 
 /** Calls that are not typed in here, each with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
+  'experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
+    'the command of a batch, with names to fill in',
+  'experiment/scoring/study-progress.ts: batch EXPERIMENT.yaml -o … --resume':
+    'typed in by test/experiment/study-walk.test.ts',
   'cli/work/train.ts: train status .': 'read by test/training/status.test.ts',
   'scores/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
   'api/select-from-files.ts: evaluate …':
@@ -295,7 +299,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
   'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
-  'training/instructions.ts: revert … … -o …': 'typed in by test/training/printed-merges.test.ts',
+  'training/instructions.ts: revert --base … … … -o …': 'typed in by test/training/printed-merges.test.ts',
   'training/instructions.ts: swap --task … --lang … … -o merged':
     'typed in by test/training/printed-merges.test.ts',
 };
@@ -328,7 +332,7 @@ describe('the source', () => {
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
     // Programs of others, and texts that only a terminal or a page of the docs shows.
     const elsewhere =
-      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/instructions|export\/mergekit-)/;
+      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/(instructions|resume|status)|export\/mergekit-)/;
     const spelt = texts.filter(
       ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
     );
@@ -337,7 +341,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(conversion\/steps|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/options\/scheduling|training\/instructions|export\/mergekit-|documents\/pages\/heat)/;
+      /^(conversion\/steps|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/(options\/scheduling|usage-error)|training\/(instructions|resume|status)|export\/mergekit-|documents\/pages\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

@@ -71,7 +71,7 @@ describe('calls from another language', () => {
       error: { message: 'weights: expected numbers, or magnitude, got [1,"x"]' },
     });
     // A command to type stays one.
-    ask(4, root, 'evaluate', '--', 'task');
+    ask(4, root, 'evaluate', '--', '.');
     expect(await end(4)).toMatchObject({
       error: { message: expect.stringMatching(/run `layerloom batch EXPERIMENT.yaml -o \S+` first/) },
     });

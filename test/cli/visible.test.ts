@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { visible, visibleLine } from '../../src/base/visible.js';
@@ -44,6 +45,7 @@ describe('a terminal', () => {
     expect(refused.stderr).not.toMatch(acting);
     expect(refused.stderr).toMatch(/^error: .*has other tensors than .*model\.\\u001b\]0;title.*\n/);
     expect(refused.stderr.match(/^error: /gm)).toHaveLength(1);
+    rmSync(join(task, 'config.json'));
     const warned = await cli(['soup', join(task, 'model.safetensors'), task, '--dry-run']);
     expect(warned.code).toBe(0);
     expect(warned.stderr).toMatch(/^warning: .*task \\u001b\]0;title.*\n$/);

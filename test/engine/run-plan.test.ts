@@ -140,6 +140,7 @@ describe('a merge', () => {
     );
     expect(readdirSync(join(root, 'out')).filter((name) => !name.endsWith('.safetensors'))).toEqual([
       'README.md',
+      'config.json',
       'layerloom.json',
       'model.safetensors.index.json',
     ]);

@@ -95,8 +95,8 @@ export const bugs = [
   {
     name: 'a former output is removed before the new one is in its place',
     file: 'engine/output/staging.js',
-    text: 'else if (exchange(checkpoint, path))',
-    instead: 'else if (await rm(path, { recursive: true }).then(() => false))',
+    text: 'if (exchange(directory, path))',
+    instead: 'if (await rm(path, { recursive: true }).then(() => false))',
     workload: 'swap replacing',
   },
   {

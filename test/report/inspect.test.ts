@@ -50,13 +50,13 @@ describe('a summary', () => {
     30_000,
   );
 
-  it('of 200,000 layers that differ shows the first and the last', () => {
-    const names = Array.from({ length: 200_000 }, (_, layer) =>
+  it('of 9,000 layers that differ shows the first and the last', () => {
+    const names = Array.from({ length: 9000 }, (_, layer) =>
       ['up', 'down'].slice(layer % 2).map((module) => `model.layers.${layer}.mlp.${module}_proj.weight`),
     ).flat();
     const text = describeCheckpoint(summariseCheckpoint(opened(names, names.length)));
     expect(text).toMatch(/^ {2}layer 0 +2 tensors/m);
-    expect(text).toMatch(/^ {2}layer 199999 +1 tensor/m);
+    expect(text).toMatch(/^ {2}layer 8999 +1 tensor/m);
     expect(text).toMatch(/^ {2}⋮$/m);
     expect(text.split('\n').length).toBeLessThan(4050);
   }, 60_000);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -146,7 +147,11 @@ describe('a link', () => {
     await publish(store, key);
     const target = join(temporaryDirectory(), 'model.safetensors');
     writeFileSync(target, 'former');
-    expect(await store.link(key, target, link)).toEqual({ link, warnings: [] });
+    expect(await store.link(key, target, link)).toEqual({
+      link,
+      sha256: createHash('sha256').update(contentOf(key)).digest('hex'),
+      warnings: [],
+    });
     expect(readFileSync(target).equals(contentOf(key))).toBe(true);
     expectLink(target, store.pathOf(key));
   });
