@@ -89,13 +89,16 @@ const alwaysTied = new Set([
   'paddleocr_vl',
 ]);
 
+const typeOf = (config: CheckpointIndex['config']): string => {
+  const type = config?.['model_type'];
+  return typeof type === 'string' ? type : '';
+};
+
 /** True for a model whose parts transformers ties whatever `config.json` says, unless their values differ. */
-export const isAlwaysTied = (config: CheckpointIndex['config']): boolean =>
-  alwaysTied.has(String(config?.['model_type']));
+export const isAlwaysTied = (config: CheckpointIndex['config']): boolean => alwaysTied.has(typeOf(config));
 
 /** True for a family whose head has rows for tokens that its embeddings do not have, or the other way round. */
-export const hasOtherRows = (config: CheckpointIndex['config']): boolean =>
-  neverTied.has(String(config?.['model_type']));
+export const hasOtherRows = (config: CheckpointIndex['config']): boolean => neverTied.has(typeOf(config));
 
 /** Families whose embeddings it never ties, whatever `config.json` says. */
 const neverTied = new Set([
@@ -133,7 +136,7 @@ const untiedByDefault = new Set(
  */
 export const saysTied = (config: CheckpointIndex['config']): boolean | undefined => {
   if (config === undefined) return undefined;
-  const type = String(config['model_type']);
+  const type = typeOf(config);
   if (alwaysTied.has(type)) return true;
   if (neverTied.has(type)) return false;
   const text = config['text_config'];
@@ -147,7 +150,7 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
 
 /** True for a family of which it is known by which name transformers looks for a head. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
-  [tiedByDefault, untiedByDefault].some((types) => types.has(String(config?.['model_type'])));
+  [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 
 /** True if a checkpoint's head is its embeddings: their bytes or its configuration say so, or it has no head. */
 export const isTied = (checkpoint: CheckpointIndex): boolean =>

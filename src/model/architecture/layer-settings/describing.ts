@@ -65,7 +65,7 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
   const [key] = wrong?.counts ?? [];
   return wrong === undefined || key === undefined
     ? new Unsaid('num_hidden_layers', `is not there, and no other key says how many layers ${stack} has`)
-    : new Unsaid(key, `is ${String(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
+    : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
 /** The keys by which a section says a number of layers; undefined where it does not. */

@@ -65,7 +65,7 @@ export const saysTheSame = (a: readonly unknown[], b: readonly unknown[]): boole
 type Words = Readonly<Record<string, unknown>>;
 
 const wordOf = (words: Words, value: unknown): unknown =>
-  Object.hasOwn(words, String(value)) ? words[String(value)] : value;
+  typeof value !== 'object' && Object.hasOwn(words, String(value)) ? words[String(value)] : value;
 
 const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));

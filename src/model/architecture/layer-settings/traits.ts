@@ -233,7 +233,7 @@ export const keySources: Trait = {
         const sources =
           kvSources.read(described) ?? Array.from({ length: described.layers }, (_, layer) => layer);
         return sources.map((source, layer) =>
-          source === layer ? 'own keys' : `keys of layer ${String(source)}`,
+          source === layer ? 'own keys' : `keys of layer ${JSON.stringify(source)}`,
         );
       },
       write: (values) =>
