@@ -188,6 +188,8 @@ describe('a document', () => {
     fc.assert(
       fc.property(value, (written) => {
         fc.pre(Object.keys(written as object).length > 0);
+        // A path with `~` is refused.
+        fc.pre(!JSON.stringify(written).includes('~'));
         expect(parse(stringify(written, { aliasDuplicateObjects: false }))).toEqual([written]);
       }),
     );
