@@ -49,7 +49,11 @@ export const beginBatch = async (
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
   await checkDevices(directory, out, link);
-  const there = await openThere(directory);
+  // A process that died may have left a store without some of its folders.
+  const there =
+    (await openThere(directory)) === undefined
+      ? undefined
+      : await ShardStore.open(directory, { create: true });
   let forget: (() => Promise<void>) | undefined;
   if (there !== undefined) {
     await makeDirectories(out);

@@ -10,6 +10,7 @@ import { checkWritable, existingAbove } from '../engine/output/durable.js';
 import { checkDevice, checkLink, type Link } from '../engine/output/link.js';
 import { isLocked } from '../engine/output/staging.js';
 import { instructionSets } from '../native/addon.js';
+import { markerName } from '../store/paths.js';
 import { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
@@ -153,5 +154,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
-  return names.length === 0 ? undefined : await ShardStore.open(directory);
+  // A temporary marker is that of a process which died, or which makes the store now.
+  const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
+  return isBegun ? await ShardStore.open(directory) : undefined;
 };
