@@ -64,11 +64,14 @@ const sweeps = [
   'test/sweeps/**/*.test.ts',
   'test/docs/fences.test.ts',
   'test/engine/random.test.ts',
-  'test/experiment/{kill,preset-runs}.test.ts',
+  'test/experiment/kill.test.ts',
   'test/hostile/{growth,planted-secrets,secrets}.test.ts',
   'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
   'test/methods/{mixed-dtypes,non-finite,references}.test.ts',
 ];
+
+/** Minutes over all presets: `npm run test:presets`. */
+const presets = ['test/experiment/preset-runs.test.ts'];
 
 /** Files that put modules in the place of others, or load modules anew, which only Vite can do, or that leave something behind: methods that they register. */
 const alone = [
@@ -105,7 +108,7 @@ export default defineConfig({
           env,
           isolate: false,
           include: tests,
-          exclude: [...apart, ...sweeps, ...alone],
+          exclude: [...apart, ...sweeps, ...presets, ...alone],
         },
       },
       {
@@ -113,6 +116,7 @@ export default defineConfig({
         test: { name: 'alone', env, include: alone, server: { deps: { inline: [/\/dist\//] } } },
       },
       { extends: true, test: { name: 'sweeps', env, include: sweeps, testTimeout: 600_000 } },
+      { extends: true, test: { name: 'presets', env, include: presets, testTimeout: 600_000 } },
     ],
   },
 });
