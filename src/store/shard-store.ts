@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { LayerloomError } from '../base/errors.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
+import { hashHere } from '../engine/output/checksums.js';
 import type { Link } from '../engine/output/link.js';
 import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
@@ -14,14 +15,7 @@ import { listStore, type StoreListing } from './list.js';
 import { openStore } from './open-store.js';
 import { checkKey, type StorePaths } from './paths.js';
 import { isInDoubt, readEntry, type StoredShard, sizedOf, wholeOf } from './record.js';
-import {
-  hashHere,
-  noteNonFinite,
-  type Verification,
-  type VerifyOptions,
-  verifyShard,
-  verifyStore,
-} from './verify.js';
+import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, verifyStore } from './verify.js';
 import { waitForAny } from './wait.js';
 
 /**

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { reasonOf } from '../base/errors.js';
 import type { NonFiniteValue } from '../engine/compute/non-finite.js';
@@ -153,14 +151,6 @@ export const verifyShard = async (
     return true;
   });
   return holds ? verdict : undefined;
-};
-
-/** Computes a file's SHA-256 on the calling thread: for a single shard, not worth starting worker threads. */
-export const hashHere: Hash = async (path) => {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
-    hash.update(chunk as Buffer);
-  return hash.digest('hex');
 };
 
 /**

@@ -4,7 +4,7 @@ import { TextRefused } from './text-refused.js';
 const deepest = 1000;
 
 /** Limit on values of one text: twice as many as the largest configurations, lists of tokens and indexes have. */
-export const usualValues = 2_000_000;
+const usualValues = 2_000_000;
 
 /** Values for each key at least: a key takes longer than a value, and tables of tensors and of tokens have as few. */
 const valuesOfKey = 6;

@@ -8,10 +8,6 @@ export const showScore = (
   { unit, digits }: Pick<PageTask, 'unit' | 'digits'>,
 ): string => (value === null ? '–' : fixed(unit === 'percent' ? 100 * value : value, digits));
 
-/** Formats a difference with its sign. A minus is U+2212, as wide as a digit. */
-export const showSigned = (value: number, task: Pick<PageTask, 'unit' | 'digits'>): string =>
-  `${value < 0 ? '−' : '+'}${showScore(Math.abs(value), task)}`;
-
 /** Formats a number with at most three significant digits. */
 export const showNumber = (value: number): string => {
   if (value === 0) return '0';

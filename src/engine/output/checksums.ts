@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { statedSha256 } from '../../checkpoint/identity.js';
@@ -60,6 +62,14 @@ export const computeChecksums = async (
     if (sha256 !== undefined) checksums.set(path, sha256);
   }
   return checksums;
+};
+
+/** Computes a file's SHA-256 on the calling thread: for a single file, not worth starting worker threads. */
+export const hashHere = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
+    hash.update(chunk as Buffer);
+  return hash.digest('hex');
 };
 
 /** Hashes an open file on a thread. @returns undefined where the pool is stopped @throws LayerloomError READ_FAILED */

@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { foundParts } from '../../address/found-model.js';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
@@ -13,6 +10,7 @@ import { readSmallFile } from '../../checkpoint/small-file.js';
 import type { MergePlan } from '../../plan/plan.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
+import { hashHere } from './checksums.js';
 
 /** A merge's target directory, checked before anything is written. */
 export interface Output {
@@ -121,13 +119,7 @@ const isAsWritten = async (
   if (link === 'hard' && found.nlink > 1n) return true;
   if (!found.isFile()) return false;
   if (found.mtimeNs <= written) return true;
-  return Number(found.size) === bytes && (await sha256Of(path)) === sha256;
-};
-
-const sha256Of = async (path: string): Promise<string> => {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
+  return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
 /** Returns the records by file name, from a directory's `layerloom.json`; undefined where it has none of ours. */

@@ -36,7 +36,7 @@ export const compareCard = async (directory: string, recipe: string | undefined)
  * @param recipe as the card has it between its fences; undefined where the output has none
  * @returns a phrase that follows the card's name; undefined where nothing is wrong
  */
-export const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
+const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
   const wanted = recipe?.trimEnd();
   const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
   // The block that `layerloom merge README.md` takes, whatever it is.

@@ -9,7 +9,7 @@ import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
 import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';
-import { pairsByTensor, replacedByTensor } from './experts.js';
+import { mismatchOf, pairsByTensor, replacedByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
 import { addTaskHead, isOfTaskHead } from './task-head.js';
@@ -79,7 +79,7 @@ export const changedBy = (
       });
     const reference = changeable(name);
     if (reference.shape.join() !== tensor.shape.join())
-      throw mismatch(
+      throw mismatchOf(
         base,
         adapter,
         name,
@@ -94,20 +94,6 @@ export const changedBy = (
     warnings: checkComplete(base, adapter),
   };
 };
-
-const mismatch = (
-  base: CheckpointIndex,
-  { checkpoint, config }: Adapter,
-  tensor: string,
-  reason: string,
-): LayerloomError =>
-  new LayerloomError('ADAPTER_MISMATCH', {
-    adapter: checkpoint.path,
-    base: base.path,
-    tensor,
-    reason,
-    trainedOn: config.base,
-  });
 
 /** Tensors of quantised modules beside a weight. */
 const scales =
@@ -136,7 +122,7 @@ const changeableIn = (
     const reference = tensors.get(name);
     if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))
       throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
-    if (reference === undefined) throw mismatch(base, adapter, name, 'is not there');
+    if (reference === undefined) throw mismatchOf(base, adapter, name, 'is not there');
     if (base.tensors.get(name)?.change !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: adapter.checkpoint.path,
@@ -170,7 +156,7 @@ const isTransposed = (
   const [out, inner] = [itemAt(b.shape, 0), itemAt(a.shape, 1)];
   const product = transposed ? [inner, out] : [out, inner];
   if (product.join() !== shape.join())
-    throw mismatch(
+    throw mismatchOf(
       base,
       adapter,
       name,
@@ -201,13 +187,13 @@ const replaceWhole = (
       tensors.set(name, ofAdapter(tensor));
       continue;
     }
-    if (own === undefined && !isHead) throw mismatch(base, adapter, name, 'is not there');
+    if (own === undefined && !isHead) throw mismatchOf(base, adapter, name, 'is not there');
     const like = own ?? base.tensors.get(embedding ?? '');
     const isVocabulary = name === embedding || name === head;
     const [rows = 0, ...width] = tensor.shape;
     const [rowsBefore = 0, ...widthBefore] = like?.shape ?? [];
     if (width.join() !== widthBefore.join() || (rows !== rowsBefore && !isVocabulary))
-      throw mismatch(
+      throw mismatchOf(
         base,
         adapter,
         name,
@@ -219,7 +205,7 @@ const replaceWhole = (
   }
   const rows = new Set([embedding, head].flatMap((name) => tensors.get(name ?? '')?.shape[0] ?? []));
   if (rows.size > 1)
-    throw mismatch(
+    throw mismatchOf(
       base,
       adapter,
       String(head),

@@ -71,7 +71,8 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
   return found;
 };
 
-const mismatchOf = (
+/** The error for an adapter whose tensor does not fit its base. */
+export const mismatchOf = (
   base: CheckpointIndex,
   { checkpoint, config }: Adapter,
   tensor: string,

@@ -8,7 +8,6 @@ import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
 /** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
 export { adapterConfigName, adapterWeightsName } from '../../checkpoint/file-names.js';
-export const adapterPickleName = 'adapter_model.bin';
 
 /** Keys that change nothing in what a trained adapter computes. */
 const ignored = new Set([
