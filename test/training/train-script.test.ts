@@ -19,7 +19,8 @@ import { trainingStatus } from '../../src/index.js';
 import { seeded } from '../fixtures/scored.js';
 import { end, trainingRun, until, wholeIn } from '../fixtures/training-run.js';
 
-const ways = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'all', 'trainer'];
+// A script that is killed leaves its trainer at work, which may end before the next kill: that comes last.
+const ways = ['SIGTERM', 'SIGINT', 'SIGHUP', 'all', 'trainer', 'SIGKILL'];
 
 describe('train.sh', () => {
   it('loses no checkpoint when it is killed at any moment, and says the truth about the run', {
@@ -31,9 +32,9 @@ describe('train.sh', () => {
     const states = new Set<string>();
     let kills = 0;
     for (let turn = 0; turn < 60 && !existsSync(here.at('trained')); turn += 1) {
-      const { child, ended } = here.start([], 40);
+      const { child, ended } = here.start([], 120);
       // Every third time another start meets it.
-      const other = turn % 3 === 2 ? here.start([], 40) : undefined;
+      const other = turn % 3 === 2 ? here.start([], 120) : undefined;
       await Promise.race([ended, pause(kills < 14 ? 200 + random() * 1300 : 60_000)]);
       if (child.exitCode === null && child.signalCode === null) {
         end(child, here, ways[turn % ways.length] ?? 'SIGKILL');
@@ -62,9 +63,8 @@ describe('train.sh', () => {
       'checkpoint-4',
       'checkpoint-8',
     ]);
-    expect(kills).toBeGreaterThan(0);
-    // Whether a state between is seen is a matter of time: a script that is killed leaves its trainer at work.
-    expect([...states]).toContain('finished');
+    expect(kills).toBeGreaterThan(2);
+    expect([...states]).toEqual(expect.arrayContaining(['unfinished', 'finished']));
     expect(await here.status()).toMatchObject({ state: 'finished' });
   });
 
