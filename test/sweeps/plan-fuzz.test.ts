@@ -31,6 +31,7 @@ const honest: readonly string[] = [
   'done',
   'PLAN_INVALID',
   'MERGE_UNDEFINED',
+  'NON_FINITE',
   'NON_FLOATING_MISMATCH',
   'INPUT_CHANGED',
   'READ_FAILED',
