@@ -2,8 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { openToAppend, sizeOf } from '../engine/output/durable.js';
-import { endingOf } from '../evaluation/harness.js';
-import { endGroup, notStarted, spawnGroup } from '../evaluation/process.js';
+import { endGroup, endingOf, notStarted, spawnGroup } from '../evaluation/process.js';
 import { watchLog } from '../evaluation/watch-log.js';
 import type { Program } from './programs.js';
 

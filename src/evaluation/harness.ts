@@ -10,7 +10,7 @@ import { findHarnessResults, type HarnessResult, readHarnessResults } from './ha
 import { type Requests, watchRequests } from './harness-progress.js';
 import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
-import { endGroup, notStarted, spawnGroup, startShell } from './process.js';
+import { endGroup, endingOf, lastLine, notStarted, spawnGroup, startShell } from './process.js';
 import { promptArguments } from './prompt-arguments.js';
 import type { EvaluationSettings, Rows } from './settings.js';
 import type { WeightsInPlace } from './weights-to-load.js';
@@ -306,12 +306,6 @@ const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Fa
     return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
   return new LayerloomError('HARNESS_FAILED', { model: name, reason: endingOf({ code, by }, printed), log });
 };
-
-/** Says how a run ended: its exit code or signal, and the last line that it printed. */
-export const endingOf = ({ code, by }: Pick<HarnessEnd, 'code' | 'by'>, printed: string): string =>
-  `${by === null ? `exit code ${code}` : `signal ${by}`}: ${lastLine(printed)}`;
-
-const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';
 
 /**
  * Lists the tasks that the harness knows.

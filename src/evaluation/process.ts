@@ -111,3 +111,11 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
     throw error;
   }
 };
+
+/** Returns the exit code or the signal that ended a process, and the last line that it printed. */
+export const endingOf = (
+  { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
+  printed: string,
+): string => `${by === null ? `exit code ${code}` : `signal ${by}`}: ${lastLine(printed)}`;
+
+export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim().slice(0, 300) ?? '';

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
-import { endingOf } from './harness.js';
 import { checkHarness, harnessCommand } from './harness-command.js';
 import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './kept-harness.js';
 import { pathToLoad } from './loadable.js';
 import { weightsArguments } from './loaded-model.js';
+import { endingOf } from './process.js';
 
 /** Options of `tryModels`. */
 export interface TryOptions {
