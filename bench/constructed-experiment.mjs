@@ -6,9 +6,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** @typedef {import('../src/scores/scored-experiment.js').ScoredExperiment} ScoredExperiment */
-/** @typedef {import('../src/scores/scored-experiment.js').ScoredModel} ScoredModel */
-/** @typedef {import('../src/evaluation/result.js').EvaluationResult} EvaluationResult */
+/** @typedef {import('../src/study/scores/scored-experiment.js').ScoredExperiment} ScoredExperiment */
+/** @typedef {import('../src/study/scores/scored-experiment.js').ScoredModel} ScoredModel */
+/** @typedef {import('../src/study/evaluation/result.js').EvaluationResult} EvaluationResult */
 
 /** The metric of the constructed results. */
 export const metric = 'exact_match,flexible-extract';

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { writeReportOf } from '../dist/documents/report/write-report.js';
-import { layouts } from '../dist/paper/layouts.js';
+import { writeReportOf } from '../dist/study/pages/report/write-report.js';
+import { layouts } from '../dist/study/paper/layouts.js';
 import { constructedExperiment, writeRecord } from './constructed-experiment.mjs';
 
 const { values } = parseArgs({ options: { out: { type: 'string' } } });

@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fontFamily } from '../dist/documents/pictures/picture.js';
-import { formatBytes } from '../dist/documents/text/format.js';
+import { formatBytes } from '../dist/core/base/format.js';
 import { encodeHeader, planExperiment } from '../dist/index.js';
+import { fontFamily } from '../dist/study/pages/pictures/picture.js';
 
 const escapeText = (/** @type {string} */ text) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');

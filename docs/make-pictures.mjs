@@ -2,10 +2,10 @@
 // Draws the published tables (docs/figures), what merges share, and a comparison, as the pictures in docs/pictures.   node docs/make-pictures.mjs
 import { readdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { shortName } from '../dist/documents/analysis/analysis-table.js';
-import { readPublishedTable } from '../dist/documents/analysis/write-analysis.js';
-import { drawPicture } from '../dist/documents/pictures/draw-picture.js';
-import { HeatMap } from '../dist/documents/pictures/heat-map.js';
+import { shortName } from '../dist/study/pages/analysis/analysis-table.js';
+import { readPublishedTable } from '../dist/study/pages/analysis/write-analysis.js';
+import { drawPicture } from '../dist/study/pages/pictures/draw-picture.js';
+import { HeatMap } from '../dist/study/pages/pictures/heat-map.js';
 import { drawDiff } from './draw-diff.mjs';
 import { drawSharing } from './draw-sharing.mjs';
 

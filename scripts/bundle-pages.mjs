@@ -7,10 +7,10 @@ import { build } from 'esbuild';
 
 await build({
   entryPoints: {
-    analysis: 'src/documents/pages/analysis-entry.tsx',
-    comparison: 'src/documents/pages/comparison-entry.tsx',
-    report: 'src/documents/pages/report-entry.tsx',
-    pages: 'src/documents/pages/pages.css',
+    analysis: 'src/study/pages/components/analysis-entry.tsx',
+    comparison: 'src/study/pages/components/comparison-entry.tsx',
+    report: 'src/study/pages/components/report-entry.tsx',
+    pages: 'src/study/pages/components/pages.css',
   },
   absWorkingDir: new URL('..', import.meta.url).pathname,
   outdir: 'dist/documents/assets',

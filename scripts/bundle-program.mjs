@@ -131,7 +131,7 @@ await build({
 const threads = join(root, 'dist/engine/threads');
 
 await build({
-  entryPoints: [join(root, 'src/engine/threads/worker-entry.cts')],
+  entryPoints: [join(root, 'src/core/engine/threads/worker-entry.cts')],
   outfile: join(threads, 'worker-entry.cjs'),
   allowOverwrite: true,
   ...bundled,

@@ -3,7 +3,7 @@
 // there and fit. A complete set is recorded in prebuilds/SHA256SUMS, by which `layerloom doctor` tells a shipped addon
 // from one that was built later.
 import { rmSync, writeFileSync } from 'node:fs';
-import { checksumsFile, packageRoot, shippedTargets } from '../dist/native/prebuilt.js';
+import { checksumsFile, packageRoot, shippedTargets } from '../dist/core/native/prebuilt.js';
 import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
 
 const problems = shippedTargets.flatMap((target) => {

@@ -5,17 +5,17 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { wordsOf } from '../dist/base/setting.js';
-import { evaluationSchema } from '../dist/evaluation/evaluation-block.js';
-import { experimentSchema, furtherReference } from '../dist/experiment/file/experiment-block.js';
-import { searchSchema } from '../dist/experiment/file/search-block.js';
-import { commonSettings, outputSettings } from '../dist/methods/framework/common-settings.js';
-import { families, usualStacks } from '../dist/model/architecture/families.js';
-import { spelt } from '../dist/recipe/block.js';
-import { hubVariables } from '../dist/sources/hub/variables.js';
-import { choices } from '../dist/training/choices.js';
-import { runValues } from '../dist/training/run-values.js';
-import { trainingSettings } from '../dist/training/training-settings.js';
+import { wordsOf } from '../dist/core/base/setting.js';
+import { commonSettings, outputSettings } from '../dist/core/methods/framework/common-settings.js';
+import { spelt } from '../dist/core/methods/recipe/block.js';
+import { families, usualStacks } from '../dist/core/models/architecture/families.js';
+import { hubVariables } from '../dist/core/models/sources/hub/variables.js';
+import { evaluationSchema } from '../dist/study/evaluation/evaluation-block.js';
+import { experimentSchema, furtherReference } from '../dist/study/experiment/file/experiment-block.js';
+import { searchSchema } from '../dist/study/experiment/file/search-block.js';
+import { choices } from '../dist/study/training/choices.js';
+import { runValues } from '../dist/study/training/run-values.js';
+import { trainingSettings } from '../dist/study/training/training-settings.js';
 
 /** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
 const table = (head, rows) =>

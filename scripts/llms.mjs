@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describeCommands } from '../dist/cli/framework/describe.js';
 import { buildProgram } from '../dist/cli/program.js';
-import { methods } from '../dist/methods/index.js';
+import { methods } from '../dist/core/methods/index.js';
 import { presentGroups, root, titleOf } from '../site/pages.mjs';
 
 /** Text without links and emphasis. @param {string} text */

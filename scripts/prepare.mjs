@@ -34,8 +34,8 @@ const testsFollow = ['install-ci-test', 'install-test'].includes(process.env['np
 
 if (!testsFollow) {
   if (!existsSync(`${root}dist/index.js`)) run('build:ts');
-  const { addonFile, currentHost, targetOf } = await import('../dist/native/prebuilt.js');
-  const { checkBuildTools } = await import('../dist/native/build-tools.js');
+  const { addonFile, currentHost, targetOf } = await import('../dist/core/native/prebuilt.js');
+  const { checkBuildTools } = await import('../dist/core/native/build-tools.js');
   try {
     if (!existsSync(addonFile(targetOf(currentHost())))) {
       checkBuildTools();

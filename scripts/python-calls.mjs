@@ -7,7 +7,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { pythonName } from '../dist/base/option-name.js';
+import { pythonName } from '../dist/core/base/option-name.js';
 import { parametersOf, signature, writers } from './python-parameters.mjs';
 import { results, resultsModule } from './python-results.mjs';
 

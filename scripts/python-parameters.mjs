@@ -1,9 +1,10 @@
 // @ts-check
 /** The parameters of Python's functions, of the arguments and options that the command line defines. */
-import { pythonName } from '../dist/base/option-name.js';
+
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
 import { buildProgram } from '../dist/cli/program.js';
+import { pythonName } from '../dist/core/base/option-name.js';
 
 /** Commands that write one checkpoint: without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];

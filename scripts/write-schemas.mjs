@@ -1,7 +1,7 @@
 // Writes the JSON Schemas of recipes and experiments into dist/schemas, from the compiled zod schemas.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { experimentSchema } from '../dist/schema/experiment-schema.js';
-import { recipeSchema } from '../dist/schema/recipe-schema.js';
+import { recipeSchema } from '../dist/core/schema/recipe-schema.js';
+import { experimentSchema } from '../dist/study/experiment/experiment-schema.js';
 
 const folder = new URL('../dist/schemas/', import.meta.url);
 mkdirSync(folder, { recursive: true });

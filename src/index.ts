@@ -1,6 +1,6 @@
 // The library's door. Every command is a thin call of one of these functions, with the same defaults.
 
-import './native/check-node.js';
+import './core/native/check-node.js';
 
 export {
   type AnalyzeOptions,
@@ -14,6 +14,7 @@ export {
   chooseParts,
 } from './api/choose-parts.js';
 export { type DiffOptions, diff } from './api/diff.js';
+export type { Finding } from './api/doctor/finding.js';
 export { type Examination, examineInstallation } from './api/examine-installation.js';
 export { exportModel } from './api/export-model.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
@@ -63,90 +64,22 @@ export {
   type ErrorDetails,
   errorCodes,
   LayerloomError,
-} from './base/errors.js';
-export { version } from './base/version.js';
-export type { BatchMerge, MergeState, RefusedMerge } from './batch/batch-merge.js';
-export type { BatchPlan, PlannedMerge } from './batch/batch-plan.js';
-export type { BatchCost } from './batch/cost.js';
-export type { DistinctShard } from './batch/groups.js';
-export type { MergeShard } from './batch/merge-shards.js';
-export type { MergeOutcome } from './batch/merge-tracker.js';
-export type { Part } from './batch/part.js';
-export type { BatchOptions, BatchResult } from './batch/run-batch.js';
-export type { CheckpointIndex, FileIdentity, FileState } from './checkpoint/checkpoint.js';
-export {
-  encodeHeader,
-  type Header,
-  type HeaderTensor,
-  parseHeader,
-} from './checkpoint/containers/safetensors/header.js';
-export type { Layout } from './checkpoint/layouts.js';
-export type { Explanation } from './compile/explanation.js';
-export type { ExportedModel, ModelExportOptions } from './conversion/export-model.js';
-export type { GgufType } from './conversion/gguf-types.js';
-export type { LoadedOnce } from './conversion/steps.js';
-export type { Finding } from './doctor/finding.js';
-export type { ProposedSwap } from './documents/analysis/proposed-swaps.js';
-export type { AnalysisResult } from './documents/analysis/write-analysis.js';
-export type { ReportOptions, WrittenReport } from './documents/report/write-report.js';
-export type { FormattedTables, TableFormat, TextFormat } from './documents/score-table/formats.js';
-export type {
-  Amount,
-  MergesState,
-  ScoresState,
-  StudyError,
-  StudyState,
-} from './documents/study/study-state.js';
-export type { WatchedStudy, WatchStudyOptions } from './documents/study/watch-study.js';
-export type { DifferentTensor } from './engine/compute/recompute.js';
-export type { Link } from './engine/output/link.js';
-export type { ShardRecord } from './engine/output/provenance.js';
-export type { TruncatedProduct } from './engine/output/truncated.js';
-export type { Progress, RunControls, RunCost } from './engine/run.js';
-export { type MergeResult, type RunOptions, runPlan } from './engine/run-plan.js';
-export type { Evaluation, EvaluationBlock } from './evaluation/evaluation-block.js';
-export type { EvaluationResult, ProblemResult, ProblemScore, Score, Scores } from './evaluation/result.js';
-export { type Trial, type TryOptions, tryModels } from './evaluation/try-models.js';
-export { type ExperimentMerge, expandExperiment } from './experiment/file/expand.js';
-export type { ExperimentInput, MergeInput, ReferenceInput } from './experiment/file/experiment-block.js';
-export type { FurtherReference } from './experiment/file/further-references.js';
-export {
-  type Experiment,
-  type Experts,
-  type MergeEntry,
-  parseExperiment,
-  readExperiment,
-} from './experiment/file/read-experiment.js';
-export { type ExperimentReference, experimentReferences } from './experiment/file/references.js';
-export type { SearchBlock } from './experiment/file/search-block.js';
-export type {
-  ExperimentRecord,
-  MergeRecord,
-  Scored,
-  ScoreError,
-} from './experiment/record/experiment-record.js';
-export {
-  type ExperimentOptions,
-  type ExperimentResult,
-  planExperiment,
-  runExperiment,
-} from './experiment/run-experiment.js';
-export { type EvaluationOutcome, evaluateExperiment } from './experiment/scoring/evaluate-experiment.js';
-export { evaluationCommands } from './experiment/scoring/evaluation-commands.js';
-export type { EvaluateOptions, EvaluationProgress } from './experiment/scoring/evaluation-options.js';
-export { type ImportOutcome, importResults } from './experiment/scoring/import-results.js';
-export {
-  type EvaluationPlan,
-  type PlannedTask,
-  planEvaluation,
-  type ScoringTime,
-} from './experiment/scoring/plan-evaluation.js';
-export type { ScoringOutcome } from './experiment/scoring/score-model.js';
-export type { AnalysedModel, Analysis, TensorAnalysis } from './measure/analysis/analysis.js';
-export type { Overlap, OverlapPart } from './measure/analysis/overlap.js';
-export type { Concern, Proposal } from './measure/analysis/proposal.js';
-export type { Shares } from './measure/analysis/shares.js';
-export type { TopOverlap, TopOverlapPart } from './measure/analysis/top-overlap.js';
+} from './core/base/errors.js';
+export { version } from './core/base/version.js';
+export type { ExportedModel, ModelExportOptions } from './core/conversion/export-model.js';
+export type { GgufType } from './core/conversion/gguf-types.js';
+export type { LoadedOnce } from './core/conversion/steps.js';
+export type { DifferentTensor } from './core/engine/compute/recompute.js';
+export type { Link } from './core/engine/output/link.js';
+export type { ShardRecord } from './core/engine/output/provenance.js';
+export type { TruncatedProduct } from './core/engine/output/truncated.js';
+export type { Progress, RunControls, RunCost } from './core/engine/run.js';
+export { type MergeResult, type RunOptions, runPlan } from './core/engine/run-plan.js';
+export type { AnalysedModel, Analysis, TensorAnalysis } from './core/measure/analysis/analysis.js';
+export type { Overlap, OverlapPart } from './core/measure/analysis/overlap.js';
+export type { Concern, Proposal } from './core/measure/analysis/proposal.js';
+export type { Shares } from './core/measure/analysis/shares.js';
+export type { TopOverlap, TopOverlapPart } from './core/measure/analysis/top-overlap.js';
 export type {
   ComparedModel,
   Comparison,
@@ -154,32 +87,32 @@ export type {
   StoredAs,
   TensorComparison,
   TensorState,
-} from './measure/comparison/comparison.js';
-export type { KeyDifference, SideFileDifference } from './measure/comparison/side-file-differences.js';
-export type { Choice } from './measure/extraction/choose-tensors.js';
+} from './core/measure/comparison/comparison.js';
+export type { KeyDifference, SideFileDifference } from './core/measure/comparison/side-file-differences.js';
+export type { Choice } from './core/measure/extraction/choose-tensors.js';
 export type {
   ExtractedTensor,
   Extraction,
   ExtractionResult,
   LeftOutTensor,
-} from './measure/extraction/extraction.js';
-export type { ExtractionOptions } from './measure/extraction/run-extraction.js';
-export type { PartitionFormat } from './measure/partition/formats/names.js';
+} from './core/measure/extraction/extraction.js';
+export type { ExtractionOptions } from './core/measure/extraction/run-extraction.js';
+export type { PartitionFormat } from './core/measure/partition/formats/names.js';
 export type {
   FoundByAnalysis,
   FoundByLocation,
   Granularity,
   Partition,
   PartName,
-} from './measure/partition/partition.js';
-export type { PartitionByLocation } from './measure/partition/partition-of.js';
-export type { LoadingVerdict, MismatchedTensor } from './measure/verification/loading-verdict.js';
+} from './core/measure/partition/partition.js';
+export type { PartitionByLocation } from './core/measure/partition/partition-of.js';
+export type { LoadingVerdict, MismatchedTensor } from './core/measure/verification/loading-verdict.js';
 export type {
   OutputVerification,
   RecomputedTiles,
   VerifiedFile,
   VerifiedInput,
-} from './measure/verification/verification.js';
+} from './core/measure/verification/verification.js';
 export type {
   Citation,
   CompileContext,
@@ -196,7 +129,7 @@ export type {
   ReportedPlan,
   Takes,
   TaskVectorStatistics,
-} from './methods/framework/method.js';
+} from './core/methods/framework/method.js';
 export {
   anyNumber,
   flag,
@@ -207,22 +140,22 @@ export {
   type Scalar,
   type SettingInput,
   share,
-} from './methods/framework/settings.js';
+} from './core/methods/framework/settings.js';
 export type {
   OutlierParameters,
   RandomParameters,
   RankParameters,
   SparseParameters,
   TaskVectorParameters,
-} from './methods/framework/task-vectors.js';
-export { tensorMethod } from './methods/framework/tensor-method.js';
+} from './core/methods/framework/task-vectors.js';
+export { tensorMethod } from './core/methods/framework/tensors/tensor-method.js';
 export type {
   MethodParameters,
   ModelEntry,
   Settings,
   SliceEntry,
   TensorMethod,
-} from './methods/framework/tensor-parameters.js';
+} from './core/methods/framework/tensors/tensor-parameters.js';
 export type {
   BaseUse,
   EachModel,
@@ -230,53 +163,143 @@ export type {
   TensorInput,
   TensorMethodSpec,
   Values,
-} from './methods/framework/tensor-spec.js';
-export { methods, registerMethod } from './methods/index.js';
+} from './core/methods/framework/tensors/tensor-spec.js';
+export { methods, registerMethod } from './core/methods/index.js';
+export type { Pruning } from './core/methods/operations/consensus.js';
+export type { Copy } from './core/methods/operations/copy.js';
+export type { Expression, ModelTensor } from './core/methods/operations/expression.js';
+export type { Formula } from './core/methods/operations/formula.js';
+export type { Gram, GramRule, RuleParameters } from './core/methods/operations/rules.js';
+export type { Sparsifier } from './core/methods/operations/sparsifiers.js';
+export { type ReadRecipe, type RecipeWarning, readRecipe } from './core/methods/recipe/read-recipe.js';
+export type { RecordedFile, RecordedInput, RecordedInputs } from './core/methods/recipe/recorded-inputs.js';
 // With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
-export type * from './methods/recipes.js';
-export { type Architecture, describeArchitecture, type Place } from './model/architecture/architecture.js';
-export type { Role } from './model/architecture/role.js';
-export { openModel as openCheckpoint } from './model/reading/read-model.js';
-export { instructionSets } from './native/addon.js';
-export type { Pruning } from './operations/consensus.js';
-export type { Copy } from './operations/copy.js';
-export type { Expression, ModelTensor } from './operations/expression.js';
-export type { Formula } from './operations/formula.js';
-export type { Gram, GramRule, RuleParameters } from './operations/rules.js';
-export type { Sparsifier } from './operations/sparsifiers.js';
-export { experimentPreset, type PresetModels, type PresetName } from './paper/experiment.js';
-export type * from './plan/plan.js';
-export { type ReadRecipe, type RecipeWarning, readRecipe } from './recipe/read-recipe.js';
-export type { RecordedFile, RecordedInput, RecordedInputs } from './recipe/recorded-inputs.js';
-export type { EvaluationJobs, JobParameters, TrainingJobParameters } from './schedulers/jobs.js';
+export type * from './core/methods/recipes.js';
+export {
+  type Architecture,
+  describeArchitecture,
+  type Place,
+} from './core/models/architecture/architecture.js';
+export type { Role } from './core/models/architecture/role.js';
+export type { CheckpointIndex, FileIdentity, FileState } from './core/models/checkpoint/checkpoint.js';
+export {
+  encodeHeader,
+  type Header,
+  type HeaderTensor,
+  parseHeader,
+} from './core/models/checkpoint/containers/safetensors/header.js';
+export type { Layout } from './core/models/checkpoint/layouts.js';
+export { openModel as openCheckpoint } from './core/models/reading/read-model.js';
+export type { PushedFile, PushOptions, PushResult } from './core/models/sources/hub/push/push-result.js';
+export type { RangeCacheEntry, RangeCacheFile } from './core/models/sources/ranges/list.js';
+export type { RangeCacheRemoval } from './core/models/sources/remove-ranges.js';
+export { instructionSets } from './core/native/addon.js';
+export type { Explanation } from './core/plan/compile/explanation.js';
+export type * from './core/plan/plan.js';
+export type { ArithmeticDtype, Dtype, DtypeName } from './core/tensor/dtype.js';
+export type { Shape, TensorReference } from './core/tensor/reference.js';
+export type { Rows } from './core/tensor/rows.js';
+export type { BatchMerge, MergeState, RefusedMerge } from './study/batch/batch-merge.js';
+export type { BatchPlan, PlannedMerge } from './study/batch/batch-plan.js';
+export type { BatchCost } from './study/batch/cost.js';
+export type { DistinctShard } from './study/batch/groups.js';
+export type { MergeShard } from './study/batch/merge-shards.js';
+export type { MergeOutcome } from './study/batch/merge-tracker.js';
+export type { Part } from './study/batch/part.js';
+export type { BatchOptions, BatchResult } from './study/batch/run-batch.js';
+export type { Evaluation, EvaluationBlock } from './study/evaluation/evaluation-block.js';
+export type {
+  EvaluationResult,
+  ProblemResult,
+  ProblemScore,
+  Score,
+  Scores,
+} from './study/evaluation/result.js';
+export { type Trial, type TryOptions, tryModels } from './study/evaluation/try-models.js';
+export { type ExperimentMerge, expandExperiment } from './study/experiment/file/expand.js';
+export type {
+  ExperimentInput,
+  MergeInput,
+  ReferenceInput,
+} from './study/experiment/file/experiment-block.js';
+export type { FurtherReference } from './study/experiment/file/further-references.js';
+export {
+  type Experiment,
+  type Experts,
+  type MergeEntry,
+  parseExperiment,
+  readExperiment,
+} from './study/experiment/file/read-experiment.js';
+export { type ExperimentReference, experimentReferences } from './study/experiment/file/references.js';
+export type { SearchBlock } from './study/experiment/file/search-block.js';
+export type {
+  ExperimentRecord,
+  MergeRecord,
+  Scored,
+  ScoreError,
+} from './study/experiment/record/experiment-record.js';
+export {
+  type ExperimentOptions,
+  type ExperimentResult,
+  planExperiment,
+  runExperiment,
+} from './study/experiment/run-experiment.js';
+export {
+  type EvaluationOutcome,
+  evaluateExperiment,
+} from './study/experiment/scoring/evaluate-experiment.js';
+export { evaluationCommands } from './study/experiment/scoring/evaluation-commands.js';
+export type { EvaluateOptions, EvaluationProgress } from './study/experiment/scoring/evaluation-options.js';
+export { type ImportOutcome, importResults } from './study/experiment/scoring/import-results.js';
+export {
+  type EvaluationPlan,
+  type PlannedTask,
+  planEvaluation,
+  type ScoringTime,
+} from './study/experiment/scoring/plan-evaluation.js';
+export type { ScoringOutcome } from './study/experiment/scoring/score-model.js';
+export type { ProposedSwap } from './study/pages/analysis/proposed-swaps.js';
+export type { AnalysisResult } from './study/pages/analysis/write-analysis.js';
+export type { ReportOptions, WrittenReport } from './study/pages/report/write-report.js';
+export type { FormattedTables, TableFormat, TextFormat } from './study/pages/score-table/formats.js';
+export type {
+  Amount,
+  MergesState,
+  ScoresState,
+  StudyError,
+  StudyState,
+} from './study/pages/study/study-state.js';
+export type { WatchedStudy, WatchStudyOptions } from './study/pages/study/watch-study.js';
+export { experimentPreset, type PresetModels, type PresetName } from './study/paper/experiment.js';
+export type { EvaluationJobs, JobParameters, TrainingJobParameters } from './study/schedulers/jobs.js';
 export {
   type ClaimedVolume,
   type KubernetesEvaluation,
   type KubernetesParameters,
   type KubernetesTrainingParameters,
   kubernetesManifest,
-} from './schedulers/kubernetes.js';
+} from './study/schedulers/kubernetes.js';
 export {
   type SlurmEvaluation,
   type SlurmParameters,
   type SlurmTrainingParameters,
   slurmScript,
-} from './schedulers/slurm.js';
+} from './study/schedulers/slurm.js';
 export {
   type SnakemakeEvaluation,
   type SnakemakeParameters,
   type SnakemakeTrainingParameters,
   snakemakeWorkflow,
-} from './schedulers/snakemake.js';
-export type { Conclusion, Verdict } from './scores/conclusion.js';
-export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './scores/score-table.js';
-export type { HeadlineMetric } from './scores/scored-experiment.js';
-export type { Scorer } from './search/experiment-landscape.js';
-export type { ForecastStep } from './search/forecast.js';
-export type { HeldOutComparison } from './search/landscape.js';
-export type { SearchPlan } from './search/plan-search.js';
-export type { ScoringProgress, SearchRecord } from './search/run-search.js';
-export type { SelectionByRole } from './search/select-by-role.js';
+} from './study/schedulers/snakemake.js';
+export type { Conclusion, Verdict } from './study/scores/conclusion.js';
+export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './study/scores/score-table.js';
+export type { HeadlineMetric } from './study/scores/scored-experiment.js';
+export type { Scorer } from './study/search/experiment-landscape.js';
+export type { ForecastStep } from './study/search/forecast.js';
+export type { HeldOutComparison } from './study/search/landscape.js';
+export type { SearchPlan } from './study/search/plan-search.js';
+export type { ScoringProgress, SearchRecord } from './study/search/run-search.js';
+export type { SelectionByRole } from './study/search/select-by-role.js';
 export {
   type SelectedCheckpoint,
   type Selection,
@@ -284,23 +307,17 @@ export {
   type SelectionDistance,
   type SelectionInput,
   selectCheckpoints,
-} from './search/select-checkpoints.js';
-export type { SelectionWishes } from './search/selection-wishes.js';
-export type { Candidate, SearchStep, SearchTrace, Strategy } from './search/trace.js';
-export type { PushedFile, PushOptions, PushResult } from './sources/hub/push/push-result.js';
-export type { RangeCacheEntry, RangeCacheFile } from './sources/ranges/list.js';
-export type { RangeCacheRemoval } from './sources/remove-ranges.js';
-export type { Claim, FinishedShard } from './store/claim.js';
-export type { ExperimentFound, ExperimentShards } from './store/experiments.js';
-export type { Collection, GcOptions } from './store/gc.js';
-export type { Leftovers } from './store/leftovers.js';
-export type { LinkedShard } from './store/link-shard.js';
-export type { ListedClaim, ListedShard, StoreListing } from './store/list.js';
-export type { StoredShard } from './store/record.js';
-export { ShardStore } from './store/shard-store.js';
-export type { DamagedShard, Verification, VerifyOptions } from './store/verify.js';
-export type { ArithmeticDtype, Dtype, DtypeName } from './tensor/dtype.js';
-export type { Shape, TensorReference } from './tensor/reference.js';
-export type { Rows } from './tensor/rows.js';
-export type { TrainingRun } from './training/training-run.js';
-export type { TrainingParameters } from './training/training-settings.js';
+} from './study/search/select-checkpoints.js';
+export type { SelectionWishes } from './study/search/selection-wishes.js';
+export type { Candidate, SearchStep, SearchTrace, Strategy } from './study/search/trace.js';
+export type { Claim, FinishedShard } from './study/store/claim.js';
+export type { ExperimentFound, ExperimentShards } from './study/store/experiments.js';
+export type { Collection, GcOptions } from './study/store/gc.js';
+export type { Leftovers } from './study/store/leftovers.js';
+export type { LinkedShard } from './study/store/link-shard.js';
+export type { ListedClaim, ListedShard, StoreListing } from './study/store/list.js';
+export type { StoredShard } from './study/store/record.js';
+export { ShardStore } from './study/store/shard-store.js';
+export type { DamagedShard, Verification, VerifyOptions } from './study/store/verify.js';
+export type { TrainingRun } from './study/training/training-run.js';
+export type { TrainingParameters } from './study/training/training-settings.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formulaKinds } from '../src/core/methods/operations/index.js';
 import { methods } from '../src/index.js';
-import { formulaKinds } from '../src/operations/index.js';
 import { everyMethod } from './fixtures/every-method.js';
 
 // What is added must be known where the compiler cannot ask for it: in the lists that tests run through, in the other
@@ -15,7 +15,7 @@ const named = (text: string, pattern: RegExp): string[] =>
 
 /** The kinds of node that TypeScript may write. */
 const nodeKinds = named(
-  read('src/native/job.ts').split('export type NodeOperation')[1]?.split('\n\n')[0] ?? '',
+  read('src/core/native/job.ts').split('export type NodeOperation')[1]?.split('\n\n')[0] ?? '',
   /\bkind: '(\w+)'/g,
 );
 

@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { expandExperiment } from '../src/experiment/file/expand.js';
-import { readExperiment } from '../src/experiment/file/read-experiment.js';
-import { methods } from '../src/methods/index.js';
-import { experimentPreset, presetNames } from '../src/paper/experiment.js';
-import { toSnakeCase } from '../src/recipe/case.js';
-import { readRecipe } from '../src/recipe/read-recipe.js';
-import { parseRecipe } from '../src/recipe/recipe.js';
+import { methods } from '../src/core/methods/index.js';
+import { toSnakeCase } from '../src/core/methods/recipe/case.js';
+import { readRecipe } from '../src/core/methods/recipe/read-recipe.js';
+import { parseRecipe } from '../src/core/methods/recipe/recipe.js';
+import { expandExperiment } from '../src/study/experiment/file/expand.js';
+import { readExperiment } from '../src/study/experiment/file/read-experiment.js';
+import { experimentPreset, presetNames } from '../src/study/paper/experiment.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');

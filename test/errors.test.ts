@@ -11,9 +11,12 @@ import { checkComplete } from '../src/cli/work/table.js';
 import { tasksDataCommand } from '../src/cli/work/tasks.js';
 import { trainStatusCommand } from '../src/cli/work/train.js';
 import { verifyCommand } from '../src/cli/work/verify.js';
-import { checkOutput } from '../src/engine/output/output.js';
-import { openStaging } from '../src/engine/output/staging.js';
-import { prepareTasks } from '../src/evaluation/prepare-tasks.js';
+import { checkOutput } from '../src/core/engine/output/output.js';
+import { openStaging } from '../src/core/engine/output/staging.js';
+import { readRecipe } from '../src/core/methods/recipe/read-recipe.js';
+import { bringHeaders } from '../src/core/models/sources/hub/bring-headers.js';
+import { mergeVocabularies } from '../src/core/models/tokenizer/merge-vocabularies.js';
+import { checkBuildTools } from '../src/core/native/build-tools.js';
 import {
   analyze,
   chooseParts,
@@ -42,11 +45,8 @@ import {
   trainingStatus,
   verify,
 } from '../src/index.js';
-import { mergeVocabularies } from '../src/model/tokenizer/merge-vocabularies.js';
-import { checkBuildTools } from '../src/native/build-tools.js';
-import { readRecipe } from '../src/recipe/read-recipe.js';
-import { comparePaired } from '../src/scores/paired.js';
-import { bringHeaders } from '../src/sources/hub/bring-headers.js';
+import { prepareTasks } from '../src/study/evaluation/data/prepare-tasks.js';
+import { comparePaired } from '../src/study/scores/paired.js';
 import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,

@@ -4,8 +4,8 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { knownHarnessVersion } from '../src/evaluation/kept-harness.js';
-import { addonFile, currentHost, targetOf } from '../src/native/prebuilt.js';
+import { addonFile, currentHost, targetOf } from '../src/core/native/prebuilt.js';
+import { knownHarnessVersion } from '../src/study/evaluation/harness/kept-harness.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -1,4 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { Drift } from '../src/core/methods/framework/declared.js';
+import type { ModelTensor } from '../src/core/methods/operations/expression.js';
+import { parseDtype } from '../src/core/tensor/dtype.js';
 import {
   analyze,
   anyNumber,
@@ -26,9 +29,6 @@ import {
   soup,
   tensorMethod,
 } from '../src/index.js';
-import type { Drift } from '../src/methods/framework/declared.js';
-import type { ModelTensor } from '../src/operations/expression.js';
-import { parseDtype } from '../src/tensor/dtype.js';
 
 // `npm run lint` compiles this file: a line under @ts-expect-error that compiles is an error there. None of these functions is called.
 

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isChosen } from '../src/engine/compute/recompute.js';
+import { isChosen } from '../src/core/engine/compute/recompute.js';
 import { extractLora, layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
 import { lora, writeAdapter } from './fixtures/adapters.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from './fixtures/checkpoints.js';

@@ -1,5 +1,5 @@
 // N-API only: arguments in, status out. What the functions do is in jobs/ and io/; their TypeScript side is
-// src/native/addon.ts. Nothing that they are given is trusted: decode.cpp.
+// src/core/native/addon.ts. Nothing that they are given is trusted: decode.cpp.
 #include <napi.h>
 
 #include <cfenv>

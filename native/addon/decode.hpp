@@ -4,7 +4,7 @@
 #include "../jobs/check.hpp"
 #include "read.hpp"
 
-/// Jobs as JavaScript gives them (src/native/job.ts and measure.ts have their types), decoded and checked:
+/// Jobs as JavaScript gives them (src/core/native/job.ts and measure.ts have their types), decoded and checked:
 /// once, here. What is behind it trusts them. All throw TypeError, RangeError or BadJob.
 namespace layerloom {
 

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { elfProblem } from '../../dist/native/elf.js';
-import { addonFile, oldestGlibc } from '../../dist/native/prebuilt.js';
+import { elfProblem } from '../../dist/core/native/elf.js';
+import { addonFile, oldestGlibc } from '../../dist/core/native/prebuilt.js';
 
 /** @param {string} a @param {string} b versions of two numbers */
 const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });

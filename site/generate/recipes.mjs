@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { methods } from '../../dist/methods/index.js';
-import { toSnakeCase } from '../../dist/recipe/case.js';
-import { parseRecipe } from '../../dist/recipe/recipe.js';
+import { methods } from '../../dist/core/methods/index.js';
+import { toSnakeCase } from '../../dist/core/methods/recipe/case.js';
+import { parseRecipe } from '../../dist/core/methods/recipe/recipe.js';
 import { root } from '../pages.mjs';
 import { code, page, table, text } from './markdown.mjs';
 

@@ -1,19 +1,19 @@
-import { LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { itemAt } from '../base/lookup.js';
-import { requireOut } from '../base/require-out.js';
-import type { AnalysisResult } from '../documents/analysis/write-analysis.js';
-import type { ReduceOptions } from '../engine/compute/reduce.js';
-import { checkApartFrom } from '../engine/output/apart.js';
-import type { MavVectors } from '../measure/analysis/analysis.js';
-import { rolesOf } from '../measure/analysis/expert-roles.js';
-import type { Overlap } from '../measure/analysis/overlap.js';
-import { computeTaskVectors } from '../measure/analysis/task-vectors.js';
-import { checkThresholdNames, readThresholds, thresholdsOf } from '../measure/analysis/thresholds.js';
-import { checkTopShare } from '../measure/analysis/top-overlap.js';
-import { readVectors } from '../measure/analysis/vectors-file.js';
-import { bringModels } from '../sources/bring-models.js';
-import type { Rows } from '../tensor/rows.js';
+import { LayerloomError } from '../core/base/errors.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { itemAt } from '../core/base/lookup.js';
+import { requireOut } from '../core/base/require-out.js';
+import type { ReduceOptions } from '../core/engine/compute/reduce.js';
+import { checkApartFrom } from '../core/engine/output/apart.js';
+import type { MavVectors } from '../core/measure/analysis/analysis.js';
+import { rolesOf } from '../core/measure/analysis/expert-roles.js';
+import type { Overlap } from '../core/measure/analysis/overlap.js';
+import { computeTaskVectors } from '../core/measure/analysis/task-vectors.js';
+import { checkThresholdNames, readThresholds, thresholdsOf } from '../core/measure/analysis/thresholds.js';
+import { checkTopShare } from '../core/measure/analysis/top-overlap.js';
+import { readVectors } from '../core/measure/analysis/vectors-file.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
+import type { Rows } from '../core/tensor/rows.js';
+import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
 /** The experts of `analyze`, and what is measured of them. */
 export interface AnalyzeParameters {
@@ -93,7 +93,7 @@ export const analyze = async (
   const reference = from.length > 0 ? '' : requireBase(base);
   requireOut(options);
   const { prepareDirectory, readPublishedTable, writeAnalysis } = await import(
-    '../documents/analysis/write-analysis.js'
+    '../study/pages/analysis/write-analysis.js'
   );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);

@@ -1,17 +1,17 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { optionName } from '../base/option-name.js';
-import { wayFrom } from '../base/way.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { optionName } from '../core/base/option-name.js';
+import { wayFrom } from '../core/base/way.js';
 import {
   type ChosenUnit,
   chooseByThreshold,
   chooseTop,
   type UnitSource,
   unitsOf,
-} from '../measure/choice/choose.js';
-import { type Measure, measuredModules, readExpertChange } from '../measure/choice/expert-change.js';
-import { type Statistic, statistics, type UnitKind, units } from '../measure/choice/rules.js';
-import { formatLayers } from '../methods/framework/layer-set.js';
-import type { PartParameters, SwapOfParts } from '../methods/recipes.js';
+} from '../core/measure/choice/choose.js';
+import { type Measure, measuredModules, readExpertChange } from '../core/measure/choice/expert-change.js';
+import { type Statistic, statistics, type UnitKind, units } from '../core/measure/choice/rules.js';
+import { formatLayers } from '../core/methods/framework/layer-set.js';
+import type { PartParameters, SwapOfParts } from '../core/methods/recipes.js';
 
 /** By what `chooseParts` chooses. */
 export interface ChooseParameters {

@@ -1,12 +1,12 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import type { RunControls } from '../engine/run.js';
-import { compareModels } from '../measure/comparison/compare-models.js';
-import type { Comparison } from '../measure/comparison/comparison.js';
-import { openPair } from '../measure/comparison/open-pair.js';
-import { reportQuantisation } from '../measure/quantisation/quantisation-report.js';
-import { matches } from '../methods/framework/match-names.js';
-import { checkQuantising, type QuantisingName } from '../model/quantisation/quantising.js';
-import { bringModels } from '../sources/bring-models.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import type { RunControls } from '../core/engine/run.js';
+import { compareModels } from '../core/measure/comparison/compare-models.js';
+import type { Comparison } from '../core/measure/comparison/comparison.js';
+import { openPair } from '../core/measure/comparison/open-pair.js';
+import { reportQuantisation } from '../core/measure/quantisation/quantisation-report.js';
+import { matches } from '../core/methods/framework/match-names.js';
+import { checkQuantising, type QuantisingName } from '../core/models/quantisation/quantising.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
   /** Compares the tensors whose names match, `*` standing for any text. Default: all. */
@@ -38,7 +38,8 @@ export const diff = async (
   { only, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
   // Loaded on demand: comparisons that are not drawn need no pages.
-  const report = out === undefined ? undefined : await import('../documents/comparison/write-comparison.js');
+  const report =
+    out === undefined ? undefined : await import('../study/pages/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);
   const scheme = quantizeReport === undefined ? undefined : checkQuantising(quantizeReport);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);

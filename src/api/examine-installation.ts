@@ -1,5 +1,5 @@
-import { LayerloomError, reasonOf } from '../base/errors.js';
-import { version } from '../base/version.js';
+import { LayerloomError, reasonOf } from '../core/base/errors.js';
+import { version } from '../core/base/version.js';
 import {
   type AddonFacts,
   addonFindings,
@@ -7,10 +7,10 @@ import {
   examinePlatform,
   type PlatformFacts,
   platformFinding,
-} from '../doctor/addon.js';
-import { type DirectoryFacts, directoryFindings, examineDirectory } from '../doctor/directory.js';
-import { type Finding, ok } from '../doctor/finding.js';
-import { examineMachine, type MachineFacts, machineFindings } from '../doctor/machine.js';
+} from './doctor/addon.js';
+import { type DirectoryFacts, directoryFindings, examineDirectory } from './doctor/directory.js';
+import { type Finding, ok } from './doctor/finding.js';
+import { examineMachine, type MachineFacts, machineFindings } from './doctor/machine.js';
 import {
   examineHarness,
   examineHubCache,
@@ -18,7 +18,7 @@ import {
   type HubCacheFacts,
   harnessFinding,
   hubCacheFinding,
-} from '../doctor/surroundings.js';
+} from './doctor/surroundings.js';
 
 /** The state of an installation, and of the machine that it is to merge on. */
 export interface Examination {

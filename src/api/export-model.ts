@@ -1,4 +1,4 @@
-import type { ExportedModel, ModelExportOptions } from '../conversion/export-model.js';
+import type { ExportedModel, ModelExportOptions } from '../core/conversion/export-model.js';
 
 /**
  * Exports a checkpoint to a GGUF file for llama.cpp and Ollama, by llama.cpp's own converter and, for types that it does not
@@ -12,6 +12,6 @@ import type { ExportedModel, ModelExportOptions } from '../conversion/export-mod
  */
 export const exportModel = async (directory: string, options: ModelExportOptions): Promise<ExportedModel> => {
   // Loaded on demand: nothing else runs these programs.
-  const conversion = await import('../conversion/export-model.js');
+  const conversion = await import('../core/conversion/export-model.js');
   return await conversion.exportModel(directory, options);
 };

@@ -1,9 +1,9 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { exportDialects } from '../export/export-dialects.js';
-import { mergekitRecipe } from '../export/mergekit-recipe.js';
-import { recipeFrom } from '../export/own-recipe.js';
-import type { RecipeInput } from '../methods/recipes.js';
-import { recipeYaml } from '../recipe/recipe-yaml.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { recipeYaml } from '../core/methods/recipe/recipe-yaml.js';
+import type { RecipeInput } from '../core/methods/recipes.js';
+import { exportDialects } from '../core/plan/export/export-dialects.js';
+import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
+import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 /** Options of `exportRecipe`. */

@@ -1,12 +1,12 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { requireOut } from '../base/require-out.js';
-import type { Choice } from '../measure/extraction/choose-tensors.js';
-import type { ExtractionResult } from '../measure/extraction/extraction.js';
-import { planExtraction } from '../measure/extraction/plan-extraction.js';
-import { type ExtractionOptions, runExtraction } from '../measure/extraction/run-extraction.js';
-import { type FactorDtype, factorDtypes } from '../native/factorise.js';
-import { bringModels } from '../sources/bring-models.js';
-import { type DtypeName, parseDtype } from '../tensor/dtype.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { requireOut } from '../core/base/require-out.js';
+import type { Choice } from '../core/measure/extraction/choose-tensors.js';
+import type { ExtractionResult } from '../core/measure/extraction/extraction.js';
+import { planExtraction } from '../core/measure/extraction/plan-extraction.js';
+import { type ExtractionOptions, runExtraction } from '../core/measure/extraction/run-extraction.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
+import { type FactorDtype, factorDtypes } from '../core/native/factorise.js';
+import { type DtypeName, parseDtype } from '../core/tensor/dtype.js';
 
 /** The models of an extraction, and which factors to make of which weights. */
 export interface ExtractLoraParameters extends Choice {

@@ -1,15 +1,15 @@
-import { visible } from '../base/visible.js';
-import { csvScores } from '../documents/score-table/csv.js';
+import { visible } from '../core/base/visible.js';
+import { csvScores } from '../study/pages/score-table/csv.js';
 import {
   checkTableFormat,
   type FormattedTables,
   type TableFormat,
-} from '../documents/score-table/formats.js';
-import { latexScores } from '../documents/score-table/latex.js';
-import { markdownScores } from '../documents/score-table/markdown.js';
-import { parquetScores } from '../documents/score-table/parquet.js';
-import { plainScores } from '../documents/score-table/plain.js';
-import type { ScoreTable } from '../scores/score-table.js';
+} from '../study/pages/score-table/formats.js';
+import { latexScores } from '../study/pages/score-table/latex.js';
+import { markdownScores } from '../study/pages/score-table/markdown.js';
+import { parquetScores } from '../study/pages/score-table/parquet.js';
+import { plainScores } from '../study/pages/score-table/plain.js';
+import type { ScoreTable } from '../study/scores/score-table.js';
 
 const formats: {
   readonly [Format in TableFormat]: (

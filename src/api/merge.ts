@@ -1,5 +1,6 @@
-import { requireOut } from '../base/require-out.js';
-import { type MergeResult, type RunOptions, runPlan } from '../engine/run-plan.js';
+import { requireOut } from '../core/base/require-out.js';
+import { type MergeResult, type RunOptions, runPlan } from '../core/engine/run-plan.js';
+import { parseRecipe } from '../core/methods/recipe/recipe.js';
 import type {
   CommonParameters,
   LayerSwapParameters,
@@ -7,8 +8,7 @@ import type {
   RelayoutParameters,
   RevertParameters,
   SoupParameters,
-} from '../methods/recipes.js';
-import { parseRecipe } from '../recipe/recipe.js';
+} from '../core/methods/recipes.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 /** Options of any merge, besides its recipe. */

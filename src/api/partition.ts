@@ -1,13 +1,13 @@
-import { parseAddress } from '../address/address.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { readAnalysedExpert } from '../measure/partition/analysed-expert.js';
-import type { PartitionFormat } from '../measure/partition/formats/names.js';
-import { type Granularity, granularities, type Partition } from '../measure/partition/partition.js';
-import { type PartitionByLocation, partitionOf } from '../measure/partition/partition-of.js';
-import { checkFormats, writePartition } from '../measure/partition/write-partition.js';
-import { describeArchitecture } from '../model/architecture/architecture.js';
-import { readWhole } from '../model/reading/read-model.js';
-import { bringModels } from '../sources/bring-models.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { readAnalysedExpert } from '../core/measure/partition/analysed-expert.js';
+import type { PartitionFormat } from '../core/measure/partition/formats/names.js';
+import { type Granularity, granularities, type Partition } from '../core/measure/partition/partition.js';
+import { type PartitionByLocation, partitionOf } from '../core/measure/partition/partition-of.js';
+import { checkFormats, writePartition } from '../core/measure/partition/write-partition.js';
+import { parseAddress } from '../core/models/address/address.js';
+import { describeArchitecture } from '../core/models/architecture/architecture.js';
+import { readWhole } from '../core/models/reading/read-model.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
 
 /** How the parameters of a model are divided: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {

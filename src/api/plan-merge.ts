@@ -1,31 +1,36 @@
 import { dirname, resolve } from 'node:path';
-import { splitName } from '../address/name.js';
-import { checkInterrupt, LayerloomError } from '../base/errors.js';
-import { isObject } from '../checkpoint/json.js';
-import { inForm } from '../compile/adapters/form.js';
-import type { OutputForm } from '../compile/adapters/output-forms.js';
-import { checkRecorded } from '../compile/check-recorded.js';
-import { compose } from '../compile/compose.js';
-import type { StatisticsByRecipe } from '../compile/composed.js';
-import { type Explanation, explain } from '../compile/explanation.js';
-import { plannedInput } from '../compile/models.js';
-import { modelsIn, type OpenedInputs, observeInputs, openInputs } from '../compile/opened-inputs.js';
-import { type PlanOptions, planRecipe } from '../compile/plan-recipe.js';
-import { withCheckpoints } from '../compile/run-checkpoints.js';
-import { gatherStatistics, type StatisticsOptions } from '../measure/analysis/statistics.js';
-import { patternsOf } from '../measure/partition/patterns.js';
-import { readPartition } from '../measure/partition/read-partition.js';
-import type { Statistics } from '../methods/framework/method.js';
-import type { RecipeInput } from '../methods/recipes.js';
-import type { WrittenName } from '../model/quantisation/quantising.js';
-import { missingForPlan } from '../plan/missing-weights.js';
-import type { MergePlan } from '../plan/plan.js';
-import { readRecipe, withPlace, withWarnings } from '../recipe/read-recipe.js';
-import { parseRecipe, type Recipe } from '../recipe/recipe.js';
-import { isRecipeText } from '../recipe/recipe-file.js';
-import type { RecordedInputs } from '../recipe/recorded-inputs.js';
-import { bringModels } from '../sources/bring-models.js';
-import type { DtypeName } from '../tensor/dtype.js';
+import { checkInterrupt, LayerloomError } from '../core/base/errors.js';
+import { gatherStatistics, type StatisticsOptions } from '../core/measure/analysis/statistics.js';
+import { patternsOf } from '../core/measure/partition/patterns.js';
+import { readPartition } from '../core/measure/partition/read-partition.js';
+import type { Statistics } from '../core/methods/framework/method.js';
+import { readRecipe, withPlace, withWarnings } from '../core/methods/recipe/read-recipe.js';
+import { parseRecipe, type Recipe } from '../core/methods/recipe/recipe.js';
+import { isRecipeText } from '../core/methods/recipe/recipe-file.js';
+import type { RecordedInputs } from '../core/methods/recipe/recorded-inputs.js';
+import type { RecipeInput } from '../core/methods/recipes.js';
+import { splitName } from '../core/models/address/name.js';
+import { isObject } from '../core/models/checkpoint/json.js';
+import type { WrittenName } from '../core/models/quantisation/quantising.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
+import { inForm } from '../core/plan/compile/adapters/form.js';
+import type { OutputForm } from '../core/plan/compile/adapters/output-forms.js';
+import { checkRecorded } from '../core/plan/compile/check-recorded.js';
+import { compose } from '../core/plan/compile/compose.js';
+import type { StatisticsByRecipe } from '../core/plan/compile/composed.js';
+import { type Explanation, explain } from '../core/plan/compile/explanation.js';
+import { plannedInput } from '../core/plan/compile/inputs/models.js';
+import {
+  modelsIn,
+  type OpenedInputs,
+  observeInputs,
+  openInputs,
+} from '../core/plan/compile/inputs/opened-inputs.js';
+import { withCheckpoints } from '../core/plan/compile/inputs/run-checkpoints.js';
+import { type PlanOptions, planRecipe } from '../core/plan/compile/plan-recipe.js';
+import { missingForPlan } from '../core/plan/missing-weights.js';
+import type { MergePlan } from '../core/plan/plan.js';
+import type { DtypeName } from '../core/tensor/dtype.js';
 
 /** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
 export type MergePlanOptions = PlanOptions &

@@ -1,5 +1,5 @@
-import { openWhole } from '../model/reading/open-whole.js';
-import type { PushOptions, PushResult } from '../sources/hub/push/push-result.js';
+import { openWhole } from '../core/models/reading/open-whole.js';
+import type { PushOptions, PushResult } from '../core/models/sources/hub/push/push-result.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
@@ -19,6 +19,6 @@ export const push = async (
   options: PushOptions = {},
 ): Promise<PushResult> => {
   // Loaded on demand: nothing else needs the hub's own library.
-  const { pushCheckpoint } = await import('../sources/hub/push/push.js');
+  const { pushCheckpoint } = await import('../core/models/sources/hub/push/push.js');
   return await pushCheckpoint(directory, repository, options, () => openWhole(directory, 'push'));
 };

@@ -1,9 +1,9 @@
-import { parseHubId } from '../address/remote.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { optionName } from '../base/option-name.js';
-import { listRangeCache, type RangeCacheEntry } from '../sources/ranges/list.js';
-import { rangeCacheRoot } from '../sources/ranges/root.js';
-import type { RangeCacheRemoval } from '../sources/remove-ranges.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { optionName } from '../core/base/option-name.js';
+import { parseHubId } from '../core/models/address/remote.js';
+import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ranges/list.js';
+import { rangeCacheRoot } from '../core/models/sources/ranges/root.js';
+import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
 
 /** The models of the hub of which `download` fetched parts. */
 export interface RangeCacheListing {
@@ -50,7 +50,7 @@ export const clearRangeCache = async ({
   all = false,
   dryRun,
 }: ClearRangeCacheOptions): Promise<RangeCacheRemoval> => {
-  const { removeFromRangeCache } = await import('../sources/remove-ranges.js');
+  const { removeFromRangeCache } = await import('../core/models/sources/remove-ranges.js');
   if (!all && models.length === 0 && olderThan === undefined)
     throw invalidParameter(
       'models',

@@ -1,8 +1,8 @@
-import { isObject } from '../checkpoint/json.js';
-import { respell } from '../export/own-recipe.js';
-import type { RecipeInput } from '../methods/recipes.js';
-import type { MergePlan } from '../plan/plan.js';
-import { toCamelCase } from '../recipe/case.js';
+import { toCamelCase } from '../core/methods/recipe/case.js';
+import type { RecipeInput } from '../core/methods/recipes.js';
+import { isObject } from '../core/models/checkpoint/json.js';
+import { respell } from '../core/plan/export/own-recipe.js';
+import type { MergePlan } from '../core/plan/plan.js';
 
 /**
  * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with

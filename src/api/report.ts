@@ -1,5 +1,5 @@
-import { requireOut } from '../base/require-out.js';
-import type { ReportOptions, WrittenReport } from '../documents/report/write-report.js';
+import { requireOut } from '../core/base/require-out.js';
+import type { ReportOptions, WrittenReport } from '../study/pages/report/write-report.js';
 
 /** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
@@ -23,10 +23,10 @@ export const writeReport = async (
 ): Promise<WrittenReport> => {
   requireOut(options);
   // Loaded on demand: other functions of the library need no pages and statistics.
-  const { writeReportOf } = await import('../documents/report/write-report.js');
-  const { layouts } = await import('../paper/layouts.js');
-  const { loadScores } = await import('../scores/load-scores.js');
-  const { readSummaries } = await import('../scores/read-summaries.js');
+  const { writeReportOf } = await import('../study/pages/report/write-report.js');
+  const { layouts } = await import('../study/paper/layouts.js');
+  const { loadScores } = await import('../study/scores/load-scores.js');
+  const { readSummaries } = await import('../study/scores/read-summaries.js');
   const experiment = await loadScores(directory);
   const published = await Promise.all(summaries.map(readSummaries));
   return await writeReportOf(

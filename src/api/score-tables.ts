@@ -1,8 +1,8 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import type { TableOptions } from '../scores/board.js';
-import type { ScoreTable } from '../scores/score-table.js';
-import type { ScoredExperiment } from '../scores/scored-experiment.js';
-import type { Layouts } from '../scores/tables.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
+import type { TableOptions } from '../study/scores/board.js';
+import type { ScoreTable } from '../study/scores/score-table.js';
+import type { ScoredExperiment } from '../study/scores/scored-experiment.js';
+import type { Layouts } from '../study/scores/tables.js';
 
 /** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
@@ -43,11 +43,11 @@ export const scoreTables = async (
 ): Promise<ScoreTables> => {
   const directories = typeof directory === 'string' ? [directory] : (directory ?? []);
   // Loaded on demand: other functions of the library need no statistics.
-  const { layouts } = await import('../paper/layouts.js');
+  const { layouts } = await import('../study/paper/layouts.js');
   if (directories.length > 1) return tablesOfSeveral(directories, layouts, files, options);
-  const { tablesOf } = await import('../scores/tables.js');
-  const { readSummaries } = await import('../scores/read-summaries.js');
-  const { loadScores } = await import('../scores/load-scores.js');
+  const { tablesOf } = await import('../study/scores/tables.js');
+  const { readSummaries } = await import('../study/scores/read-summaries.js');
+  const { loadScores } = await import('../study/scores/load-scores.js');
   const [only] = directories;
   const experiment = only === undefined ? nothing : await loadScores(only);
   const summaries = (await Promise.all(files.map(readSummaries))).flat();
@@ -63,8 +63,8 @@ const tablesOfSeveral = async (
 ): Promise<ScoreTables> => {
   if (summaries.length > 0)
     throw invalidParameter('summaries', summaries, 'one directory: published figures are of one base');
-  const { loadBases } = await import('../scores/load-bases.js');
-  const { tablesOfBases } = await import('../scores/bases.js');
+  const { loadBases } = await import('../study/scores/load-bases.js');
+  const { tablesOfBases } = await import('../study/scores/bases.js');
   const { bases, refusals } = await loadBases(directories);
   const warnings = bases.flatMap(({ experiment }) => experiment.warnings);
   const [first, ...others] = tablesOfBases(bases, layouts, options);

@@ -1,15 +1,20 @@
 import { join, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../base/errors.js';
-import { exists } from '../base/exists.js';
-import { requireOut } from '../base/require-out.js';
-import type { JsonFault } from '../checkpoint/json-file.js';
-import { writeWhole } from '../engine/output/durable.js';
-import type { ExperimentInput } from '../experiment/file/experiment-block.js';
-import { parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { expertFile, proposalsName, readProposals, readShares } from '../measure/analysis/saved-analysis.js';
-import type { PlanSearchOptions, SearchPlan } from '../search/plan-search.js';
-import type { Analysed, LayerShares } from '../search/promising-order.js';
-import type { SearchOptions, SearchRecord } from '../search/run-search.js';
+import { LayerloomError, reasonOf } from '../core/base/errors.js';
+import { exists } from '../core/base/exists.js';
+import { requireOut } from '../core/base/require-out.js';
+import { writeWhole } from '../core/engine/output/durable.js';
+import {
+  expertFile,
+  proposalsName,
+  readProposals,
+  readShares,
+} from '../core/measure/analysis/saved-analysis.js';
+import type { JsonFault } from '../core/models/checkpoint/json-file.js';
+import type { ExperimentInput } from '../study/experiment/file/experiment-block.js';
+import { parseExperiment, readExperiment } from '../study/experiment/file/read-experiment.js';
+import type { PlanSearchOptions, SearchPlan } from '../study/search/plan-search.js';
+import type { Analysed, LayerShares } from '../study/search/promising-order.js';
+import type { SearchOptions, SearchRecord } from '../study/search/run-search.js';
 
 /** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
@@ -37,9 +42,9 @@ export const searchExperiment = async (
   { analysis, onWarning, ...options }: SearchExperimentOptions,
 ): Promise<SearchResult> => {
   requireOut(options);
-  const { runSearch } = await import('../search/run-search.js');
-  const { drawPicture } = await import('../documents/pictures/draw-picture.js');
-  const { SearchPicture } = await import('../documents/pictures/search.js');
+  const { runSearch } = await import('../study/search/run-search.js');
+  const { drawPicture } = await import('../study/pages/pictures/draw-picture.js');
+  const { SearchPicture } = await import('../study/pages/pictures/search.js');
   const out = resolve(options.out);
   const warnings: string[] = [];
   const record = await runSearch(input, {
@@ -73,7 +78,7 @@ export const planSearchExperiment = async (
   input: ExperimentInput | string,
   { analysis, ...options }: PlanSearchExperimentOptions,
 ): Promise<SearchPlan> => {
-  const { planSearch } = await import('../search/plan-search.js');
+  const { planSearch } = await import('../study/search/plan-search.js');
   return await planSearch(input, {
     ...options,
     analysed: analysis === undefined ? undefined : await analysedIn(analysis, input, options.directory),

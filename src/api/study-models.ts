@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { LayerloomError } from '../base/errors.js';
-import { emptyTable } from '../base/lookup.js';
-import { readJsonFile } from '../checkpoint/json-file.js';
-import { trainingStatusOf } from '../training/status.js';
+import { LayerloomError } from '../core/base/errors.js';
+import { emptyTable } from '../core/base/lookup.js';
+import { readJsonFile } from '../core/models/checkpoint/json-file.js';
+import { trainingStatusOf } from '../study/training/status.js';
 
 /** The models of a study, as `experimentPreset` takes them. Paths are absolute. */
 export interface StudyModels {

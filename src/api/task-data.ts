@@ -1,10 +1,10 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
-import { type BenchmarkTasks, benchmarks } from '../evaluation/benchmarks.js';
-import { mgsmLanguages } from '../evaluation/languages.js';
-import { localTaskOf } from '../evaluation/local-data.js';
+import { LayerloomError } from '../core/base/errors.js';
+import { type BenchmarkTasks, benchmarks } from '../study/evaluation/data/benchmarks.js';
+import { mgsmLanguages } from '../study/evaluation/data/languages.js';
+import { localTaskOf } from '../study/evaluation/data/local-data.js';
 
 /** What a directory has for one task. */
 export interface TaskData {

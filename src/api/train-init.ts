@@ -1,12 +1,12 @@
 import { relative, resolve } from 'node:path';
-import { existsIn } from '../base/exists.js';
-import { itemAt } from '../base/lookup.js';
-import { requireOut } from '../base/require-out.js';
-import { checkApartFrom } from '../engine/output/apart.js';
-import { hashesOfFiles } from '../evaluation/trained-texts.js';
-import { trainingPreset } from '../paper/training.js';
-import { checkDataFiles } from '../training/check-files.js';
-import { filesOf } from '../training/data-mix.js';
+import { existsIn } from '../core/base/exists.js';
+import { itemAt } from '../core/base/lookup.js';
+import { requireOut } from '../core/base/require-out.js';
+import { checkApartFrom } from '../core/engine/output/apart.js';
+import { hashesOfFiles } from '../study/evaluation/data/trained-texts.js';
+import { trainingPreset } from '../study/paper/training.js';
+import { checkDataFiles } from '../study/training/check-files.js';
+import { filesOf } from '../study/training/data-mix.js';
 import {
   type Instruction,
   instructionsOf,
@@ -14,12 +14,12 @@ import {
   sequelOf,
   sequelOfSweep,
   sweepCommands,
-} from '../training/instructions.js';
-import { readPartitionOf } from '../training/partition-of-run.js';
-import { sweptRunsOf } from '../training/run-values.js';
-import { type TrainingRun, trainingRunOf } from '../training/training-run.js';
-import type { TrainingParameters } from '../training/training-settings.js';
-import { writeTraining } from '../training/write-training.js';
+} from '../study/training/instructions.js';
+import { readPartitionOf } from '../study/training/partition-of-run.js';
+import { sweptRunsOf } from '../study/training/run-values.js';
+import { type TrainingRun, trainingRunOf } from '../study/training/training-run.js';
+import type { TrainingParameters } from '../study/training/training-settings.js';
+import { writeTraining } from '../study/training/write-training.js';
 
 /** Options of `trainInit` that do not change what is written. */
 export interface TrainInitOptions {

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
-import { argument, layerloomCommand } from '../base/command-line.js';
-import { type TrainingStatus as Found, trainingStatusOf } from '../training/status.js';
+import { argument, layerloomCommand } from '../core/base/command-line.js';
+import { type TrainingStatus as Found, trainingStatusOf } from '../study/training/status.js';
 
 /** The runs of trainings, and what to type next. */
 export interface TrainingStatus extends Found {

@@ -1,5 +1,5 @@
-import { requireOut } from '../base/require-out.js';
-import type { WatchedStudy, WatchStudyOptions } from '../documents/study/watch-study.js';
+import { requireOut } from '../core/base/require-out.js';
+import type { WatchedStudy, WatchStudyOptions } from '../study/pages/study/watch-study.js';
 
 /**
  * Writes a page of a running study, whole, every few seconds: training runs, merges, scores, the last errors and the time
@@ -12,6 +12,6 @@ import type { WatchedStudy, WatchStudyOptions } from '../documents/study/watch-s
 export const watchStudy = async (directory: string, options: WatchStudyOptions): Promise<WatchedStudy> => {
   requireOut(options);
   // Loaded on demand: other functions of the library need no pages.
-  const { watchStudyOf } = await import('../documents/study/watch-study.js');
+  const { watchStudyOf } = await import('../study/pages/study/watch-study.js');
   return await watchStudyOf(directory, options);
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { exitCodes } from '../base/errors.js';
-import { type Wait, waits } from '../sources/hub/requests/waits.js';
+import { exitCodes } from '../core/base/errors.js';
+import { type Wait, waits } from '../core/models/sources/hub/requests/waits.js';
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 

@@ -1,7 +1,7 @@
 import colours from 'picocolors';
-import { visible, visibleLine } from '../base/visible.js';
-import { paintedBar } from '../documents/text/painted-bar.js';
-import type { Progress } from '../engine/run.js';
+import { visible, visibleLine } from '../core/base/visible.js';
+import type { Progress } from '../core/engine/run.js';
+import { paintedBar } from './text/painted-bar.js';
 
 /** Where a command prints, and shows its progress. */
 export interface Printer {

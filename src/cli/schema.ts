@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalidParameter } from '../base/invalid-parameter.js';
+import { invalidParameter } from '../core/base/invalid-parameter.js';
 import { printText } from './print.js';
 
 /** Kinds of files that have a JSON Schema. */

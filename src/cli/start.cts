@@ -22,7 +22,8 @@ const { dirname, isAbsolute, join } = require('node:path') as typeof import('nod
 const { createHash } = require('node:crypto') as typeof import('node:crypto');
 const { cachedDataVersionTag } = require('node:v8') as typeof import('node:v8');
 const { runInThisContext, Script } = require('node:vm') as typeof import('node:vm');
-const { foreignBelow } = require('../base/own-directory.js') as typeof import('../base/own-directory.js');
+const { foreignBelow } =
+  require('../core/base/own-directory.js') as typeof import('../core/base/own-directory.js');
 
 /** Scripts/bundle-program.mjs writes it; its first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');

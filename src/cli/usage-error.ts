@@ -1,6 +1,6 @@
 import type { Command, CommanderError } from 'commander';
-import { LayerloomError } from '../base/errors.js';
-import { nearest } from '../recipe/nearest.js';
+import { LayerloomError } from '../core/base/errors.js';
+import { nearest } from '../core/methods/recipe/nearest.js';
 
 /** Errors of commander that a misspelt option may be the cause of: it is not the option that is required. */
 const causedByOptions = [

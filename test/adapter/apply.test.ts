@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openModel } from '../../src/model/reading/read-model.js';
+import { openModel } from '../../src/core/models/reading/read-model.js';
 import {
   type AdapterFixture,
   type LoraOptions,

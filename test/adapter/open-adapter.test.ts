@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { adapterConfigText, parseAdapterConfig } from '../../src/model/adapters/peft-config.js';
+import { adapterConfigText, parseAdapterConfig } from '../../src/core/models/adapters/peft-config.js';
 import { type LoraOptions, lora, withTensors, writeAdapter } from '../fixtures/adapters.js';
 import { fill, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { openAdapter } from '../fixtures/open-adapter.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseAdapterConfig } from '../../src/model/adapters/peft-config.js';
+import { parseAdapterConfig } from '../../src/core/models/adapters/peft-config.js';
 import { chosenKeys } from '../fixtures/pattern-choice.js';
 
 /** Which names each key matches ("x") by PEFT's get_pattern_key in Python 3.11, or Python's error; made by test/peers. */

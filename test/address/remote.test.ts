@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseAddress } from '../../src/address/address.js';
-import { isCommit, isRepositoryName, isRevision, parseHubId } from '../../src/address/remote.js';
+import { parseAddress } from '../../src/core/models/address/address.js';
+import { isCommit, isRepositoryName, isRevision, parseHubId } from '../../src/core/models/address/remote.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 

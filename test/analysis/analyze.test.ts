@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
+import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { type Analysis, type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../src/index.js';
-import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import {
   fill,
   llama,

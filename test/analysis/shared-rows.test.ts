@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { analyze, merge } from '../../src/index.js';
-import { readVectors } from '../../src/measure/analysis/vectors-file.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode } from '../fixtures/numbers.js';

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { PageAnalysis } from '../../src/documents/pages/data.js';
-import { describeAnalysis } from '../../src/documents/text/analysis-summary.js';
+import { describeAnalysis } from '../../src/cli/text/analysis-summary.js';
+import type { MavVectors } from '../../src/core/measure/analysis/analysis.js';
+import { topOverlapsOf } from '../../src/core/measure/analysis/top-overlap.js';
+import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
-import type { MavVectors } from '../../src/measure/analysis/analysis.js';
-import { topOverlapsOf } from '../../src/measure/analysis/top-overlap.js';
-import { readVectors } from '../../src/measure/analysis/vectors-file.js';
+import type { PageAnalysis } from '../../src/study/pages/components/data.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { describeArchitecture, requireLayers } from '../../src/model/architecture/architecture.js';
-import { families, familyOfType, typesIn } from '../../src/model/architecture/families.js';
-import type { Role } from '../../src/model/architecture/role.js';
+import { describeArchitecture, requireLayers } from '../../src/core/models/architecture/architecture.js';
+import { families, familyOfType, typesIn } from '../../src/core/models/architecture/families.js';
+import type { Role } from '../../src/core/models/architecture/role.js';
+import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 import { familyFixture, familyFixtures } from '../fixtures/families.js';
 
 const checkpoint = (names: readonly string[], config?: Record<string, unknown>): CheckpointIndex => ({

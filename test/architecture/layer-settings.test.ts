@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { layerDifferences } from '../../src/model/architecture/layer-settings/differing.js';
-import { type Section, Unsaid } from '../../src/model/architecture/layer-settings/saying.js';
-import { type Origin, stackedConfig } from '../../src/model/architecture/layer-settings/stacked.js';
+import { layerDifferences } from '../../src/core/models/architecture/layer-settings/differing.js';
+import { type Section, Unsaid } from '../../src/core/models/architecture/layer-settings/saying.js';
+import { type Origin, stackedConfig } from '../../src/core/models/architecture/layer-settings/stacked.js';
 import { seeded } from '../fixtures/scored.js';
 
 /** The layers of a family, by the text of its classes in transformers, and a random configuration of it. */

@@ -1,9 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/base/errors.js';
-import { ggufReader } from '../../src/checkpoint/containers/gguf/reader.js';
-import { readHeader } from '../../src/checkpoint/containers/read-header.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { ggufReader } from '../../src/core/models/checkpoint/containers/gguf/reader.js';
+import { readHeader } from '../../src/core/models/checkpoint/containers/read-header.js';
 import { merge, openCheckpoint, soup } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
 import {
   compareForFile,
   encodeHeader,
   parseHeader,
   parsePrefix,
   prefixBytes,
-} from '../../src/checkpoint/containers/safetensors/header.js';
-import { bitsOf, type Dtype, isDtype } from '../../src/tensor/dtype.js';
+} from '../../src/core/models/checkpoint/containers/safetensors/header.js';
+import { bitsOf, type Dtype, isDtype } from '../../src/core/tensor/dtype.js';
 
 const parse = (header: unknown, dataBytes = 0) =>
   parseHeader(

@@ -4,8 +4,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
-import { hubCacheRoot } from '../../src/sources/hub/cache/hub-cache.js';
+import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
+import { hubCacheRoot } from '../../src/core/models/sources/hub/cache/hub-cache.js';
 import { writeAdapter } from '../fixtures/adapters.js';
 import {
   llama,

@@ -2,10 +2,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { runBatch } from '../../src/batch/run-batch.js';
-import { readSideFile, readSmallFile } from '../../src/checkpoint/small-file.js';
+import { readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
+import { readSideFile, readSmallFile } from '../../src/core/models/checkpoint/small-file.js';
 import { openCheckpoint, planMerge, runPlan, ShardStore, soup } from '../../src/index.js';
-import { readRecipe } from '../../src/recipe/read-recipe.js';
+import { runBatch } from '../../src/study/batch/run-batch.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { keyOf, newStore } from '../fixtures/store.js';
 
@@ -147,7 +147,7 @@ describe('a side file', () => {
         vi.resetModules();
       });
       vi.resetModules();
-      const mocked = await import('../../src/checkpoint/small-file.js');
+      const mocked = await import('../../src/core/models/checkpoint/small-file.js');
       await expect(mocked.readSideFile(join(root, 'checkpoint', 'LICENSE'))).rejects.toThrow(
         /its target .*notes was replaced while it was opened/,
       );

@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { version } from '../../src/base/version.js';
-import { stagingPath } from '../../src/engine/output/staging.js';
+import { version } from '../../src/core/base/version.js';
+import { stagingPath } from '../../src/core/engine/output/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
 import {
   fill,

@@ -2,13 +2,13 @@ import { lstatSync, mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, wr
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { lockName } from '../../src/batch/record-names.js';
 import { type BatchCommandOptions, batchCommand } from '../../src/cli/work/batch.js';
 import { type MergeCommandOptions, mergeCommand } from '../../src/cli/work/merge.js';
-import { checkOutput } from '../../src/engine/output/output.js';
-import { openStaging } from '../../src/engine/output/staging.js';
+import { checkOutput } from '../../src/core/engine/output/output.js';
+import { openStaging } from '../../src/core/engine/output/staging.js';
+import { tryLock } from '../../src/core/native/addon.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
-import { tryLock } from '../../src/native/addon.js';
+import { lockName } from '../../src/study/batch/record-names.js';
 import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';

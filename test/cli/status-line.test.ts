@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { visibleLine } from '../../src/base/visible.js';
 import { StatusLine } from '../../src/cli/work/status-line.js';
+import { visibleLine } from '../../src/core/base/visible.js';
 
 const streamOf = (columns?: number) => {
   const written: string[] = [];

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { linkInPackage, llmsFile, llmsText } from '../../scripts/llms.mjs';
 import { skillFile, skillText } from '../../scripts/skill.mjs';
-import { errorCodes } from '../../src/base/errors.js';
 import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
-import { methods } from '../../src/methods/index.js';
+import { errorCodes } from '../../src/core/base/errors.js';
+import { methods } from '../../src/core/methods/index.js';
 import { root } from './fences.js';
 
 const commands = describeCommands(buildProgram());

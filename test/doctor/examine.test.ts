@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { examineInstallation } from '../../src/api/examine-installation.js';
-import { LayerloomError } from '../../src/base/errors.js';
-import { addonFindings, originOf, platformFinding } from '../../src/doctor/addon.js';
-import { describeExamination } from '../../src/doctor/describe.js';
-import { directoryFindings, fileSystemType, parseMounts } from '../../src/doctor/directory.js';
-import { machineFindings } from '../../src/doctor/machine.js';
+import { addonFindings, originOf, platformFinding } from '../../src/api/doctor/addon.js';
+import { describeExamination } from '../../src/api/doctor/describe.js';
+import { directoryFindings, fileSystemType, parseMounts } from '../../src/api/doctor/directory.js';
+import { machineFindings } from '../../src/api/doctor/machine.js';
 import {
   examineHarness,
   examineHubCache,
   harnessFinding,
   hubCacheFinding,
   pythonOf,
-} from '../../src/doctor/surroundings.js';
+} from '../../src/api/doctor/surroundings.js';
+import { examineInstallation } from '../../src/api/examine-installation.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 describe('an examination', () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openToAppend } from '../../src/engine/output/durable.js';
+import { openToAppend } from '../../src/core/engine/output/durable.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 describe('a file that is opened to append to it', () => {

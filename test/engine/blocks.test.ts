@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BlockSums, blocksOf, inParts } from '../../src/engine/compute/blocks.js';
-import type { Measure } from '../../src/native/measure.js';
+import { BlockSums, blocksOf, inParts } from '../../src/core/engine/compute/blocks.js';
+import type { Measure } from '../../src/core/native/measure.js';
 
 const ofRows: Measure = { kind: 'rowMagnitudes', value: 0 };
 const pairsOfRows: Measure = { kind: 'rowGram', values: [0, 1] };

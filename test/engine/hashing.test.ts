@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Hashing } from '../../src/engine/threads/hashing.js';
+import { Hashing } from '../../src/core/engine/threads/hashing.js';
 
 describe('hashing beside other work', () => {
   it('begins a file at once that something waits for, and keeps another until there are two', () => {

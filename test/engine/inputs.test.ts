@@ -11,10 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { InputFiles } from '../../src/engine/input-files.js';
+import { InputFiles } from '../../src/core/engine/input-files.js';
+import type { PlannedInput } from '../../src/core/plan/plan.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 import { layerSwap, openCheckpoint, planMerge, runPlan, soup } from '../../src/index.js';
-import type { PlannedInput } from '../../src/plan/plan.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
 import {
   llama,
   temporaryDirectory,

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { stagingPath } from '../../src/engine/output/staging.js';
+import { stagingPath } from '../../src/core/engine/output/staging.js';
 import {
   type Link,
   layerSwap,

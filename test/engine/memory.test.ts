@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { fitThreads, mostThreads } from '../../src/engine/threads/fit-threads.js';
-import { memoryLimit, usableMemory } from '../../src/engine/threads/memory.js';
+import { fitThreads, mostThreads } from '../../src/core/engine/threads/fit-threads.js';
+import { memoryLimit, usableMemory } from '../../src/core/engine/threads/memory.js';
+import { memoryOf, memoryWith } from '../../src/core/plan/memory.js';
 import { merge, planMerge, verify } from '../../src/index.js';
-import { memoryOf, memoryWith } from '../../src/plan/memory.js';
 import { writeFamily } from '../fixtures/family.js';
 
 // Merges that keep whole matrices in memory, on machines that have little of it.

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { WorkerPool } from '../../src/engine/threads/pool.js';
-import type { Job } from '../../src/native/job.js';
+import { WorkerPool } from '../../src/core/engine/threads/pool.js';
+import type { Job } from '../../src/core/native/job.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const mebibyte = 2 ** 20;
@@ -129,7 +129,9 @@ describe('threads', () => {
   });
 
   it('that are kept do not keep the process alive, and end after a while', () => {
-    const url = JSON.stringify(fileURLToPath(new URL('../../dist/engine/threads/pool.js', import.meta.url)));
+    const url = JSON.stringify(
+      fileURLToPath(new URL('../../dist/core/engine/threads/pool.js', import.meta.url)),
+    );
     const program = (then: string) => `
       import { setTimeout } from 'node:timers/promises';
       import { WorkerPool } from ${url};

@@ -14,9 +14,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { defaultSliceBytes } from '../../src/engine/compute/tasks.js';
-import { checkOutput } from '../../src/engine/output/output.js';
-import { openStaging, stagingPath } from '../../src/engine/output/staging.js';
+import { defaultSliceBytes } from '../../src/core/engine/compute/tasks.js';
+import { checkOutput } from '../../src/core/engine/output/output.js';
+import { openStaging, stagingPath } from '../../src/core/engine/output/staging.js';
 import {
   analyze,
   LayerloomError,
@@ -292,12 +292,12 @@ describe('the output', () => {
   it('with force is replaced also where the file system has no exchange', async () => {
     const { root, task, language, tensors } = writePair();
     vi.resetModules();
-    vi.doMock('../../src/native/addon.js', async (original) => ({
-      ...(await original<typeof import('../../src/native/addon.js')>()),
+    vi.doMock('../../src/core/native/addon.js', async (original) => ({
+      ...(await original<typeof import('../../src/core/native/addon.js')>()),
       exchange: () => false,
     }));
     onTestFinished(() => {
-      vi.doUnmock('../../src/native/addon.js');
+      vi.doUnmock('../../src/core/native/addon.js');
       vi.resetModules();
     });
     const without = await import('../../src/index.js');
@@ -332,9 +332,10 @@ describe('the output', () => {
     const out = join(root, 'out');
     await soup({ models: [task, language] }, { out });
     vi.resetModules();
-    const addon =
-      await vi.importActual<typeof import('../../src/native/addon.js')>('../../src/native/addon.js');
-    vi.doMock('../../src/native/addon.js', () => ({
+    const addon = await vi.importActual<typeof import('../../src/core/native/addon.js')>(
+      '../../src/core/native/addon.js',
+    );
+    vi.doMock('../../src/core/native/addon.js', () => ({
       ...addon,
       exchange: (a: string, b: string) => {
         addon.exchange(a, b);
@@ -342,7 +343,7 @@ describe('the output', () => {
       },
     }));
     onTestFinished(() => {
-      vi.doUnmock('../../src/native/addon.js');
+      vi.doUnmock('../../src/core/native/addon.js');
       vi.resetModules();
     });
     const killed = await import('../../src/index.js');

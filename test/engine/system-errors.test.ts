@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { codeOf, LayerloomError, reasonOf, withCode, withPath } from '../../src/base/errors.js';
-import { readBlock } from '../../src/checkpoint/read-block.js';
+import { codeOf, LayerloomError, reasonOf, withCode, withPath } from '../../src/core/base/errors.js';
+import { readBlock } from '../../src/core/models/checkpoint/read-block.js';
 
 /** An error as Node makes them of a number that libuv has no name for. */
 const unnamed = (name: 'EDQUOT' | 'ESTALE') => {

@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jobOf } from '../../src/engine/compute/jobs.js';
-import { makeShards, type ShardSink } from '../../src/engine/compute/make-shards.js';
+import { jobOf } from '../../src/core/engine/compute/jobs.js';
+import { makeShards, type ShardSink } from '../../src/core/engine/compute/make-shards.js';
 import {
   bytesOf,
   defaultSliceBytes,
   extentsOf,
   groupOfOne,
   tasksOf,
-} from '../../src/engine/compute/tasks.js';
-import type { InputFiles } from '../../src/engine/input-files.js';
-import { covers } from '../../src/engine/output/journal.js';
-import type { WorkerPool } from '../../src/engine/threads/pool.js';
-import { Program } from '../../src/operations/program.js';
-import { sourcesOf } from '../../src/plan/operands.js';
-import type { PlannedShard, PlannedTensor } from '../../src/plan/plan.js';
-import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
-import type { Extent } from '../../src/tensor/extent.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+} from '../../src/core/engine/compute/tasks.js';
+import type { InputFiles } from '../../src/core/engine/input-files.js';
+import { covers } from '../../src/core/engine/output/journal.js';
+import type { WorkerPool } from '../../src/core/engine/threads/pool.js';
+import { Program } from '../../src/core/methods/operations/program.js';
+import { sourcesOf } from '../../src/core/plan/operands.js';
+import type { PlannedShard, PlannedTensor } from '../../src/core/plan/plan.js';
+import type { ArithmeticDtype, Dtype } from '../../src/core/tensor/dtype.js';
+import type { Extent } from '../../src/core/tensor/extent.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 
 const MiB = 1024 * 1024;
 

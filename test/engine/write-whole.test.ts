@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { writeWhole } from '../../src/engine/output/durable.js';
+import { writeWhole } from '../../src/core/engine/output/durable.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const partial = (letter: string) => `.out.json.${letter.repeat(8)}-0000-4000-8000-000000000000.partial`;

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { prepareTasks, shippedTasks } from '../../src/evaluation/prepare-tasks.js';
+import { prepareTasks, shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeChoices, writeFlores, writeMgsm } from '../fixtures/evaluation-data.js';
 

@@ -2,8 +2,12 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkHarness, findHarness, harnessCommand } from '../../src/evaluation/harness-command.js';
-import { pythonOfHarness } from '../../src/evaluation/python-of-harness.js';
+import { pythonOfHarness } from '../../src/core/programs/python-of-harness.js';
+import {
+  checkHarness,
+  findHarness,
+  harnessCommand,
+} from '../../src/study/evaluation/harness/harness-command.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 // The harness where nobody says its command: its program on the PATH, or a Python there that has it installed.

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findHarnessResults, readHarnessResults } from '../../src/evaluation/harness-output.js';
+import { findHarnessResults, readHarnessResults } from '../../src/study/evaluation/harness/harness-output.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const time = '2026-01-02T03-04-05.6';

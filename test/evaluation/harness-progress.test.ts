@@ -2,7 +2,11 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { RequestCounter, type Requests, watchRequests } from '../../src/evaluation/harness-progress.js';
+import {
+  RequestCounter,
+  type Requests,
+  watchRequests,
+} from '../../src/study/evaluation/harness/harness-progress.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 /** As lm_eval 0.4.13 logs a run of two kinds of requests: each carriage return draws a bar anew. */

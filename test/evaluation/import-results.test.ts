@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ResultFiles } from '../../src/evaluation/result-files.js';
 import { evaluateExperiment, importResults, runExperiment } from '../../src/index.js';
+import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';
 

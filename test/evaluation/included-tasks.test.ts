@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readIncludedTasks } from '../../src/evaluation/included-tasks.js';
 import { evaluateExperiment, evaluationCommands, runExperiment } from '../../src/index.js';
+import { readIncludedTasks } from '../../src/study/evaluation/data/included-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness as lmEval } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { pythonOfHarness } from '../../src/evaluation/python-of-harness.js';
-import { tensorsThatDiffer, WeightsToLoad } from '../../src/evaluation/weights-to-load.js';
+import { pythonOfHarness } from '../../src/core/programs/python-of-harness.js';
 import { evaluateExperiment, runExperiment } from '../../src/index.js';
+import { tensorsThatDiffer, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standIn, stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';

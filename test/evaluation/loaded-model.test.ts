@@ -1,9 +1,9 @@
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { weightsArguments } from '../../src/evaluation/loaded-model.js';
-import { weightsOfModel } from '../../src/evaluation/weights.js';
-import { pathOf } from '../../src/experiment/scoring/models-to-score.js';
+import { weightsArguments } from '../../src/study/evaluation/harness/loaded-model.js';
+import { pathOf } from '../../src/study/experiment/scoring/models-to-score.js';
+import { weightsOfModel } from '../../src/study/store/weights.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ContentTable } from '../../src/evaluation/content-table.js';
-import { LoadingOrder } from '../../src/evaluation/loading-order.js';
-import type { ContentPart, ModelContents } from '../../src/evaluation/model-contents.js';
+import { ContentTable } from '../../src/study/evaluation/content-table.js';
+import type { ContentPart, ModelContents } from '../../src/study/evaluation/model-contents.js';
+import { LoadingOrder } from '../../src/study/evaluation/servers/loading-order.js';
 import { generator } from '../fixtures/numbers.js';
 
 const slotsOf = new Map<number, ContentPart['slots']>();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { checkTaskData } from '../../src/api/task-data.js';
-import { prepareTasks, shippedTasks } from '../../src/evaluation/prepare-tasks.js';
+import { prepareTasks, shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { mbppRow, writeFlores, writeMbpp } from '../fixtures/evaluation-data.js';
 

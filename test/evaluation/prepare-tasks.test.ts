@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { mgsmLanguages } from '../../src/evaluation/languages.js';
-import { readExemplars } from '../../src/evaluation/mgsm-data.js';
-import { prepareTasks, shippedTasks } from '../../src/evaluation/prepare-tasks.js';
+import { mgsmLanguages } from '../../src/study/evaluation/data/languages.js';
+import { readExemplars } from '../../src/study/evaluation/data/mgsm-data.js';
+import { prepareTasks, shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFlores, writeMgsm } from '../fixtures/evaluation-data.js';
 

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-const module = fileURLToPath(new URL('../../dist/evaluation/process.js', import.meta.url));
+const module = fileURLToPath(new URL('../../dist/core/programs/process.js', import.meta.url));
 
 /** A program that starts a command in a group of its own, prints the group's id, and goes on until the command has ended. */
 const program = (command: string) => `

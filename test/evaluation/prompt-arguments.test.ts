@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { prepareRun } from '../../src/evaluation/harness.js';
-import { parseEvaluation } from '../../src/evaluation/settings.js';
+import { prepareRun } from '../../src/study/evaluation/harness/harness.js';
+import { parseEvaluation } from '../../src/study/evaluation/settings.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 /** Returns the `model_args` of a run on a checkpoint with such files, by a server unless `evaluate:` says otherwise. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { serverCommand, startServer } from '../../src/evaluation/server.js';
+import { serverCommand, startServer } from '../../src/study/evaluation/servers/server.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const plain = { model: '/models/a-1', name: 'swahili/math-1+swh-1/default', port: 8000 };

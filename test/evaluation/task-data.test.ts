@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { checkTaskData } from '../../src/api/task-data.js';
-import { type BenchmarkTasks, benchmarks } from '../../src/evaluation/benchmarks.js';
+import { type BenchmarkTasks, benchmarks } from '../../src/study/evaluation/data/benchmarks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeChoices, writeMgsm } from '../fixtures/evaluation-data.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { headlineMetric, runsCode, taskOf } from '../../src/evaluation/task-facts.js';
+import { headlineMetric, runsCode, taskOf } from '../../src/study/evaluation/data/task-facts.js';
 
 describe('a task is known by its name', () => {
   it.each([

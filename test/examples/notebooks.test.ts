@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/native/prebuilt.js';
+import { packageRoot } from '../../src/core/native/prebuilt.js';
 
 // What can be known of the notebooks without Python; `npm run test:notebooks` executes them.
 

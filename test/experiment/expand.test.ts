@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
+import { noStatistics } from '../../src/core/methods/framework/method.js';
+import { parseRecipe } from '../../src/core/methods/recipe/recipe.js';
 import type { RecipeInput } from '../../src/index.js';
-import { noStatistics } from '../../src/methods/framework/method.js';
-import { parseRecipe } from '../../src/recipe/recipe.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { expand, head, read, refusal } from './experiments.js';
 
 const names = async (...entries: string[]): Promise<string[]> =>

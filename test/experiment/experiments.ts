@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../src/base/errors.js';
-import { type ExperimentMerge, expandExperiment } from '../../src/experiment/file/expand.js';
-import { type Experiment, readExperiment } from '../../src/experiment/file/read-experiment.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { type ExperimentMerge, expandExperiment } from '../../src/study/experiment/file/expand.js';
+import { type Experiment, readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { writeFiles } from '../recipe/recipes.js';
 
 /** Two task experts; two experts of Swahili and one of Telugu. Merges are to follow. */

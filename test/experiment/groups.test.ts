@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type DistinctShard, groupShards } from '../../src/batch/groups.js';
-import { computedTensor } from '../../src/plan/operands/computed.js';
-import type { PlannedExpression, PlannedTensor } from '../../src/plan/plan.js';
-import type { Dtype } from '../../src/tensor/dtype.js';
-import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+import { computedTensor } from '../../src/core/plan/operands/computed.js';
+import type { PlannedExpression, PlannedTensor } from '../../src/core/plan/plan.js';
+import type { Dtype } from '../../src/core/tensor/dtype.js';
+import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
+import { type DistinctShard, groupShards } from '../../src/study/batch/groups.js';
 
 /** The range of `bytes` bytes that input `input` has from `begin` on. */
 const range = (input: number, begin = 0, bytes = 16, dtype: Dtype = 'BF16'): StoredTensor =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MeasuredModel, measuredLanguages } from '../../src/experiment/file/measured-languages.js';
+import { type MeasuredModel, measuredLanguages } from '../../src/study/experiment/file/measured-languages.js';
 
 const experiment = {
   ownLanguages: ['swahili', 'telugu'],

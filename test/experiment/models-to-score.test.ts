@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { parseEvaluation } from '../../src/evaluation/settings.js';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
-import { experimentReferences } from '../../src/experiment/file/references.js';
-import type { MergeRecord } from '../../src/experiment/record/experiment-record.js';
-import { modelsToScore } from '../../src/experiment/scoring/models-to-score.js';
+import { parseEvaluation } from '../../src/study/evaluation/settings.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
+import { experimentReferences } from '../../src/study/experiment/file/references.js';
+import type { MergeRecord } from '../../src/study/experiment/record/experiment-record.js';
+import { modelsToScore } from '../../src/study/experiment/scoring/models-to-score.js';
 import { head, read } from './experiments.js';
 
 const entries = `\

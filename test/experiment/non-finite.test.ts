@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { BatchMerge } from '../../src/batch/batch-merge.js';
-import { type BatchResult, runBatch } from '../../src/batch/run-batch.js';
 import { runExperiment } from '../../src/index.js';
+import type { BatchMerge } from '../../src/study/batch/batch-merge.js';
+import { type BatchResult, runBatch } from '../../src/study/batch/run-batch.js';
 import { llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { experimentText } from '../fixtures/experiment.js';
 import { poisoned } from '../fixtures/poison.js';

@@ -10,7 +10,7 @@ import {
   scoreTables,
   writeReport,
 } from '../../src/index.js';
-import { type PresetName, presetNames } from '../../src/paper/experiment.js';
+import { type PresetName, presetNames } from '../../src/study/paper/experiment.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { writeMbpp, writeMgsm } from '../fixtures/evaluation-data.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { paperBenchmarks } from '../../src/evaluation/benchmarks.js';
-import { parseEvaluation } from '../../src/evaluation/settings.js';
-import { taskOf } from '../../src/evaluation/task-facts.js';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
-import { experimentReferences } from '../../src/experiment/file/references.js';
-import { experimentPreset, type PresetName, presetNames } from '../../src/paper/experiment.js';
+import { paperBenchmarks } from '../../src/study/evaluation/data/benchmarks.js';
+import { taskOf } from '../../src/study/evaluation/data/task-facts.js';
+import { parseEvaluation } from '../../src/study/evaluation/settings.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
+import { experimentReferences } from '../../src/study/experiment/file/references.js';
+import { experimentPreset, type PresetName, presetNames } from '../../src/study/paper/experiment.js';
 import { read } from './experiments.js';
 
 const models = {

@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
-import type { ExperimentInput } from '../../src/experiment/file/experiment-block.js';
-import { parseExperiment, readExperiment } from '../../src/experiment/file/read-experiment.js';
-import { experimentReferences } from '../../src/experiment/file/references.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
+import type { ExperimentInput } from '../../src/study/experiment/file/experiment-block.js';
+import { parseExperiment, readExperiment } from '../../src/study/experiment/file/read-experiment.js';
+import { experimentReferences } from '../../src/study/experiment/file/references.js';
 import { writeFiles, yaml } from '../recipe/recipes.js';
 import { head, read, refusal } from './experiments.js';
 

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
-import { readExperimentText } from '../../src/experiment/file/read-experiment.js';
 import {
   evaluateExperiment,
   openCheckpoint,
@@ -10,6 +8,8 @@ import {
   scoreTables,
   soup,
 } from '../../src/index.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
+import { readExperimentText } from '../../src/study/experiment/file/read-experiment.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { standIn } from '../fixtures/evaluation-errors.js';
 import { readTensors } from '../fixtures/merged.js';

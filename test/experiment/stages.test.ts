@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { planBatch } from '../../src/batch/batch-plan.js';
-import { stagesOf } from '../../src/batch/stages.js';
-import { expandExperiment } from '../../src/experiment/file/expand.js';
-import { readExperiment } from '../../src/experiment/file/read-experiment.js';
-import { planExperiment, runExperiment } from '../../src/experiment/run-experiment.js';
+import { planBatch } from '../../src/study/batch/batch-plan.js';
+import { stagesOf } from '../../src/study/batch/stages.js';
+import { expandExperiment } from '../../src/study/experiment/file/expand.js';
+import { readExperiment } from '../../src/study/experiment/file/read-experiment.js';
+import { planExperiment, runExperiment } from '../../src/study/experiment/run-experiment.js';
 import { contentsOf, writeExperiment } from '../fixtures/experiment.js';
 
 vi.setConfig({ testTimeout: 120_000 });

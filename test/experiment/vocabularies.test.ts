@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { BatchMerge } from '../../src/batch/batch-merge.js';
-import { planBatch } from '../../src/batch/batch-plan.js';
-import { runBatch } from '../../src/batch/run-batch.js';
 import { merge, runExperiment } from '../../src/index.js';
+import type { BatchMerge } from '../../src/study/batch/batch-merge.js';
+import { planBatch } from '../../src/study/batch/batch-plan.js';
+import { runBatch } from '../../src/study/batch/run-batch.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { contentsOf } from '../fixtures/experiment.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { ExpertForm } from '../../src/core/models/experts/forms.js';
 import {
   analyze,
   diff,
@@ -15,7 +16,6 @@ import {
   runExperiment,
   runPlan,
 } from '../../src/index.js';
-import type { ExpertForm } from '../../src/model/experts/forms.js';
 import { writeAdapter } from '../fixtures/adapters.js';
 import { type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';

@@ -36,7 +36,7 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @typedef {object} Program
  * @property {string} root
  * @property {(words: readonly string[]) => Promise<number>} runCommandLine
- * @property {typeof import('../../src/store/shard-store.js').ShardStore} ShardStore
+ * @property {typeof import('../../src/study/store/shard-store.js').ShardStore} ShardStore
  */
 
 /**

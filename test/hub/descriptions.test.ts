@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { openCheckpoint, planMerge } from '../../src/index.js';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';

@@ -4,11 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
-import { bringRanges } from '../../src/sources/hub/bring-ranges.js';
-import { missingRanges, rangeRecordPath } from '../../src/sources/ranges/folder.js';
-import { parseRangeRecord } from '../../src/sources/ranges/record.js';
-import { bytesOf } from '../../src/tensor/extent.js';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
+import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
+import { missingRanges, rangeRecordPath } from '../../src/core/models/sources/ranges/folder.js';
+import { parseRangeRecord } from '../../src/core/models/sources/ranges/record.js';
+import { bytesOf } from '../../src/core/tensor/extent.js';
 import { temporaryDirectory, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import {

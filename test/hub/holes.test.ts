@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sourcesOfTensors } from '../../src/core/plan/operands.js';
 import {
   analyze,
   diff,
@@ -11,7 +12,6 @@ import {
   relayout,
   runPlan,
 } from '../../src/index.js';
-import { sourcesOfTensors } from '../../src/plan/operands.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { fillRange, writeHeadersOnly } from '../fixtures/range-cache.js';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
+import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
 import { llama, safetensors, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutIntoParts, decideExtents, type PartlyNeeded } from '../../src/sources/ranges/parts.js';
-import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../src/tensor/extent.js';
+import {
+  cutIntoParts,
+  decideExtents,
+  type PartlyNeeded,
+} from '../../src/core/models/sources/ranges/parts.js';
+import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../src/core/tensor/extent.js';
 
 const within = (bytes: number): fc.Arbitrary<Extent[]> =>
   fc

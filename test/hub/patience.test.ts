@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 

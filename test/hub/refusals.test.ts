@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type Fault, fileOf, type HubServer, startHub } from '../fixtures/hub-server.js';

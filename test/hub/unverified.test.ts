@@ -1,10 +1,10 @@
 import { appendFileSync, copyFileSync, existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { openWhole } from '../../src/core/models/reading/open-whole.js';
+import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
+import { rangeRecordPath } from '../../src/core/models/sources/ranges/folder.js';
 import { type LayerloomError, layerSwap } from '../../src/index.js';
-import { openWhole } from '../../src/model/reading/open-whole.js';
-import { bringHeaders } from '../../src/sources/hub/bring-headers.js';
-import { rangeRecordPath } from '../../src/sources/ranges/folder.js';
 import { weightsIn } from '../fixtures/contents.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { hasAllWeights } from '../../src/checkpoint/whole.js';
-import { planDifferences } from '../../src/engine/output/plan-differences.js';
-import { weightsOfModel } from '../../src/evaluation/weights.js';
-import { bringWholeModel } from '../../src/experiment/scoring/bring-whole-model.js';
+import { planDifferences } from '../../src/core/engine/output/plan-differences.js';
+import { hasAllWeights } from '../../src/core/models/checkpoint/whole.js';
 import { type LayerloomError, layerSwap, openCheckpoint, planMerge } from '../../src/index.js';
+import { bringWholeModel } from '../../src/study/experiment/scoring/bring-whole-model.js';
+import { weightsOfModel } from '../../src/study/store/weights.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';

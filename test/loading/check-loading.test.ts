@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeLoading } from '../../src/documents/text/loading-text.js';
+import { describeLoading } from '../../src/cli/text/loading-text.js';
 import { extractLora, soup, verify } from '../../src/index.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 import { standInPython } from '../fixtures/stand-in-python.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { noStatistics } from '../../src/methods/framework/method.js';
-import { type LayerSwapParameters, layerSwap } from '../../src/methods/layer-swap.js';
-import type { Place } from '../../src/model/architecture/architecture.js';
+import { noStatistics } from '../../src/core/methods/framework/method.js';
+import { type LayerSwapParameters, layerSwap } from '../../src/core/methods/swaps/layer-swap.js';
+import type { Place } from '../../src/core/models/architecture/architecture.js';
 import { zoneOf } from '../fixtures/merged.js';
 
 const compile = (parameters: Omit<LayerSwapParameters, 'task' | 'language'>, layers: number) => {

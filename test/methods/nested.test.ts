@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeRecipe } from '../../src/documents/text/plan-text.js';
+import { describeRecipe } from '../../src/cli/text/plan-text.js';
 import { merge, planMerge, type RecipeInput } from '../../src/index.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { instructionSets } from '../../src/core/native/addon.js';
 import {
   LayerloomError,
   layerSwap,
@@ -12,7 +13,6 @@ import {
   relayout,
   runPlan,
 } from '../../src/index.js';
-import { instructionSets } from '../../src/native/addon.js';
 import {
   fill,
   llamaShapes,

@@ -1,8 +1,8 @@
 import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkPlan } from '../../src/core/plan/check-plan.js';
 import { analyze, merge, planMerge, type RevertParameters, revert } from '../../src/index.js';
-import { checkPlan } from '../../src/plan/check-plan.js';
 import {
   fill,
   llama,
@@ -126,7 +126,7 @@ const expectRows = async (
 };
 
 const analyse = async (base: string, model: string, rows: 'input' | 'output', out: string) => {
-  const { readVectors } = await import('../../src/measure/analysis/vectors-file.js');
+  const { readVectors } = await import('../../src/core/measure/analysis/vectors-file.js');
   await analyze({ base, experts: [model], rows }, { out });
   return (await readVectors(join(out, 'expert.mav.safetensors'))).vectors;
 };

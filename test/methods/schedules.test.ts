@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { scheduleWeights } from '../../src/core/methods/framework/schedules.js';
 import { exportRecipe, merge, planMerge, type RecipeInput, soup } from '../../src/index.js';
-import { scheduleWeights } from '../../src/methods/framework/schedules.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llamaShapes, type Tensors, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { average, readTensors } from '../fixtures/merged.js';

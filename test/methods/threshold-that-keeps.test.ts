@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { thresholdThatKeeps, type WeighedRows } from '../../src/methods/threshold-that-keeps.js';
+import { thresholdThatKeeps, type WeighedRows } from '../../src/core/methods/swaps/threshold-that-keeps.js';
 import { generator } from '../fixtures/numbers.js';
 
 /** Sorts all rows and takes them from the top, as the definition says. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { MergePlan } from '../../src/core/plan/plan.js';
+import { shardKey } from '../../src/core/plan/shard-key.js';
 import { explainTensor, merge, planMerge, type RecipeInput } from '../../src/index.js';
-import type { MergePlan } from '../../src/plan/plan.js';
-import { shardKey } from '../../src/plan/shard-key.js';
 import {
   fill,
   type TensorFixture,

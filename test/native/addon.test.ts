@@ -12,10 +12,10 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import { exchange, run, tryLock } from '../../src/native/addon.js';
-import { control, type Job, type JobStatus, type StoredSource } from '../../src/native/job.js';
-import { arithmeticDtypes, bitsOf } from '../../src/tensor/dtype.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { exchange, run, tryLock } from '../../src/core/native/addon.js';
+import { control, type Job, type JobStatus, type StoredSource } from '../../src/core/native/job.js';
+import { arithmeticDtypes, bitsOf } from '../../src/core/tensor/dtype.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const openFile = (path: string, flags: string): number => {
@@ -190,7 +190,7 @@ describe('a linear combination', () => {
       {
         eval: true,
         workerData: {
-          addon: new URL('../../dist/native/addon.js', import.meta.url).href,
+          addon: new URL('../../dist/core/native/addon.js', import.meta.url).href,
           job: computeJob(inputs, output, 2 ** 27),
           shared,
         },
@@ -209,7 +209,7 @@ describe('a bus error from elsewhere', () => {
     const { directory } = files(new Uint8Array(8));
     const script = `
       const { openSync } = await import('node:fs');
-      const { run } = await import(${JSON.stringify(new URL('../../dist/native/addon.js', import.meta.url).href)});
+      const { run } = await import(${JSON.stringify(new URL('../../dist/core/native/addon.js', import.meta.url).href)});
       const source = { fd: openSync(${JSON.stringify(join(directory, '0'))}, 'r'), begin: 0, dtype: 'BF16', slicing: 'elements' };
       const node = { kind: 'linear', dtype: 'BF16', inputs: [0], weights: [1] };
       const output = { value: 1, fd: openSync(${JSON.stringify(join(directory, 'o'))}, 'w'), begin: 0, dtype: 'BF16' };

@@ -4,11 +4,11 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import { control, type NodeOperation } from '../../src/native/job.js';
-import { type Measure, sizeOf } from '../../src/native/measure.js';
-import { newTally, talliedElements, tallyAt } from '../../src/native/tally.js';
-import { bitsOfFloat } from '../../src/tensor/float-bits.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { control, type NodeOperation } from '../../src/core/native/job.js';
+import { type Measure, sizeOf } from '../../src/core/native/measure.js';
+import { newTally, talliedElements, tallyAt } from '../../src/core/native/tally.js';
+import { bitsOfFloat } from '../../src/core/tensor/float-bits.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 // The native door itself, which is asked for what its TypeScript side cannot say.

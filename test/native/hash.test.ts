@@ -3,10 +3,10 @@ import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { WorkerPool } from '../../src/engine/threads/pool.js';
-import { findAddon, hash as hashParts } from '../../src/native/addon.js';
-import { type HashedRange, stateWords } from '../../src/native/hash.js';
-import { control } from '../../src/native/job.js';
+import { WorkerPool } from '../../src/core/engine/threads/pool.js';
+import { findAddon, hash as hashParts } from '../../src/core/native/addon.js';
+import { type HashedRange, stateWords } from '../../src/core/native/hash.js';
+import { control } from '../../src/core/native/job.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const words = () => new BigInt64Array(new SharedArrayBuffer(control.words * 8));

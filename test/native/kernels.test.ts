@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { instructionSets } from '../../src/native/addon.js';
+import { instructionSets } from '../../src/core/native/addon.js';
 
 const build = fileURLToPath(new URL('../../native/build', import.meta.url));
 

@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { targets } from '../../scripts/prebuilds/targets.mjs';
-import { checkBuildTools } from '../../src/native/build-tools.js';
-import { elfProblem } from '../../src/native/elf.js';
-import { loadFailure } from '../../src/native/load-failure.js';
+import { checkBuildTools } from '../../src/core/native/build-tools.js';
+import { elfProblem } from '../../src/core/native/elf.js';
+import { loadFailure } from '../../src/core/native/load-failure.js';
 import {
   addonFile,
   currentHost,
@@ -25,7 +25,7 @@ import {
   packageRoot,
   shippedTargets,
   targetOf,
-} from '../../src/native/prebuilt.js';
+} from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const host = (changed: Partial<Host> = {}): Host => ({

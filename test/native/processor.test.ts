@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { instructionSets } from '../../src/native/addon.js';
+import { instructionSets } from '../../src/core/native/addon.js';
 import { instructionSetsOfLinux } from '../fixtures/processor.js';
 
 it.skipIf(process.platform !== 'linux' || process.arch !== 'x64')(

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../src/native/prebuilt.js';
+import { packageRoot } from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 /** A Python with what examples/notebooks/requirements.txt names but layerloom, which is that of this clone. */

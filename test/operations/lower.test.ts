@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt, valueAt } from '../../src/base/lookup.js';
-import type { MagnitudeBound } from '../../src/native/job.js';
-import type { Window } from '../../src/native/measure.js';
-import type { Pruning } from '../../src/operations/consensus.js';
-import type { Formula } from '../../src/operations/formula.js';
-import { operationOf } from '../../src/operations/index.js';
-import type { Lowering } from '../../src/operations/lowering.js';
-import type { Measurer } from '../../src/operations/measurer.js';
-import { Program, type Value } from '../../src/operations/program.js';
-import type { Sparsifier } from '../../src/operations/sparsifiers.js';
-import { computedTensor } from '../../src/plan/operands/computed.js';
-import { lowerTensor } from '../../src/plan/operands.js';
-import type { PlannedExpression } from '../../src/plan/plan.js';
-import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
-import { bitsOfFloat } from '../../src/tensor/float-bits.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+import { itemAt, valueAt } from '../../src/core/base/lookup.js';
+import type { Pruning } from '../../src/core/methods/operations/consensus.js';
+import type { Formula } from '../../src/core/methods/operations/formula.js';
+import { operationOf } from '../../src/core/methods/operations/index.js';
+import type { Lowering } from '../../src/core/methods/operations/lowering.js';
+import type { Measurer } from '../../src/core/methods/operations/measurer.js';
+import { Program, type Value } from '../../src/core/methods/operations/program.js';
+import type { Sparsifier } from '../../src/core/methods/operations/sparsifiers.js';
+import type { MagnitudeBound } from '../../src/core/native/job.js';
+import type { Window } from '../../src/core/native/measure.js';
+import { computedTensor } from '../../src/core/plan/operands/computed.js';
+import { lowerTensor } from '../../src/core/plan/operands.js';
+import type { PlannedExpression } from '../../src/core/plan/plan.js';
+import type { ArithmeticDtype, Dtype } from '../../src/core/tensor/dtype.js';
+import { bitsOfFloat } from '../../src/core/tensor/float-bits.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 
 const builders = [
   'source',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Pruning } from '../../src/operations/consensus.js';
-import type { Formula } from '../../src/operations/formula.js';
+import type { Pruning } from '../../src/core/methods/operations/consensus.js';
+import type { Formula } from '../../src/core/methods/operations/formula.js';
 import {
   isMove,
   mapOperands,
@@ -9,7 +9,7 @@ import {
   operationOf,
   statisticsOf,
   threadBytesOf,
-} from '../../src/operations/index.js';
+} from '../../src/core/methods/operations/index.js';
 
 const byMagnitude: Pruning = { sparsifier: { by: 'magnitude', density: 0.2, least: 0 }, rescale: 'norm' };
 const byRandom: Pruning = { sparsifier: { by: 'random', density: 0.5, seed: 's' }, rescale: 'density' };

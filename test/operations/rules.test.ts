@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { gramOf, mostIterations, type RuleParameters, ruleNamed } from '../../src/operations/rules.js';
+import {
+  gramOf,
+  mostIterations,
+  type RuleParameters,
+  ruleNamed,
+} from '../../src/core/methods/operations/rules.js';
 
 type Vector = readonly number[];
 

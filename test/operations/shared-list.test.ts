@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { concatenate } from '../../src/operations/concatenate.js';
-import { Program } from '../../src/operations/program.js';
-import { sharedList, sharedNumbers } from '../../src/operations/shared-list.js';
-import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
+import { concatenate } from '../../src/core/methods/operations/concatenate.js';
+import { Program } from '../../src/core/methods/operations/program.js';
+import { sharedList, sharedNumbers } from '../../src/core/methods/operations/shared-list.js';
+import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 
 /** The numbers of the runs by which two matrices of so many rows are put side by side. */
 const runsFor = (rows: number, counts: readonly [number, number], layer: number): Float64Array => {

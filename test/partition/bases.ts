@@ -1,6 +1,6 @@
-import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { type Partition, type PartitionBase, partNames } from '../../src/measure/partition/partition.js';
-import { describeArchitecture } from '../../src/model/architecture/architecture.js';
+import { type Partition, type PartitionBase, partNames } from '../../src/core/measure/partition/partition.js';
+import { describeArchitecture } from '../../src/core/models/architecture/architecture.js';
+import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 import { familyFixture } from '../fixtures/families.js';
 
 /** Headers of a model of given names and shapes. */

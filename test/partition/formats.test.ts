@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { LayerloomError } from '../../src/base/errors.js';
-import { valueAt } from '../../src/base/lookup.js';
-import type { AnalysedExpert } from '../../src/measure/partition/analysed-expert.js';
-import { formatPartition } from '../../src/measure/partition/formats/index.js';
-import type { PartitionFormat } from '../../src/measure/partition/formats/names.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { valueAt } from '../../src/core/base/lookup.js';
+import type { AnalysedExpert } from '../../src/core/measure/partition/analysed-expert.js';
+import { formatPartition } from '../../src/core/measure/partition/formats/index.js';
+import type { PartitionFormat } from '../../src/core/measure/partition/formats/names.js';
 import {
   adaptedBy,
   granularities,
@@ -15,9 +15,9 @@ import {
   type Side,
   sides,
   trainedBy,
-} from '../../src/measure/partition/partition.js';
-import { partitionOf } from '../../src/measure/partition/partition-of.js';
-import { patternsOf } from '../../src/measure/partition/regexes.js';
+} from '../../src/core/measure/partition/partition.js';
+import { partitionOf } from '../../src/core/measure/partition/partition-of.js';
+import { patternsOf } from '../../src/core/measure/partition/regexes.js';
 import { generator } from '../fixtures/numbers.js';
 import { baseOf, bases, layers, modulesOf, namesOf } from './bases.js';
 import { axolotlTrains, llamaFactoryTrains, peftAdapts } from './trainers.js';

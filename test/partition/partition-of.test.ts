@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/base/errors.js';
-import type { AnalysedExpert } from '../../src/measure/partition/analysed-expert.js';
-import type { Partition } from '../../src/measure/partition/partition.js';
-import { partitionOf } from '../../src/measure/partition/partition-of.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import type { AnalysedExpert } from '../../src/core/measure/partition/analysed-expert.js';
+import type { Partition } from '../../src/core/measure/partition/partition.js';
+import { partitionOf } from '../../src/core/measure/partition/partition-of.js';
 import { llamaShapes } from '../fixtures/checkpoints.js';
 import { baseOf } from './bases.js';
 

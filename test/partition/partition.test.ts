@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readPartition } from '../../src/core/measure/partition/read-partition.js';
 import { analyze, type PartitionParameters, partition } from '../../src/index.js';
-import { readPartition } from '../../src/measure/partition/read-partition.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';

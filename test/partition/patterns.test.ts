@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { partNames } from '../../src/core/measure/partition/partition.js';
+import { patternsOf } from '../../src/core/measure/partition/patterns.js';
+import { matches } from '../../src/core/methods/framework/match-names.js';
 import { layerSwap, merge, partition, planMerge, revert } from '../../src/index.js';
-import { partNames } from '../../src/measure/partition/partition.js';
-import { patternsOf } from '../../src/measure/partition/patterns.js';
-import { matches } from '../../src/methods/framework/match-names.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';

@@ -5,9 +5,9 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExperimentRecord, MergeRecord } from '../../src/experiment/record/experiment-record.js';
-import { planExperiment } from '../../src/experiment/run-experiment.js';
 import { soup } from '../../src/index.js';
+import type { ExperimentRecord, MergeRecord } from '../../src/study/experiment/record/experiment-record.js';
+import { planExperiment } from '../../src/study/experiment/run-experiment.js';
 import { cli } from '../fixtures/cli.js';
 import { contentsOf, isLasting, recordIn, writeExperiment } from '../fixtures/experiment.js';
 

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { chatTemplates } from '../../src/model/tokenizer/chat-templates/formats.js';
+import { chatTemplates } from '../../src/core/models/tokenizer/chat-templates/formats.js';
 
 const { LAYERLOOM_PYTHON: python } = process.env;
 const hasMergekit = python !== undefined && spawnSync(python, ['-c', 'import mergekit']).status === 0;

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import { findHarnessResults } from '../../src/evaluation/harness-output.js';
-import type { ProblemResult, Score } from '../../src/evaluation/result.js';
-import type { ExperimentRecord } from '../../src/experiment/record/experiment-record.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { findHarnessResults } from '../../src/study/evaluation/harness/harness-output.js';
+import type { ProblemResult, Score } from '../../src/study/evaluation/result.js';
+import type { ExperimentRecord } from '../../src/study/experiment/record/experiment-record.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
 import { recordIn } from '../fixtures/experiment.js';
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/base/errors.js';
-import { pathToLoad } from '../../src/evaluation/loadable.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
 import { relayout } from '../../src/index.js';
+import { pathToLoad } from '../../src/study/evaluation/harness/loadable.js';
 
 // Random folders mean what transformers and PEFT make of them, or are refused.
 

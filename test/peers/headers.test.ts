@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readerOf } from '../../src/checkpoint/containers/containers.js';
+import { readerOf } from '../../src/core/models/checkpoint/containers/containers.js';
 import { assemble } from '../fixtures/checkpoints.js';
 import { generator } from '../fixtures/numbers.js';
 import { ofSafetensors } from '../hostile/mutations.js';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { mayStand } from '../../src/measure/verification/may-stand.js';
+import { mayStand } from '../../src/core/measure/verification/may-stand.js';
 
 // Names that may be added to an output, against the names of files in the sources of programs that load models.
 

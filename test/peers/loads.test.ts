@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LayerloomError } from '../../src/base/errors.js';
-import { itemAt } from '../../src/base/lookup.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { checkLoading } from '../../src/core/loading/check-loading.js';
 import {
   extractLora,
   layerSwap,
@@ -16,7 +17,6 @@ import {
   soup,
   verify,
 } from '../../src/index.js';
-import { checkLoading } from '../../src/loading/check-loading.js';
 
 // transformers and PEFT as the oracle: what is merged, stacked, swapped, quantised and extracted of every family loads whole.
 

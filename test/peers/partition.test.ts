@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { adaptedBy, type Partition, sides, trainedBy } from '../../src/core/measure/partition/partition.js';
 import { analyze, partition } from '../../src/index.js';
-import { adaptedBy, type Partition, sides, trainedBy } from '../../src/measure/partition/partition.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const { LAYERLOOM_PYTHON: python } = process.env;

@@ -3,8 +3,8 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import type { LayerSwapParameters } from '../../src/core/methods/swaps/layer-swap.js';
 import { analyze, layerSwap, revert, soup } from '../../src/index.js';
-import type { LayerSwapParameters } from '../../src/methods/layer-swap.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_ORACLE: oracle, LAYERLOOM_EXPERTS: experts } = process.env;

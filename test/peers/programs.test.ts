@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { prepareTasks, shippedTasks } from '../../src/evaluation/prepare-tasks.js';
+import { prepareTasks, shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeMbpp } from '../fixtures/evaluation-data.js';
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PartHeld, PartsHeld } from '../../src/evaluation/parts-held.js';
-import { type TensorToLoad, WeightsToLoad } from '../../src/evaluation/weights-to-load.js';
+import { type PartHeld, PartsHeld } from '../../src/study/evaluation/servers/parts-held.js';
+import { type TensorToLoad, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;

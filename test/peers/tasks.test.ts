@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { prepareTasks, shippedTasks } from '../../src/evaluation/prepare-tasks.js';
-import { headlineMetric, taskOf } from '../../src/evaluation/task-facts.js';
+import { prepareTasks, shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
+import { headlineMetric, taskOf } from '../../src/study/evaluation/data/task-facts.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { mgsmFixtureLanguages, writeFlores, writeMgsm } from '../fixtures/evaluation-data.js';
 

@@ -12,11 +12,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { listSideFiles } from '../../src/checkpoint/side-files.js';
-import { mergeVocabularies } from '../../src/model/tokenizer/merge-vocabularies.js';
-import type { TokenizerRequest, TokenSource } from '../../src/model/tokenizer/vocabulary.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
+import { listSideFiles } from '../../src/core/models/checkpoint/side-files.js';
+import { mergeVocabularies } from '../../src/core/models/tokenizer/merge-vocabularies.js';
+import type { TokenizerRequest, TokenSource } from '../../src/core/models/tokenizer/vocabulary.js';
 
 // Vocabularies are compared with those of mergekit, and tokenizer files by what transformers makes of them.
 

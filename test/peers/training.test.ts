@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { partition, type TrainingParameters, type TrainingRun, trainInit } from '../../src/index.js';
-import { trainingPresets } from '../../src/paper/training.js';
-import { type Trainer, trainingMethods } from '../../src/training/choices.js';
+import { trainingPresets } from '../../src/study/paper/training.js';
+import { type Trainer, trainingMethods } from '../../src/study/training/choices.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 /** A Python of each trainer. */

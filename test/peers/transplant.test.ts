@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { pursue } from '../../src/core/native/addon.js';
+import { control, type NativeProgram } from '../../src/core/native/job.js';
+import { pursuitNumbers, sizeOfPursuit } from '../../src/core/native/pursue.js';
 import { merge, openCheckpoint, planMerge } from '../../src/index.js';
-import { pursue } from '../../src/native/addon.js';
-import { control, type NativeProgram } from '../../src/native/job.js';
-import { pursuitNumbers, sizeOfPursuit } from '../../src/native/pursue.js';
 
 // A real expert gets the tokenizer of a small donor that is trained here, by layerloom and by mergekit-tokensurgeon.
 

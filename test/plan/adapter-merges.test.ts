@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { alphaFor } from '../../src/compile/adapters/factors.js';
+import { alphaFor } from '../../src/core/plan/compile/adapters/factors.js';
 import {
   LayerloomError,
   layerSwap,

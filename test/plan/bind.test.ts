@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { binder } from '../../src/compile/bind.js';
-import type { OpenedModel } from '../../src/compile/models.js';
-import type { Expression } from '../../src/operations/expression.js';
-import { computedTensor } from '../../src/plan/operands/computed.js';
-import type { Operand, PlannedExpression } from '../../src/plan/plan.js';
-import type { ArithmeticDtype, Dtype } from '../../src/tensor/dtype.js';
-import type { Shape, TensorReference } from '../../src/tensor/reference.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+import type { Expression } from '../../src/core/methods/operations/expression.js';
+import { binder } from '../../src/core/plan/compile/bind.js';
+import type { OpenedModel } from '../../src/core/plan/compile/inputs/models.js';
+import { computedTensor } from '../../src/core/plan/operands/computed.js';
+import type { Operand, PlannedExpression } from '../../src/core/plan/plan.js';
+import type { ArithmeticDtype, Dtype } from '../../src/core/tensor/dtype.js';
+import type { Shape, TensorReference } from '../../src/core/tensor/reference.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 
 /** Dtype and shape of each tensor, and how those are computed that a recipe makes. */
 type Tensors = Readonly<Record<string, readonly [Dtype, Shape, PlannedExpression?]>>;

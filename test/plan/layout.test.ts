@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planMerge, type RecipeInput, runPlan } from '../../src/index.js';
-import type { Place } from '../../src/model/architecture/architecture.js';
-import type { Role } from '../../src/model/architecture/role.js';
+import type { Place } from '../../src/core/models/architecture/architecture.js';
+import type { Role } from '../../src/core/models/architecture/role.js';
 import {
   type LayoutOptions,
   layOut as layOutOver,
   parseShardSize,
   type UnplacedTensor,
-} from '../../src/plan/layout.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+} from '../../src/core/plan/layout.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
+import { planMerge, type RecipeInput, runPlan } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markdownText, tableRow } from '../../src/card/markdown.js';
+import { markdownText, tableRow } from '../../src/core/plan/card/markdown.js';
 
 describe('text in Markdown', () => {
   it.each([

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import { bibtexOf } from '../../src/card/citation.js';
+import { bibtexOf } from '../../src/core/plan/card/citation.js';
 import {
   anyNumber,
   type MergePlan,

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkPlan } from '../../src/core/plan/check-plan.js';
 import {
   layerSwap,
   merge,
@@ -10,7 +11,6 @@ import {
   runExperiment,
   soup,
 } from '../../src/index.js';
-import { checkPlan } from '../../src/plan/check-plan.js';
 import {
   fill,
   safetensors,

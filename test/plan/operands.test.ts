@@ -1,11 +1,18 @@
 import { expect, describe as group, it } from 'vitest';
-import type { Sparsifier } from '../../src/operations/sparsifiers.js';
-import { computedTensor } from '../../src/plan/operands/computed.js';
-import { describe, keepsBits, keyOf, passesOf, rowsTogether, sourcesOf } from '../../src/plan/operands.js';
-import type { ComputedTensor, Operand, PlannedExpression } from '../../src/plan/plan.js';
-import type { Dtype } from '../../src/tensor/dtype.js';
-import type { StoredTensor } from '../../src/tensor/stored-tensor.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
+import type { Sparsifier } from '../../src/core/methods/operations/sparsifiers.js';
+import { computedTensor } from '../../src/core/plan/operands/computed.js';
+import {
+  describe,
+  keepsBits,
+  keyOf,
+  passesOf,
+  rowsTogether,
+  sourcesOf,
+} from '../../src/core/plan/operands.js';
+import type { ComputedTensor, Operand, PlannedExpression } from '../../src/core/plan/plan.js';
+import type { Dtype } from '../../src/core/tensor/dtype.js';
+import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 
 const stored = (input: number, begin = 0, dtype: Dtype = 'BF16'): StoredTensor =>
   storedTensor(input, { file: 0, begin, end: begin + 8, dtype });

@@ -2,11 +2,11 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
-import { version } from '../../src/base/version.js';
-import { encodeHeader } from '../../src/checkpoint/containers/safetensors/header.js';
-import { quantisedTensors } from '../../src/compile/quantised.js';
-import { sourcesOf } from '../../src/plan/operands.js';
-import type { MergePlan } from '../../src/plan/plan.js';
+import { version } from '../../src/core/base/version.js';
+import { encodeHeader } from '../../src/core/models/checkpoint/containers/safetensors/header.js';
+import { quantisedTensors } from '../../src/core/plan/compile/quantised.js';
+import { sourcesOf } from '../../src/core/plan/operands.js';
+import type { MergePlan } from '../../src/core/plan/plan.js';
 import {
   fill,
   llama,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Kept, PlanningSession } from '../../src/compile/session.js';
+import { type Kept, PlanningSession } from '../../src/core/plan/compile/inputs/session.js';
 
 describe('a planning session', () => {
   it('numbers objects by identity', () => {

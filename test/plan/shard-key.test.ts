@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
+import { averagedTensor } from '../../src/core/plan/operands/averaged.js';
+import { blockTensor } from '../../src/core/plan/operands/blocks.js';
+import { columnTensor } from '../../src/core/plan/operands/columns.js';
+import { computedTensor } from '../../src/core/plan/operands/computed.js';
+import { doraTensor } from '../../src/core/plan/operands/dora.js';
+import { gatheredTensor } from '../../src/core/plan/operands/gathered.js';
+import { lowRankTensor } from '../../src/core/plan/operands/low-rank.js';
+import { pursuedTensor } from '../../src/core/plan/operands/pursued.js';
+import { quantisedTensor } from '../../src/core/plan/operands/quantised.js';
+import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/core/plan/plan.js';
+import { type Identify, shardKey } from '../../src/core/plan/shard-key.js';
+import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 import type { Sparsifier } from '../../src/index.js';
-import { averagedTensor } from '../../src/plan/operands/averaged.js';
-import { blockTensor } from '../../src/plan/operands/blocks.js';
-import { columnTensor } from '../../src/plan/operands/columns.js';
-import { computedTensor } from '../../src/plan/operands/computed.js';
-import { doraTensor } from '../../src/plan/operands/dora.js';
-import { gatheredTensor } from '../../src/plan/operands/gathered.js';
-import { lowRankTensor } from '../../src/plan/operands/low-rank.js';
-import { pursuedTensor } from '../../src/plan/operands/pursued.js';
-import { quantisedTensor } from '../../src/plan/operands/quantised.js';
-import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/plan/plan.js';
-import { type Identify, shardKey } from '../../src/plan/shard-key.js';
-import { storedTensor } from '../../src/tensor/stored-tensor.js';
 
 // Keys name shards in stores that are there: they were computed by the code of version 1 as it first was.
 

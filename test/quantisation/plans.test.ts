@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { checkPlan } from '../../src/core/plan/check-plan.js';
 import { planMerge, runPlan } from '../../src/index.js';
-import { checkPlan } from '../../src/plan/check-plan.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';

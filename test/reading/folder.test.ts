@@ -9,10 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pathToLoad } from '../../src/evaluation/loadable.js';
-import { weightsArguments } from '../../src/evaluation/loaded-model.js';
-import { tryModels } from '../../src/evaluation/try-models.js';
-import { weightsOfModel } from '../../src/evaluation/weights.js';
+import { openModel } from '../../src/core/models/reading/read-model.js';
 import {
   analyze,
   diff,
@@ -25,7 +22,10 @@ import {
   relayout,
   soup,
 } from '../../src/index.js';
-import { openModel } from '../../src/model/reading/read-model.js';
+import { pathToLoad } from '../../src/study/evaluation/harness/loadable.js';
+import { weightsArguments } from '../../src/study/evaluation/harness/loaded-model.js';
+import { tryModels } from '../../src/study/evaluation/try-models.js';
+import { weightsOfModel } from '../../src/study/store/weights.js';
 import { adaptedTensors } from '../fixtures/adapted.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import {

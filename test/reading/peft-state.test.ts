@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openModel } from '../../src/core/models/reading/read-model.js';
 import { relayout, soup } from '../../src/index.js';
-import { openModel } from '../../src/model/reading/read-model.js';
 import { adaptedTensors } from '../fixtures/adapted.js';
 import { type AdapterFixture, type LoraOptions, lora } from '../fixtures/adapters.js';
 import {

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { canonicalName, spellingsLike } from '../../src/core/models/architecture/canonical-names.js';
+import { openModel } from '../../src/core/models/reading/read-model.js';
 import { analyze, diff, layerSwap, merge, soup } from '../../src/index.js';
-import { canonicalName, spellingsLike } from '../../src/model/architecture/canonical-names.js';
-import { openModel } from '../../src/model/reading/read-model.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import {
   fill,

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { summariseCheckpoint } from '../../src/documents/text/inspect.js';
+import { summariseCheckpoint } from '../../src/cli/text/inspect.js';
+import { applyAdapter } from '../../src/core/models/adapters/apply.js';
 import { diff, openCheckpoint, soup } from '../../src/index.js';
-import { applyAdapter } from '../../src/model/adapters/apply.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import {
   fill,

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { familyOfType, typesIn } from '../../src/core/models/architecture/families.js';
+import { foreignPrefixesOf } from '../../src/core/models/reading/foreign-prefix.js';
+import { openModel } from '../../src/core/models/reading/read-model.js';
 import { diff, extractLora, layerSwap, relayout, soup } from '../../src/index.js';
-import { familyOfType, typesIn } from '../../src/model/architecture/families.js';
-import { foreignPrefixesOf } from '../../src/model/reading/foreign-prefix.js';
-import { openModel } from '../../src/model/reading/read-model.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { familyFixtures } from '../fixtures/families.js';

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../src/base/errors.js';
-import { type Path, readRecipe, withPlace } from '../../src/recipe/read-recipe.js';
-import { parseRecipe } from '../../src/recipe/recipe.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { type Path, readRecipe, withPlace } from '../../src/core/methods/recipe/read-recipe.js';
+import { parseRecipe } from '../../src/core/methods/recipe/recipe.js';
 import { type Files, read, refusal, writeFiles, yaml } from './recipes.js';
 
 const documents = yaml`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRecipe } from '../../src/recipe/recipe.js';
+import { parseRecipe } from '../../src/core/methods/recipe/recipe.js';
 
 const swap = (parameters: Record<string, unknown>) =>
   parseRecipe({ method: 'layer_swap', task: 't', language: 'l', ...parameters });

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../src/base/errors.js';
-import { type ReadRecipe, readRecipe } from '../../src/recipe/read-recipe.js';
+import { LayerloomError } from '../../src/core/base/errors.js';
+import { type ReadRecipe, readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 export type Files = Readonly<Record<string, string>>;

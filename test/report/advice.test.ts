@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { advice } from '../../src/documents/analysis/advice.js';
 import { analyze } from '../../src/index.js';
+import { advice } from '../../src/study/pages/analysis/advice.js';
 import { writeFamily } from '../fixtures/family.js';
 
 /** Shares of an expert of eight layers that changed its first two and last one by `ends` each, the others by `middle`. */

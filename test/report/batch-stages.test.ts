@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { describeStages } from '../../src/documents/text/batch-text.js';
-import { planExperiment } from '../../src/experiment/run-experiment.js';
+import { describeStages } from '../../src/cli/text/batch-text.js';
+import { planExperiment } from '../../src/study/experiment/run-experiment.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
 it('names a few languages of a stage, and counts many', async () => {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { comparisonPage } from '../../src/documents/comparison/comparison-data.js';
-import { describeComparison } from '../../src/documents/comparison/comparison-text.js';
-import { layerTable } from '../../src/documents/comparison/layer-table.js';
-import { verdictOf } from '../../src/documents/comparison/verdict.js';
 import type { Comparison, ElementDifferences, TensorComparison } from '../../src/index.js';
 import { diff } from '../../src/index.js';
+import { comparisonPage } from '../../src/study/pages/comparison/comparison-data.js';
+import { describeComparison } from '../../src/study/pages/comparison/comparison-text.js';
+import { layerTable } from '../../src/study/pages/comparison/layer-table.js';
+import { verdictOf } from '../../src/study/pages/comparison/verdict.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { writePair } from '../fixtures/checkpoints.js';
 

@@ -1,8 +1,8 @@
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
-import type { ReportData } from '../../src/documents/pages/data.js';
-import { Gains } from '../../src/documents/pages/gains.js';
+import type { ReportData } from '../../src/study/pages/components/data.js';
+import { Gains } from '../../src/study/pages/components/gains.js';
 
 /** Pixels of the characters of DejaVu Sans at 12 px, one of the widest fonts that pages are shown in. */
 const widthOf = (text: string): number =>

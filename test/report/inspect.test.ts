@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckpointIndex } from '../../src/checkpoint/checkpoint.js';
-import { describeCheckpoint, summariseCheckpoint } from '../../src/documents/text/inspect.js';
+import { describeCheckpoint, summariseCheckpoint } from '../../src/cli/text/inspect.js';
+import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 
 /** A checkpoint of many tensors, as it would be opened. */
 const opened = (names: readonly string[], perFile: number): CheckpointIndex => ({

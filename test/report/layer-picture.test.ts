@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
-import { drawChart } from '../../src/card/layer-chart-text.js';
-import { pictureOf } from '../../src/card/layer-picture.js';
-import { drawLayers } from '../../src/documents/text/layer-stack.js';
-import { describeRecipe } from '../../src/documents/text/plan-text.js';
-import type { RecipeInput } from '../../src/methods/recipes.js';
+import { drawLayers } from '../../src/cli/text/layer-stack.js';
+import { describeRecipe } from '../../src/cli/text/plan-text.js';
+import type { RecipeInput } from '../../src/core/methods/recipes.js';
+import { drawChart } from '../../src/core/plan/card/layer-chart-text.js';
+import { pictureOf } from '../../src/core/plan/card/layer-picture.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const plain = pc.createColors(false);

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { valueAt } from '../../src/base/lookup.js';
-import { gridsOf } from '../../src/documents/report/grid-data.js';
-import { headlineSentence } from '../../src/documents/report/headline.js';
-import { tasksOf } from '../../src/documents/report/result-data.js';
-import { StringPool } from '../../src/documents/report/string-pool.js';
-import { layouts } from '../../src/paper/layouts.js';
-import { Board } from '../../src/scores/board.js';
-import { type Cell, pText, type TableRow } from '../../src/scores/score-table.js';
-import { tablesOn } from '../../src/scores/tables.js';
+import { valueAt } from '../../src/core/base/lookup.js';
+import { gridsOf } from '../../src/study/pages/report/grid-data.js';
+import { headlineSentence } from '../../src/study/pages/report/headline.js';
+import { tasksOf } from '../../src/study/pages/report/result-data.js';
+import { StringPool } from '../../src/study/pages/report/string-pool.js';
+import { layouts } from '../../src/study/paper/layouts.js';
+import { Board } from '../../src/study/scores/board.js';
+import { type Cell, pText, type TableRow } from '../../src/study/scores/score-table.js';
+import { tablesOn } from '../../src/study/scores/tables.js';
 import { randomStudy } from '../scores/invariance.js';
 
 const kinds = { 'the task experts': 'task', 'the language experts': 'language', 'the base': 'base' } as const;

@@ -4,9 +4,9 @@ import { pathToFileURL } from 'node:url';
 import { scaleLog } from 'd3-scale';
 import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sixDecimals, spaced } from '../../src/documents/pages/numbers.js';
+import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { analyze } from '../../src/index.js';
-import { readVectors } from '../../src/measure/analysis/vectors-file.js';
+import { sixDecimals, spaced } from '../../src/study/pages/components/numbers.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PageOverlap } from '../../src/documents/pages/data.js';
-import { drawPicture } from '../../src/documents/pictures/draw-picture.js';
-import { HeatMap } from '../../src/documents/pictures/heat-map.js';
-import { OverlapPicture } from '../../src/documents/pictures/overlap.js';
+import type { PageOverlap } from '../../src/study/pages/components/data.js';
+import { drawPicture } from '../../src/study/pages/pictures/draw-picture.js';
+import { HeatMap } from '../../src/study/pages/pictures/heat-map.js';
+import { OverlapPicture } from '../../src/study/pages/pictures/overlap.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 

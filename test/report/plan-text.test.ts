@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeExplanation } from '../../src/documents/text/explanation-text.js';
-import { plainTable, shardRows } from '../../src/documents/text/table.js';
+import { describeExplanation } from '../../src/cli/text/explanation-text.js';
+import { plainTable, shardRows } from '../../src/core/base/table.js';
 
 const bytesOf = (bytes: number) => `${bytes} MB`;
 

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
-import { formatBytes, formatCount, formatRate, formatSeconds } from '../../src/documents/text/format.js';
-import { drawLayers } from '../../src/documents/text/layer-stack.js';
-import { joinRuns, plainTable } from '../../src/documents/text/table.js';
+import { drawLayers } from '../../src/cli/text/layer-stack.js';
+import { formatBytes, formatCount, formatRate, formatSeconds } from '../../src/core/base/format.js';
+import { joinRuns, plainTable } from '../../src/core/base/table.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 
 const plain = pc.createColors(false);

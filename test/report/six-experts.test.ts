@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { advice } from '../../src/documents/analysis/advice.js';
-import { analysisOf, stopsPerDecade } from '../../src/documents/analysis/analysis-data.js';
-import { writeAnalysisPage } from '../../src/documents/analysis/analysis-page.js';
-import { proposedSwaps } from '../../src/documents/analysis/proposed-swaps.js';
-import type { Overlap } from '../../src/measure/analysis/overlap.js';
-import { topOverlapsOf } from '../../src/measure/analysis/top-overlap.js';
+import type { Overlap } from '../../src/core/measure/analysis/overlap.js';
+import { topOverlapsOf } from '../../src/core/measure/analysis/top-overlap.js';
+import { advice } from '../../src/study/pages/analysis/advice.js';
+import { analysisOf, stopsPerDecade } from '../../src/study/pages/analysis/analysis-data.js';
+import { writeAnalysisPage } from '../../src/study/pages/analysis/analysis-page.js';
+import { proposedSwaps } from '../../src/study/pages/analysis/proposed-swaps.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
 

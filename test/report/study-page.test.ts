@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { StudyState } from '../../src/documents/study/study-state.js';
 import { evaluateExperiment, runExperiment, watchStudy } from '../../src/index.js';
+import type { StudyState } from '../../src/study/pages/study/study-state.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
@@ -223,7 +223,7 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
   ] as const)(
     'breaks no rule of accessibility in %s colours, and fits %i pixels',
     async (colorScheme, width) => {
-      const { drawStudy } = await import('../../src/documents/study/watch-study.js');
+      const { drawStudy } = await import('../../src/study/pages/study/watch-study.js');
       const file = join(root, `${colorScheme}-${width}.html`);
       // A page that reloads breaks the rule about that, as it must; the last one does not.
       writeFileSync(file, await drawStudy(hostileState(), undefined));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { plainTable } from '../../src/documents/text/table.js';
+import { plainTable } from '../../src/core/base/table.js';
 
 const rows = [
   ['', 'base', 'language experts', 'task experts'],

@@ -4,7 +4,7 @@ import {
   type KubernetesParameters,
   type KubernetesTrainingParameters,
   kubernetesManifest,
-} from '../../src/schedulers/kubernetes.js';
+} from '../../src/study/schedulers/kubernetes.js';
 
 const manifest = (more: Partial<KubernetesParameters> = {}) =>
   kubernetesManifest({

@@ -6,7 +6,7 @@ import {
   type SlurmParameters,
   type SlurmTrainingParameters,
   slurmScript,
-} from '../../src/schedulers/slurm.js';
+} from '../../src/study/schedulers/slurm.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeSweep } from '../fixtures/sweep.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type SnakemakeParameters, snakemakeWorkflow } from '../../src/schedulers/snakemake.js';
+import { type SnakemakeParameters, snakemakeWorkflow } from '../../src/study/schedulers/snakemake.js';
 
 const workflow = (more: Partial<SnakemakeParameters> = {}) =>
   snakemakeWorkflow({ experiment: '/data/e.yaml', out: '/data/out', ...more });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Column } from '../../src/scores/align.js';
-import { equivalenceOf } from '../../src/scores/equivalence.js';
+import type { Column } from '../../src/study/scores/align.js';
+import { equivalenceOf } from '../../src/study/scores/equivalence.js';
 import {
   meanOfPaired,
   type PairedScores,
   pairColumns,
   pairRows,
-} from '../../src/scores/intervals/paired-scores.js';
-import type { Scaled } from '../../src/scores/intervals/scaled.js';
-import { tAbove } from '../../src/scores/intervals/student.js';
+} from '../../src/study/scores/intervals/paired-scores.js';
+import type { Scaled } from '../../src/study/scores/intervals/scaled.js';
+import { tAbove } from '../../src/study/scores/intervals/student.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
 const column = (scores: readonly number[]): Column => ({

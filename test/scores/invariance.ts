@@ -1,14 +1,14 @@
-import { gridsOf } from '../../src/documents/report/grid-data.js';
-import { headlineSentence } from '../../src/documents/report/headline.js';
-import { regressionsOf } from '../../src/documents/report/regressions.js';
-import { tasksOf } from '../../src/documents/report/result-data.js';
-import { StringPool } from '../../src/documents/report/string-pool.js';
-import type { EvaluationResult, ProblemScore } from '../../src/evaluation/result.js';
-import { layouts } from '../../src/paper/layouts.js';
-import { Board } from '../../src/scores/board.js';
-import type { Cell, ScoreTable } from '../../src/scores/score-table.js';
-import type { ScoredExperiment, ScoredModel } from '../../src/scores/scored-experiment.js';
-import { tablesOn } from '../../src/scores/tables.js';
+import type { EvaluationResult, ProblemScore } from '../../src/study/evaluation/result.js';
+import { gridsOf } from '../../src/study/pages/report/grid-data.js';
+import { headlineSentence } from '../../src/study/pages/report/headline.js';
+import { regressionsOf } from '../../src/study/pages/report/regressions.js';
+import { tasksOf } from '../../src/study/pages/report/result-data.js';
+import { StringPool } from '../../src/study/pages/report/string-pool.js';
+import { layouts } from '../../src/study/paper/layouts.js';
+import { Board } from '../../src/study/scores/board.js';
+import type { Cell, ScoreTable } from '../../src/study/scores/score-table.js';
+import type { ScoredExperiment, ScoredModel } from '../../src/study/scores/scored-experiment.js';
+import { tablesOn } from '../../src/study/scores/tables.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../fixtures/scored.js';
 
 // Random studies, the same studies told otherwise, and all figures that tables and reports make of them.

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ResultFiles } from '../../src/evaluation/result-files.js';
 import { scoreTables, writeReport } from '../../src/index.js';
+import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { constructedResult } from '../fixtures/scored.js';
 

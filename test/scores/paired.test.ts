@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { LayerloomError } from '../../src/base/errors.js';
-import type { EvaluationResult } from '../../src/evaluation/result.js';
-import { chooseOnHalf } from '../../src/scores/choose-on-half.js';
-import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/scores/paired.js';
+import type { LayerloomError } from '../../src/core/base/errors.js';
+import type { EvaluationResult } from '../../src/study/evaluation/result.js';
+import { chooseOnHalf } from '../../src/study/scores/choose-on-half.js';
+import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/paired.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
 /** Two results of 250 problems of which so many are solved by both, only by the first and only by the second. */

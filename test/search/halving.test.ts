@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import type { Landscape } from '../../src/search/landscape.js';
-import { searchSpace } from '../../src/search/search.js';
-import { distanceOf, linesThrough, neighboursOf } from '../../src/search/space.js';
-import { rungsOf } from '../../src/search/successive-halving.js';
-import type { SearchStep, Strategy } from '../../src/search/trace.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import type { Landscape } from '../../src/study/search/landscape.js';
+import { searchSpace } from '../../src/study/search/search.js';
+import { distanceOf, linesThrough, neighboursOf } from '../../src/study/search/space.js';
+import { rungsOf } from '../../src/study/search/successive-halving.js';
+import type { SearchStep, Strategy } from '../../src/study/search/trace.js';
 import { landscapeOf, paperSpace, type SyntheticLandscape, shapes } from './landscapes.js';
 
 const space = paperSpace();

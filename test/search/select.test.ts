@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeSelection } from '../../src/documents/text/selection-text.js';
-import { ResultFiles } from '../../src/evaluation/result-files.js';
+import { describeSelection } from '../../src/cli/text/selection-text.js';
 import { type SelectParameters, selectCheckpoints, selectFromFiles } from '../../src/index.js';
+import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { constructedResult, exactMatch } from '../fixtures/scored.js';

@@ -163,7 +163,7 @@ describe('a claim', () => {
     const { store: opened, paths } = await newStore();
     // Its timer is one of the process, started with its first claim.
     vi.resetModules();
-    const { ShardStore } = await import('../../src/store/shard-store.js');
+    const { ShardStore } = await import('../../src/study/store/shard-store.js');
     const claim = await (await ShardStore.open(opened.directory)).claim(key);
     const age = () => Date.now() - statSync(paths.claim(key)).mtimeMs;
     agoMs(paths.claim(key), 60_000);

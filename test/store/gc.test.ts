@@ -13,8 +13,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { ShardStore } from '../../src/index.js';
-import { forget } from '../../src/store/experiments.js';
-import type { StorePaths } from '../../src/store/paths.js';
+import { forget } from '../../src/study/store/experiments.js';
+import type { StorePaths } from '../../src/study/store/paths.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import {
   contentOf,
@@ -216,18 +216,18 @@ describe('collecting garbage', () => {
     ],
   ])('keeps what is %s while it works', async (_, happen) => {
     const { store, root } = await filled();
-    const aside = await import('../../src/store/set-aside.js');
+    const aside = await import('../../src/study/store/set-aside.js');
     vi.resetModules();
-    vi.doMock('../../src/store/set-aside.js', () => ({
+    vi.doMock('../../src/study/store/set-aside.js', () => ({
       ...aside,
       setAside: async (paths: StorePaths, tokens: ReadonlyMap<string, string>) => {
         await happen(store, root);
         await aside.setAside(paths, tokens);
       },
     }));
-    const { collect } = await import('../../src/store/gc.js');
-    vi.doUnmock('../../src/store/set-aside.js');
-    const { pathsOf } = await import('../../src/store/paths.js');
+    const { collect } = await import('../../src/study/store/gc.js');
+    vi.doUnmock('../../src/study/store/set-aside.js');
+    const { pathsOf } = await import('../../src/study/store/paths.js');
     const { removed } = await collect(pathsOf(store.directory), {});
     expect(removed.map(({ key }) => key).sort()).toEqual([b, c].sort());
     expect(await there(store)).toEqual([a]);

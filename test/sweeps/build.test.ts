@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { currentHost, targetOf } from '../../src/native/prebuilt.js';
+import { currentHost, targetOf } from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { finished } from '../fixtures/cli.js';
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { KeptHarness } from '../../src/evaluation/kept-harness.js';
-import { type PlacedTensor, WeightsToLoad } from '../../src/evaluation/weights-to-load.js';
+import { KeptHarness } from '../../src/study/evaluation/harness/kept-harness.js';
+import { type PlacedTensor, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standIn } from '../fixtures/evaluation-errors.js';
 import { hashOf } from '../fixtures/held.js';

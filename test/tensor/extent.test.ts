@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../src/tensor/extent.js';
+import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../src/core/tensor/extent.js';
 
 const extents = fc.array(
   fc.tuple(fc.nat(60), fc.nat(8)).map(([begin, bytes]) => ({ begin, end: begin + bytes })),

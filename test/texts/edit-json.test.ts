@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { editJson, SpeltNumber } from '../../src/texts/edit-json.js';
+import { editJson, SpeltNumber } from '../../src/core/texts/edit-json.js';
 
 const edited = (text: string, edits: Record<string, unknown>): string =>
   editJson(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonOrNone, parseJson } from '../../src/texts/json.js';
+import { jsonOrNone, parseJson } from '../../src/core/texts/json.js';
 
 const refusal = (source: string | Uint8Array, python = false): string => {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fencedBlocks, frontMatterOf } from '../../src/texts/markdown.js';
+import { fencedBlocks, frontMatterOf } from '../../src/core/texts/markdown.js';
 
 const blocks = (card: string): [string, string][] =>
   fencedBlocks(card).map(({ language, begin, end }) => [language, card.slice(begin, end)]);

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { chooseTensors } from '../../src/measure/extraction/choose-tensors.js';
-import { LibraryThread, TookTooLong } from '../../src/texts/in-thread.js';
+import { chooseTensors } from '../../src/core/measure/extraction/choose-tensors.js';
+import { LibraryThread, TookTooLong } from '../../src/core/texts/in-thread.js';
 import { llama, safetensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { ggufModel, value, writeGguf } from '../fixtures/gguf-files.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { YamlRefused, yamlDocuments, yamlValue } from '../../src/texts/yaml.js';
+import { YamlRefused, yamlDocuments, yamlValue } from '../../src/core/texts/yaml.js';
 
 const refusal = (text: string): string => {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergeVocabularies } from '../../src/model/tokenizer/merge-vocabularies.js';
+import { mergeVocabularies } from '../../src/core/models/tokenizer/merge-vocabularies.js';
 import { abc, added, bpe, fileOf, merged, model, request, rowsBy, unigram } from './fixtures.js';
 
 const pad = added(3, '<pad>');

@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import { describe, expect, it } from 'vitest';
+import { checkChatTemplate } from '../../src/core/models/tokenizer/chat-templates/chat-template.js';
+import { chatTemplates } from '../../src/core/models/tokenizer/chat-templates/formats.js';
+import { commonestChatTemplate } from '../../src/core/models/tokenizer/chat-templates/read.js';
 import { merge, planMerge } from '../../src/index.js';
-import { checkChatTemplate } from '../../src/model/tokenizer/chat-templates/chat-template.js';
-import { chatTemplates } from '../../src/model/tokenizer/chat-templates/formats.js';
-import { commonestChatTemplate } from '../../src/model/tokenizer/chat-templates/read.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
-import { openModel as openCheckpoint } from '../../src/model/reading/read-model.js';
-import { mergeVocabularies, type VocabularyModel } from '../../src/model/tokenizer/merge-vocabularies.js';
-import type { MergedVocabulary, TokenizerRequest } from '../../src/model/tokenizer/vocabulary.js';
+import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
+import {
+  mergeVocabularies,
+  type VocabularyModel,
+} from '../../src/core/models/tokenizer/merge-vocabularies.js';
+import type { MergedVocabulary, TokenizerRequest } from '../../src/core/models/tokenizer/vocabulary.js';
 import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 /** An added token as `tokenizer.json` has it. */

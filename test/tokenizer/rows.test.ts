@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/base/lookup.js';
-import { rowsOf } from '../../src/model/tokenizer/rows.js';
-import { type ModelTokens, makeTokenizer } from '../../src/model/tokenizer/tokenizer.js';
+import { itemAt } from '../../src/core/base/lookup.js';
+import { rowsOf } from '../../src/core/models/tokenizer/rows.js';
+import { type ModelTokens, makeTokenizer } from '../../src/core/models/tokenizer/tokenizer.js';
 import { generator } from '../fixtures/numbers.js';
 import { rowsBy } from './fixtures.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { TokenTexts } from '../../src/model/tokenizer/token-texts.js';
-import { type ModelTokens, makeTokenizer, type Spelling } from '../../src/model/tokenizer/tokenizer.js';
-import { type TransplantedRows, transplantRows } from '../../src/model/tokenizer/transplant.js';
+import { TokenTexts } from '../../src/core/models/tokenizer/token-texts.js';
+import { type ModelTokens, makeTokenizer, type Spelling } from '../../src/core/models/tokenizer/tokenizer.js';
+import { type TransplantedRows, transplantRows } from '../../src/core/models/tokenizer/transplant.js';
 
 interface Given {
   readonly tokens: readonly string[];

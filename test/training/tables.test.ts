@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
-import { trainingData } from '../../src/paper/training-data.js';
-import { expertRuns } from '../../src/paper/training-runs.js';
+import { trainingData } from '../../src/study/paper/training-data.js';
+import { expertRuns } from '../../src/study/paper/training-runs.js';
 
 const rowsOf = (number: number): Record<string, string>[] => {
   const file = fileURLToPath(new URL(`../../docs/tables/training/table-${number}.csv`, import.meta.url));

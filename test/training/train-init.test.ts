@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type TrainingParameters, trainInit } from '../../src/index.js';
-import { trainingPresets } from '../../src/paper/training.js';
-import { expertRuns } from '../../src/paper/training-runs.js';
-import { trainers, trainingMethods } from '../../src/training/choices.js';
+import { trainingPresets } from '../../src/study/paper/training.js';
+import { expertRuns } from '../../src/study/paper/training-runs.js';
+import { trainers, trainingMethods } from '../../src/study/training/choices.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {

@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeOutput } from '../../src/documents/text/verification-text.js';
+import { describeOutput } from '../../src/cli/text/verification-text.js';
+import { mayStand } from '../../src/core/measure/verification/may-stand.js';
 import { extractLora, layerSwap, runExperiment, soup, verify } from '../../src/index.js';
-import { mayStand } from '../../src/measure/verification/may-stand.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { loadedNames } from '../fixtures/loader-files.js';

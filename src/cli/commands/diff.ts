@@ -1,4 +1,4 @@
-import { quantisingNames } from '../../model/quantisation/quantising.js';
+import { quantisingNames } from '../../core/models/quantisation/quantising.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { download, modelWords, threads } from '../options/common.js';

@@ -1,6 +1,11 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { benchmarkNames, benchmarks, isBenchmarkName, paperBenchmarks } from '../../evaluation/benchmarks.js';
-import { presetNames, presets } from '../../paper/experiment-merges.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import {
+  benchmarkNames,
+  benchmarks,
+  isBenchmarkName,
+  paperBenchmarks,
+} from '../../study/evaluation/data/benchmarks.js';
+import { presetNames, presets } from '../../study/paper/experiment-merges.js';
 import { command, commandOfCommands } from '../framework/command.js';
 import { helpList, optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';

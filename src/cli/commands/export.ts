@@ -1,5 +1,5 @@
-import { exportFormats } from '../../conversion/formats.js';
-import { ggufTypes } from '../../conversion/gguf-types.js';
+import { exportFormats } from '../../core/conversion/formats.js';
+import { ggufTypes } from '../../core/conversion/gguf-types.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';

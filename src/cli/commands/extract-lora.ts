@@ -1,5 +1,5 @@
-import { factorDtypes } from '../../native/factorise.js';
-import { torchName } from '../../tensor/dtype.js';
+import { factorDtypes } from '../../core/native/factorise.js';
+import { torchName } from '../../core/tensor/dtype.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';

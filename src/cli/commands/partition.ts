@@ -1,5 +1,5 @@
-import { partitionFormats } from '../../measure/partition/formats/names.js';
-import { granularities, partNames } from '../../measure/partition/partition.js';
+import { partitionFormats } from '../../core/measure/partition/formats/names.js';
+import { granularities, partNames } from '../../core/measure/partition/partition.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';

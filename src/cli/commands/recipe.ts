@@ -1,5 +1,5 @@
-import { exportDialects } from '../../export/export-dialects.js';
-import { statistics, units } from '../../measure/choice/rules.js';
+import { statistics, units } from '../../core/measure/choice/rules.js';
+import { exportDialects } from '../../core/plan/export/export-dialects.js';
 import { argument, command, commandOfCommands } from '../framework/command.js';
 import { printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';

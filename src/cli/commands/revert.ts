@@ -1,4 +1,4 @@
-import { sides } from '../../methods/framework/part-names.js';
+import { sides } from '../../core/methods/framework/part-names.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';

@@ -1,4 +1,4 @@
-import { decayNames, defaultSettings, scheduleNames } from '../../methods/framework/schedules.js';
+import { decayNames, defaultSettings, scheduleNames } from '../../core/methods/framework/schedules.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';

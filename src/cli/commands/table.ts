@@ -1,4 +1,4 @@
-import { tableFormats } from '../../documents/score-table/formats.js';
+import { tableFormats } from '../../study/pages/score-table/formats.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';

@@ -1,5 +1,5 @@
-import { trainingPresets } from '../../paper/training.js';
-import { trainers, trainingMethods, trainingWays } from '../../training/choices.js';
+import { trainingPresets } from '../../study/paper/training.js';
+import { trainers, trainingMethods, trainingWays } from '../../study/training/choices.js';
 import { argument, command, commandOfCommands } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';

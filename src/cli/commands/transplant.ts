@@ -1,4 +1,4 @@
-import { newRows } from '../../model/tokenizer/vocabulary.js';
+import { newRows } from '../../core/models/tokenizer/vocabulary.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { modelWords } from '../options/common.js';

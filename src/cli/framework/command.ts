@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
-import { LayerloomError } from '../../base/errors.js';
-import { isForShell } from '../../base/option-name.js';
-import { tildeIn } from '../../base/tilde.js';
-import { orNoDirectories } from '../../engine/output/durable.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { isForShell } from '../../core/base/option-name.js';
+import { tildeIn } from '../../core/base/tilde.js';
+import { orNoDirectories } from '../../core/engine/output/durable.js';
 import { type OutputOptions, outputOptions } from '../options/output.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
 import { DeclaredOption, type OptionDeclaration } from './option.js';

@@ -1,10 +1,10 @@
-import { layouts } from '../../checkpoint/layouts.js';
-import { outputForms } from '../../compile/adapters/output-forms.js';
-import { links } from '../../engine/output/link.js';
-import { expertForms } from '../../model/experts/forms.js';
-import { writtenNames } from '../../model/quantisation/quantising.js';
-import { chatTemplateNames } from '../../model/tokenizer/chat-templates/chat-template.js';
-import { arithmeticDtypes, torchName } from '../../tensor/dtype.js';
+import { links } from '../../core/engine/output/link.js';
+import { layouts } from '../../core/models/checkpoint/layouts.js';
+import { expertForms } from '../../core/models/experts/forms.js';
+import { writtenNames } from '../../core/models/quantisation/quantising.js';
+import { chatTemplateNames } from '../../core/models/tokenizer/chat-templates/chat-template.js';
+import { outputForms } from '../../core/plan/compile/adapters/output-forms.js';
+import { arithmeticDtypes, torchName } from '../../core/tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { allowNonFinite, download, threads } from './common.js';

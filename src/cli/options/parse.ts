@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
 
 /**
  * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.

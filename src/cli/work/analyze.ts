@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import { type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../api/analyze.js';
-import { LayerloomError } from '../../base/errors.js';
-import { describeAnalysis } from '../../documents/text/analysis-summary.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import type { OutputOptions } from '../options/output.js';
 import { toNamed, toNumber } from '../options/parse.js';
 import { warn } from '../print.js';
+import { describeAnalysis } from '../text/analysis-summary.js';
 import { show, watched } from './show.js';
 
 /** Parses values of `--threshold`: each a threshold of all experts, or `NAME=T`. The last one holds, of all and of each. */

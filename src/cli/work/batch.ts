@@ -1,8 +1,20 @@
 import { resolve } from 'node:path';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { diskNeedOf } from '../../batch/check-batch.js';
-import type { Part } from '../../batch/part.js';
+import { argument, layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { checkThreads } from '../../core/engine/run.js';
+import { diskNeedOf } from '../../study/batch/check-batch.js';
+import type { Part } from '../../study/batch/part.js';
+import type { Experiment } from '../../study/experiment/file/read-experiment.js';
+import {
+  type ExperimentOptions,
+  planExperiment,
+  runExperiment,
+} from '../../study/experiment/run-experiment.js';
+import { type CheckedTasks, checkExperimentTasks } from '../../study/experiment/scoring/check-tasks.js';
+import { scoringOf } from '../../study/experiment/scoring/plan-evaluation.js';
+import { toPart } from '../options/parse.js';
+import { note, printEvent, printJson, printLine, printNext, warn } from '../print.js';
+import type { BatchDone, PlannedBatch } from '../printed.js';
 import {
   describeCost,
   describeMerges,
@@ -11,15 +23,7 @@ import {
   describeStages,
   describeTimes,
   failuresOf,
-} from '../../documents/text/batch-text.js';
-import { checkThreads } from '../../engine/run.js';
-import type { Experiment } from '../../experiment/file/read-experiment.js';
-import { type ExperimentOptions, planExperiment, runExperiment } from '../../experiment/run-experiment.js';
-import { type CheckedTasks, checkExperimentTasks } from '../../experiment/scoring/check-tasks.js';
-import { scoringOf } from '../../experiment/scoring/plan-evaluation.js';
-import { toPart } from '../options/parse.js';
-import { note, printEvent, printJson, printLine, printNext, warn } from '../print.js';
-import type { BatchDone, PlannedBatch } from '../printed.js';
+} from '../text/batch-text.js';
 import { interruptible } from './interrupt.js';
 import type { CommonOptions } from './merge-options.js';
 import { requireOut } from './require-out.js';

@@ -1,4 +1,4 @@
-import { type BuiltAddon, buildAddon } from '../../native/build.js';
+import { type BuiltAddon, buildAddon } from '../../core/native/build.js';
 import type { OutputOptions } from '../options/output.js';
 import { note } from '../print.js';
 import { show, watched } from './show.js';

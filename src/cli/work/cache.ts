@@ -1,6 +1,6 @@
 import { clearRangeCache, rangeCache } from '../../api/range-cache.js';
-import { describeClearedCache, describeRangeCache } from '../../documents/text/hub-text.js';
 import type { OutputOptions } from '../options/output.js';
+import { describeClearedCache, describeRangeCache } from '../text/hub-text.js';
 import { show } from './show.js';
 
 export const cacheLsCommand = async (options: OutputOptions): Promise<void> =>

@@ -1,11 +1,11 @@
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { nearest } from '../../core/methods/recipe/nearest.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
   checkChatTemplate,
-} from '../../model/tokenizer/chat-templates/chat-template.js';
-import { nearest } from '../../recipe/nearest.js';
+} from '../../core/models/tokenizer/chat-templates/chat-template.js';
 
 /** Limit on a template's file: the longest published ones have about 30 kB. */
 const largest = 1_000_000;

@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { type ChooseParameters, type ChosenParts, chooseParts } from '../../api/choose-parts.js';
-import type { UnitSource } from '../../measure/choice/choose.js';
-import { decimals } from '../../operations/words.js';
-import { recipeYaml } from '../../recipe/recipe-yaml.js';
+import type { UnitSource } from '../../core/measure/choice/choose.js';
+import { decimals } from '../../core/methods/operations/words.js';
+import { recipeYaml } from '../../core/methods/recipe/recipe-yaml.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText } from '../print.js';
 import { writeRecipe } from './write-recipe.js';

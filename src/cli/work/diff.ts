@@ -1,10 +1,10 @@
 import { diff } from '../../api/diff.js';
-import { describeComparison } from '../../documents/comparison/comparison-text.js';
-import { describeQuantised, warningsOfQuantised } from '../../documents/text/quantised-text.js';
-import type { Comparison } from '../../measure/comparison/comparison.js';
-import type { QuantisingName } from '../../model/quantisation/quantising.js';
+import type { Comparison } from '../../core/measure/comparison/comparison.js';
+import type { QuantisingName } from '../../core/models/quantisation/quantising.js';
+import { describeComparison } from '../../study/pages/comparison/comparison-text.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describeQuantised, warningsOfQuantised } from '../text/quantised-text.js';
 import { show, watched } from './show.js';
 
 interface DiffCommandOptions extends OutputOptions {

@@ -1,6 +1,6 @@
+import { describeExamination } from '../../api/doctor/describe.js';
 import { examineInstallation } from '../../api/examine-installation.js';
-import { LayerloomError } from '../../base/errors.js';
-import { describeExamination } from '../../doctor/describe.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine } from '../print.js';
 

@@ -1,21 +1,24 @@
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
+import { argument, layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import {
+  type EvaluationOutcome,
+  evaluateExperiment,
+} from '../../study/experiment/scoring/evaluate-experiment.js';
+import { evaluationCommands } from '../../study/experiment/scoring/evaluation-commands.js';
+import type { EvaluateOptions } from '../../study/experiment/scoring/evaluation-options.js';
+import { importResults } from '../../study/experiment/scoring/import-results.js';
+import { planEvaluation } from '../../study/experiment/scoring/plan-evaluation.js';
+import type { OutputOptions } from '../options/output.js';
+import { toPart } from '../options/parse.js';
+import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
+import type { EvaluationCommands, EvaluationDone, Imported } from '../printed.js';
 import {
   describeEvaluation,
   describeEvaluationPlan,
   describeImport,
   describeScoring,
   failedModels,
-} from '../../documents/text/evaluation-text.js';
-import { type EvaluationOutcome, evaluateExperiment } from '../../experiment/scoring/evaluate-experiment.js';
-import { evaluationCommands } from '../../experiment/scoring/evaluation-commands.js';
-import type { EvaluateOptions } from '../../experiment/scoring/evaluation-options.js';
-import { importResults } from '../../experiment/scoring/import-results.js';
-import { planEvaluation } from '../../experiment/scoring/plan-evaluation.js';
-import type { OutputOptions } from '../options/output.js';
-import { toPart } from '../options/parse.js';
-import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
-import type { EvaluationCommands, EvaluationDone, Imported } from '../printed.js';
+} from '../text/evaluation-text.js';
 import { interruptible } from './interrupt.js';
 import { show } from './show.js';
 import { StatusLine } from './status-line.js';

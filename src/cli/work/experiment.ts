@@ -1,21 +1,21 @@
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
-import { isDotted, mapPlaces, parseAddress, printAddress } from '../../address/address.js';
-import { splitName } from '../../address/name.js';
 import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { groupBy } from '../../base/lookup.js';
-import { wayFrom } from '../../base/way.js';
-import { writeWhole } from '../../engine/output/durable.js';
-import { checkExperimentText } from '../../experiment/file/read-experiment.js';
+import { argument, layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { groupBy } from '../../core/base/lookup.js';
+import { wayFrom } from '../../core/base/way.js';
+import { writeWhole } from '../../core/engine/output/durable.js';
+import { isDotted, mapPlaces, parseAddress, printAddress } from '../../core/models/address/address.js';
+import { splitName } from '../../core/models/address/name.js';
+import { checkExperimentText } from '../../study/experiment/file/read-experiment.js';
 import {
   type EvaluationChoices,
   experimentPreset,
   languagesWithoutTasks,
   type PresetModels,
   type PresetName,
-} from '../../paper/experiment.js';
+} from '../../study/paper/experiment.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printLine, printNext, printText, warn } from '../print.js';
 import { schemaComment } from '../schema.js';

@@ -1,5 +1,5 @@
 import { exportRecipe } from '../../api/export-recipe.js';
-import type { exportDialects } from '../../export/export-dialects.js';
+import type { exportDialects } from '../../core/plan/export/export-dialects.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
 import { writeRecipe } from './write-recipe.js';

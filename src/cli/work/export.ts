@@ -1,8 +1,8 @@
 import { exportModel } from '../../api/export-model.js';
-import type { ModelExportOptions } from '../../conversion/export-model.js';
-import { describeExport } from '../../documents/text/export-text.js';
+import type { ModelExportOptions } from '../../core/conversion/export-model.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describeExport } from '../text/export-text.js';
 import { show, watched } from './show.js';
 
 /** Exports a checkpoint for other programs, and prints what was written. */

@@ -1,8 +1,8 @@
 import { type ExtractLoraParameters, extractLora } from '../../api/extract-lora.js';
-import { describeExtraction } from '../../documents/text/extraction-text.js';
-import type { ExtractionOptions } from '../../measure/extraction/run-extraction.js';
+import type { ExtractionOptions } from '../../core/measure/extraction/run-extraction.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describeExtraction } from '../text/extraction-text.js';
 import { show, watched } from './show.js';
 
 /** Extracts an adapter, and prints a table of the layers. */

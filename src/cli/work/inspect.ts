@@ -1,17 +1,13 @@
-import { parseAddress } from '../../address/address.js';
-import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { describeCheckpoint, summariseCheckpoint } from '../../documents/text/inspect.js';
-import {
-  type AdapterSummary,
-  describeAdapter,
-  summariseAdapter,
-} from '../../documents/text/inspect-adapter.js';
-import type { Adapter } from '../../model/adapters/adapter.js';
-import { readAdapter, readModel } from '../../model/reading/read-model.js';
-import { bringModels } from '../../sources/bring-models.js';
+import type { Adapter } from '../../core/models/adapters/adapter.js';
+import { parseAddress } from '../../core/models/address/address.js';
+import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
+import { readAdapter, readModel } from '../../core/models/reading/read-model.js';
+import { bringModels } from '../../core/models/sources/bring-models.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, warn } from '../print.js';
 import type { InspectedCheckpoint } from '../printed.js';
+import { describeCheckpoint, summariseCheckpoint } from '../text/inspect.js';
+import { type AdapterSummary, describeAdapter, summariseAdapter } from '../text/inspect-adapter.js';
 
 interface InspectCommandOptions extends OutputOptions {
   readonly model: string;

@@ -1,5 +1,5 @@
-import type { Layout } from '../../checkpoint/layouts.js';
-import type { RunOptions } from '../../engine/run-plan.js';
+import type { RunOptions } from '../../core/engine/run-plan.js';
+import type { Layout } from '../../core/models/checkpoint/layouts.js';
 import type { OutputOptions } from '../options/output.js';
 
 /** Options of commands that write checkpoints, one or a batch of them. */

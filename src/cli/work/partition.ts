@@ -1,9 +1,9 @@
 import { type PartitionParameters, partition } from '../../api/partition.js';
-import { describePartition } from '../../documents/text/partition-text.js';
-import { partitionJson } from '../../measure/partition/formats/index.js';
-import type { PartitionFormat } from '../../measure/partition/formats/names.js';
+import { partitionJson } from '../../core/measure/partition/formats/index.js';
+import type { PartitionFormat } from '../../core/measure/partition/formats/names.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, stdoutColours, warn } from '../print.js';
+import { describePartition } from '../text/partition-text.js';
 
 interface PartitionCommandOptions extends OutputOptions, PartitionParameters {
   readonly base: string;

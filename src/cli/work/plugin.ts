@@ -1,8 +1,8 @@
 import { Console } from 'node:console';
 import { resolve } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { importFile } from '../../base/import-file.js';
-import { methods } from '../../methods/index.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { importFile } from '../../core/base/import-file.js';
+import { methods } from '../../core/methods/index.js';
 
 /**
  * Imports modules that register methods (docs/methods.md), each once. What they print goes to stderr.

@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress';
-import { formatBytes, formatRate, formatSeconds } from '../../documents/text/format.js';
-import type { Progress } from '../../engine/run.js';
+import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
+import type { Progress } from '../../core/engine/run.js';
 
 /** Interval of progress lines, in ms, where stderr is not a terminal. */
 const lineMs = 5000;

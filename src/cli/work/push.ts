@@ -1,7 +1,7 @@
 import { push } from '../../api/push.js';
-import { describePush } from '../../documents/text/hub-text.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describePush } from '../text/hub-text.js';
 import { show, watched } from './show.js';
 
 interface PushCommandOptions extends OutputOptions {

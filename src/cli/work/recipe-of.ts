@@ -1,5 +1,5 @@
-import { methods } from '../../methods/index.js';
-import type { RecipeInput, RecipesByMethod } from '../../methods/recipes.js';
+import { methods } from '../../core/methods/index.js';
+import type { RecipeInput, RecipesByMethod } from '../../core/methods/recipes.js';
 
 /**
  * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`,

@@ -1,7 +1,7 @@
 import { type WriteReportOptions, writeReport } from '../../api/report.js';
 import { watchStudy } from '../../api/watch-study.js';
-import { LayerloomError } from '../../base/errors.js';
-import { formatBytes } from '../../documents/text/format.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { formatBytes } from '../../core/base/format.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, warn } from '../print.js';
 import { interruptible } from './interrupt.js';

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
 
 /** @throws LayerloomError USAGE without `--out`, which a dry run does not need */
 export const requireOut = ({ out }: { readonly out?: string }): string => {

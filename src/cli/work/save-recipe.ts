@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { writeWhole } from '../../engine/output/durable.js';
-import { recipeText } from '../../export/own-recipe.js';
-import type { MergePlan } from '../../plan/plan.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { writeWhole } from '../../core/engine/output/durable.js';
+import { recipeText } from '../../core/plan/export/own-recipe.js';
+import type { MergePlan } from '../../core/plan/plan.js';
 
 /**
  * Writes the recipe that makes a plan's merge again, with models' paths from the file's folder.

@@ -3,11 +3,11 @@ import {
   type SearchExperimentOptions,
   searchExperiment,
 } from '../../api/search-experiment.js';
-import { describeSearch, describeSearchPlan, describeStep } from '../../documents/text/search-text.js';
-import { checkThreads } from '../../engine/run.js';
+import { checkThreads } from '../../core/engine/run.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printEvent, printLine, warn } from '../print.js';
 import type { SearchDone } from '../printed.js';
+import { describeSearch, describeSearchPlan, describeStep } from '../text/search-text.js';
 import { requireOut } from './require-out.js';
 import { show, watched } from './show.js';
 

@@ -1,13 +1,13 @@
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { isObject } from '../../checkpoint/json.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
-import { describeSelection } from '../../documents/text/selection-text.js';
-import { writeWhole } from '../../engine/output/durable.js';
-import { jsonOrNone } from '../../texts/json.js';
+import { argument, layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { writeWhole } from '../../core/engine/output/durable.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../core/texts/json.js';
 import type { OutputOptions } from '../options/output.js';
 import { printNext, warn } from '../print.js';
+import { describeSelection } from '../text/selection-text.js';
 import { show, watched } from './show.js';
 
 /** Prints the chosen checkpoints, and writes them to a file that an experiment is made of. */

@@ -1,4 +1,4 @@
-import type { Progress } from '../../engine/run.js';
+import type { Progress } from '../../core/engine/run.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine, progressReceiver } from '../print.js';
 import { interruptible } from './interrupt.js';

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible.js';
+import { visibleLine } from '../../core/base/visible.js';
 
 /** Milliseconds between two lines of the same models where stderr is no terminal. */
 const lineMs = 60_000;

@@ -1,11 +1,11 @@
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { describeCollection, describeStore, describeVerification } from '../../documents/text/store-text.js';
-import { markerName } from '../../store/paths.js';
-import { ShardStore } from '../../store/shard-store.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { exists } from '../../core/base/exists.js';
+import { markerName } from '../../study/store/paths.js';
+import { ShardStore } from '../../study/store/shard-store.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describeCollection, describeStore, describeVerification } from '../text/store-text.js';
 import { show, watched } from './show.js';
 
 /** Opens a store by its directory, or by that of a batch which has it as `.store`. */

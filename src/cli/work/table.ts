@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import type { TableFormat } from '../../documents/score-table/formats.js';
-import { writeWhole } from '../../engine/output/durable.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import { argument, layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { writeWhole } from '../../core/engine/output/durable.js';
+import type { TableFormat } from '../../study/pages/score-table/formats.js';
+import type { ScoreTable } from '../../study/scores/score-table.js';
 import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
 import type { ScoreTables, WrittenTables } from '../printed.js';

@@ -1,9 +1,9 @@
 import { checkTaskData, type TaskDataReport } from '../../api/task-data.js';
-import { LayerloomError } from '../../base/errors.js';
-import { groupBy } from '../../base/lookup.js';
-import { plainTable } from '../../documents/text/table.js';
-import { type BenchmarkTasks, benchmarks } from '../../evaluation/benchmarks.js';
-import { mgsmLanguages } from '../../evaluation/languages.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { groupBy } from '../../core/base/lookup.js';
+import { plainTable } from '../../core/base/table.js';
+import { type BenchmarkTasks, benchmarks } from '../../study/evaluation/data/benchmarks.js';
+import { mgsmLanguages } from '../../study/evaluation/data/languages.js';
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
 

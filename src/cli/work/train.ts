@@ -1,10 +1,10 @@
 import { type TrainingFiles, trainInit } from '../../api/train-init.js';
 import { type TrainingStatus, trainingStatus } from '../../api/training-status.js';
-import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { plainTable } from '../../documents/text/table.js';
-import { runStates } from '../../training/run-state.js';
-import type { TrainingParameters } from '../../training/training-settings.js';
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { plainTable } from '../../core/base/table.js';
+import { runStates } from '../../study/training/run-state.js';
+import type { TrainingParameters } from '../../study/training/training-settings.js';
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
 

@@ -1,11 +1,11 @@
 import { posix, resolve } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import type { TrainingJobParameters } from '../../schedulers/jobs.js';
-import { type KubernetesTrainingParameters, kubernetesManifest } from '../../schedulers/kubernetes.js';
-import { type SlurmTrainingParameters, slurmScript } from '../../schedulers/slurm.js';
-import { type SnakemakeTrainingParameters, snakemakeWorkflow } from '../../schedulers/snakemake.js';
-import { readManifest } from '../../training/manifest.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import type { TrainingJobParameters } from '../../study/schedulers/jobs.js';
+import { type KubernetesTrainingParameters, kubernetesManifest } from '../../study/schedulers/kubernetes.js';
+import { type SlurmTrainingParameters, slurmScript } from '../../study/schedulers/slurm.js';
+import { type SnakemakeTrainingParameters, snakemakeWorkflow } from '../../study/schedulers/snakemake.js';
+import { readManifest } from '../../study/training/manifest.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printText } from '../print.js';
 import { ownCommand, volumeOf } from './where-jobs-run.js';

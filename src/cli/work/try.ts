@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../base/errors.js';
-import { describeTrials } from '../../documents/text/trials-text.js';
-import { tryModels } from '../../evaluation/try-models.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { tryModels } from '../../study/evaluation/try-models.js';
 import type { OutputOptions } from '../options/output.js';
 import { printJson, printText } from '../print.js';
+import { describeTrials } from '../text/trials-text.js';
 import { interruptible } from './interrupt.js';
 import { StatusLine } from './status-line.js';
 

@@ -1,10 +1,10 @@
 import { verify } from '../../api/verify.js';
-import { LayerloomError } from '../../base/errors.js';
-import { describeLoading } from '../../documents/text/loading-text.js';
-import { describeOutput } from '../../documents/text/verification-text.js';
-import type { OutputVerification } from '../../measure/verification/verification.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import type { OutputVerification } from '../../core/measure/verification/verification.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
+import { describeLoading } from '../text/loading-text.js';
+import { describeOutput } from '../text/verification-text.js';
 import { show, watched } from './show.js';
 
 interface VerifyCommandOptions extends OutputOptions {

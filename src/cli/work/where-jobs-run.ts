@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
-import type { ClaimedVolume } from '../../schedulers/kubernetes.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { itemAt } from '../../core/base/lookup.js';
+import type { ClaimedVolume } from '../../study/schedulers/kubernetes.js';
 
 /** Parses `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
 export const volumeOf = (given: string): ClaimedVolume => {

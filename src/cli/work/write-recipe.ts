@@ -1,5 +1,5 @@
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { writeWhole } from '../../engine/output/durable.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { writeWhole } from '../../core/engine/output/durable.js';
 
 /**
  * Writes the text of a recipe.

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { intervalOf, pOfZero } from '../../../src/scores/intervals/bounded.js';
-import { crossedSpread, spreadOf } from '../../../src/scores/intervals/crossed.js';
-import { meanOfModels } from '../../../src/scores/intervals/scaled.js';
-import { bonettPrice, wilson } from '../../../src/scores/intervals/shares.js';
-import { freedomAt, t95, tTest } from '../../../src/scores/intervals/student.js';
-import { meanOf, sumOf } from '../../../src/scores/mean.js';
-import { unbounded } from '../../../src/scores/metrics.js';
+import { intervalOf, pOfZero } from '../../../src/study/scores/intervals/bounded.js';
+import { crossedSpread, spreadOf } from '../../../src/study/scores/intervals/crossed.js';
+import { meanOfModels } from '../../../src/study/scores/intervals/scaled.js';
+import { bonettPrice, wilson } from '../../../src/study/scores/intervals/shares.js';
+import { freedomAt, t95, tTest } from '../../../src/study/scores/intervals/student.js';
+import { meanOf, sumOf } from '../../../src/study/scores/mean.js';
+import { unbounded } from '../../../src/study/scores/metrics.js';
 import { seeded } from '../../fixtures/scored.js';
 
 /** Scores of `rows` × `columns` models on `problems` problems, with effects of each. */

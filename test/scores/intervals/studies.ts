@@ -1,16 +1,16 @@
-import type { EvaluationResult } from '../../../src/evaluation/result.js';
-import { conclude } from '../../../src/scores/conclusion.js';
+import type { EvaluationResult } from '../../../src/study/evaluation/result.js';
+import { conclude } from '../../../src/study/scores/conclusion.js';
 import {
   type Estimate,
   estimateOfChosen,
   estimateOfExtreme,
   estimateOfMean,
-} from '../../../src/scores/intervals/estimates.js';
-import { onlyThese, rowOf } from '../../../src/scores/intervals/rows.js';
-import { meanOf } from '../../../src/scores/mean.js';
-import { type ModelScore, scoresOf } from '../../../src/scores/model-score.js';
-import { compareRows, type PairedComparison } from '../../../src/scores/paired.js';
-import type { ScoredModel } from '../../../src/scores/scored-experiment.js';
+} from '../../../src/study/scores/intervals/estimates.js';
+import { onlyThese, rowOf } from '../../../src/study/scores/intervals/rows.js';
+import { meanOf } from '../../../src/study/scores/mean.js';
+import { type ModelScore, scoresOf } from '../../../src/study/scores/model-score.js';
+import { compareRows, type PairedComparison } from '../../../src/study/scores/paired.js';
+import type { ScoredModel } from '../../../src/study/scores/scored-experiment.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../../fixtures/scored.js';
 
 // Simulated studies, of which the true scores are known: a model's answers are right with the logistic of a level, effects of

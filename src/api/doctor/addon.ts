@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LayerloomError } from '../../core/base/errors.js';
+import { findAddon, instructionSets } from '../../core/native/addon.js';
+import { checksumsFile, currentHost, libcVersion } from '../../core/native/prebuilt.js';
+import { type Finding, ok, problem, warning } from './finding.js';
+
+export interface AddonFacts {
+  readonly file: string;
+  /** `shipped` with a release; `built` by `npm run build` or `layerloom build`; `given` by LAYERLOOM_ADDON. */
+  readonly origin: 'shipped' | 'built' | 'given';
+  readonly instructionSet: string;
+  readonly instructionSets: readonly string[];
+}
+
+export interface PlatformFacts {
+  readonly platform: string;
+  readonly arch: string;
+  /** Such as `glibc 2.36` or `musl 1.2.5`; undefined where there is but one. */
+  readonly libc: string | undefined;
+  /** True for an x64 Node that runs on Apple silicon by translation. */
+  readonly rosetta: boolean;
+}
+
+/**
+ * Returns `shipped` if the file is listed with its SHA-256 in the package's list of checksums.
+ *
+ * @param sums content of SHA256SUMS; undefined where the package has none
+ */
+export const originOf = (content: Buffer, target: string, sums: string | undefined): 'shipped' | 'built' => {
+  const hash = createHash('sha256').update(content).digest('hex');
+  return sums?.split('\n').includes(`${hash}  ${join(target, 'layerloom.node')}`) ? 'shipped' : 'built';
+};
+
+/** Loads the addon. @throws LayerloomError as `instructionSets` */
+export const examineAddon = (): AddonFacts => {
+  const { chosen, available } = instructionSets();
+  const { file, target } = findAddon();
+  const sums = checksumsFile();
+  const origin =
+    target === undefined
+      ? 'given'
+      : originOf(readFileSync(file), target, existsSync(sums) ? readFileSync(sums, 'utf8') : undefined);
+  return { file, origin, instructionSet: chosen, instructionSets: available };
+};
+
+const isTranslated = (): boolean => {
+  try {
+    return execFileSync('sysctl', ['-n', 'sysctl.proc_translated'], { encoding: 'utf8' }).trim() === '1';
+  } catch {
+    // Processors by Intel have no such value.
+    return false;
+  }
+};
+
+export const examinePlatform = (): PlatformFacts => {
+  const { platform, arch, musl } = currentHost();
+  const version = libcVersion();
+  const libc =
+    platform === 'linux'
+      ? `${musl ? 'musl' : 'glibc'}${version === undefined ? '' : ` ${version}`}`
+      : undefined;
+  return { platform, arch, libc, rosetta: platform === 'darwin' && arch === 'x64' && isTranslated() };
+};
+
+export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts): Finding => {
+  const text = `${platform}-${arch}${libc === undefined ? '' : `, ${libc}`}`;
+  return rosetta
+    ? warning(
+        'platform',
+        `${text}, translated by Rosetta`,
+        'install Node.js for arm64, which is several times as fast',
+      )
+    : ok('platform', text);
+};
+
+const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
+
+/** @param facts or the error that kept the addon from being loaded, whose message says what to do */
+export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {
+  if (facts instanceof LayerloomError) return [problem('addon', facts.message)];
+  const { file, origin, instructionSet, instructionSets: available } = facts;
+  const sets = `${instructionSet}${available.length > 1 ? ` (of ${available.join(', ')})` : ''}`;
+  return [
+    ok('addon', `${file}, ${origins[origin]}`),
+    available.length === 1
+      ? warning(
+          'instructions',
+          `${sets} only`,
+          'averages are slow without AVX2 or NEON: a virtual machine may hide them (CPU type `host`)',
+        )
+      : ok('instructions', sets),
+  ];
+};

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
+import { join, resolve, sep } from 'node:path';
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { reasonOf } from '../../core/base/errors.js';
+import { formatBytes } from '../../core/base/format.js';
+import { type Link, linkFileBy } from '../../core/engine/output/link.js';
+import { type Finding, ok, problem, warning } from './finding.js';
+
+export interface DirectoryFacts {
+  readonly path: string;
+  /** The file system's, as in the list of mounts: `ext4`, `apfs`, `nfs4`; undefined where it is not listed. */
+  readonly type: string | undefined;
+  /** Free bytes, for this user. */
+  readonly free: number;
+  /** The reason why nothing can be written; undefined where it can. */
+  readonly refusal: string | undefined;
+  /** Ways to link shards that worked here. */
+  readonly links: readonly Exclude<Link, 'copy'>[];
+}
+
+interface Mount {
+  readonly point: string;
+  readonly type: string;
+}
+
+/** The spaces and tabs of paths in the kernel's lists are escaped: `\040`. */
+const unescaped = (path: string): string =>
+  path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+
+/** Reads the list of mounts of Linux (`/proc/self/mountinfo`) or of macOS (`mount`). */
+export const parseMounts = (text: string): Mount[] =>
+  text.split('\n').flatMap((line) => {
+    const linux = /^\S+ \S+ \S+ \S+ (?<point>\S+) .*? - (?<type>\S+) /.exec(line)?.groups;
+    const macos = /^.+ on (?<point>\/.*) \((?<type>\w+)[,)]/.exec(line)?.groups;
+    const { point, type } = linux ?? macos ?? {};
+    return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
+  });
+
+/** Type of the file system that a real path is in: that of the longest mount point above it, the last of equal ones. */
+export const fileSystemType = (path: string, mounts: readonly Mount[]): string | undefined => {
+  const above = mounts.filter(({ point }) => point === '/' || path === point || path.startsWith(point + sep));
+  return above.reduce<Mount | undefined>(
+    (best, mount) => (best === undefined || mount.point.length >= best.point.length ? mount : best),
+    undefined,
+  )?.type;
+};
+
+const listMounts = async (): Promise<Mount[]> => {
+  const text =
+    process.platform === 'linux'
+      ? await readFile('/proc/self/mountinfo', 'utf8')
+      : execFileSync('mount', { encoding: 'utf8' });
+  return parseMounts(text);
+};
+
+/** Tries each way of linking with a small file in a directory of its own, which is removed. */
+const tryLinks = async (path: string): Promise<Pick<DirectoryFacts, 'refusal' | 'links'>> => {
+  let directory: string;
+  try {
+    directory = await mkdtemp(join(path, '.layerloom-doctor-'));
+  } catch (error) {
+    return { refusal: reasonOf(error), links: [] };
+  }
+  try {
+    const from = join(directory, 'file');
+    await writeFile(from, Buffer.alloc(4096, 1));
+    const links: Exclude<Link, 'copy'>[] = [];
+    for (const link of ['reflink', 'hard', 'symbolic'] as const) {
+      const refused = await linkFileBy[link](from, join(directory, link)).catch((error: Error) => error);
+      if (refused === undefined) links.push(link);
+    }
+    return { refusal: undefined, links };
+  } catch (error) {
+    return { refusal: reasonOf(error), links: [] };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+};
+
+/** @throws the system's error where there is no such directory */
+export const examineDirectory = async (directory: string): Promise<DirectoryFacts> => {
+  const path = await realpath(resolve(directory));
+  const { bavail, bsize } = await statfs(path);
+  const type = fileSystemType(path, await listMounts());
+  return { path, type, free: bavail * bsize, ...(await tryLinks(path)) };
+};
+
+/** Bytes of a model of 8 billion parameters in bfloat16. */
+const bytesOf8B = 16e9;
+
+export const directoryFindings = ({ path, type, free, refusal, links }: DirectoryFacts): Finding[] => {
+  if (refusal !== undefined)
+    return [
+      problem(
+        'directory',
+        `${path} cannot be written: ${refusal}`,
+        `merge into another one: \`${layerloomCommand('doctor', 'DIR')}\``,
+      ),
+    ];
+  const text = `${path}: ${type ?? 'unknown file system'}, ${formatBytes(free)} free`;
+  const cheap = links.filter((link) => link !== 'symbolic');
+  return [
+    free < bytesOf8B
+      ? warning('directory', text, 'a merge of 8B models takes 16 GB: free some, or use another disk')
+      : ok('directory', text),
+    cheap.length === 0
+      ? warning('links', 'neither reflink nor hard', 'unchanged layers are copied; --link symbolic avoids it')
+      : ok(
+          'links',
+          `${cheap.join(' and ')}${cheap.includes('reflink') ? '' : ' (no reflink here: --link hard avoids copies)'}`,
+        ),
+  ];
+};

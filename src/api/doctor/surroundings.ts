@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { reasonOf } from '../../core/base/errors.js';
+import { isMissing } from '../../core/base/unless-missing.js';
+import { hubCacheRoot } from '../../core/models/sources/hub/cache/hub-cache.js';
+import { findHarness, harnessName } from '../../study/evaluation/harness/harness-command.js';
+import { knownHarnessVersion } from '../../study/evaluation/harness/kept-harness.js';
+import { type Finding, ok, warning } from './finding.js';
+
+export interface HubCacheFacts {
+  readonly path: string;
+  /** Number of models in it; undefined where there is no such directory. */
+  readonly models: number | undefined;
+  /** Why it cannot be read, where there may be one. */
+  readonly unread?: string;
+}
+
+/** lm_eval, as `layerloom evaluate` finds it. */
+export interface HarnessFacts {
+  readonly command: string;
+  /** The file that the PATH leads to, or the Python that has it; undefined where there is none. */
+  readonly file: string | undefined;
+  /** Undefined where the command is no script of Python's, or its environment does not say. */
+  readonly version: string | undefined;
+}
+
+export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheFacts => {
+  const path = hubCacheRoot(env);
+  try {
+    return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
+  } catch (error) {
+    // Nothing was ever downloaded; merging needs no cache.
+    return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
+  }
+};
+
+/** The file's first bytes, as text. */
+const startOf = (file: string): string => {
+  const fd = openSync(file, 'r');
+  try {
+    const start = Buffer.alloc(4096);
+    return start.toString('utf8', 0, readSync(fd, start, 0, start.length, 0));
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** The interpreter of a script that pip installed: in its first line, or behind `exec` in its second if that is long. */
+export const pythonOf = (script: string): string | undefined =>
+  /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
+
+/** @param file the program, or its Python */
+const versionOf = (file: string): string | undefined => {
+  const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
+  if (python === undefined) return undefined;
+  try {
+    // `lm_eval` itself imports torch first, which takes ten seconds.
+    const program = "import importlib.metadata as m; print(m.version('lm_eval'))";
+    return execFileSync(python, ['-c', program], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    // The interpreter is gone, or lm_eval was not installed by pip.
+    return undefined;
+  }
+};
+
+export const examineHarness = (env: NodeJS.ProcessEnv = process.env): HarnessFacts => {
+  const found = findHarness(env['PATH'] ?? '');
+  return found === undefined
+    ? { command: harnessName, file: undefined, version: undefined }
+    : { ...found, version: versionOf(found.file) };
+};
+
+export const hubCacheFinding = ({ path, models, unread }: HubCacheFacts): Finding =>
+  unread === undefined
+    ? ok(
+        'hub cache',
+        models === undefined ? `none (${path})` : `${models} model${models === 1 ? '' : 's'} in ${path}`,
+      )
+    : warning(
+        'hub cache',
+        `${path} cannot be read: ${unread}`,
+        'models of the hub (`org/name`) are looked for there: name a directory of this user by HF_HOME',
+      );
+
+export const harnessFinding = ({ command, file, version }: HarnessFacts): Finding => {
+  const install = `\`pip install "lm-eval[hf,api]==${knownHarnessVersion}"\``;
+  if (file === undefined)
+    return warning(
+      harnessName,
+      'not on the PATH',
+      `only \`${layerloomCommand('evaluate')}\` needs it: ${install}, or --lm-eval COMMAND`,
+    );
+  const text = `${version ?? 'of unknown version'}, ${command === harnessName ? file : command}`;
+  return version === knownHarnessVersion
+    ? ok(harnessName, text)
+    : warning(harnessName, text, `layerloom was checked with ${knownHarnessVersion}: ${install}`);
+};

@@ -1,0 +1,34 @@
+import { formatBytes } from '../../core/base/format.js';
+import { groupBy } from '../../core/base/lookup.js';
+import type { PlannedDownload } from '../../core/plan/plan.js';
+
+/** Formats the sizes of whole models: `2 × 16.1 GB`, `16.1 GB + 8.0 GB`. */
+const sizes = (models: PlannedDownload['models']): string =>
+  [...groupBy(models, ({ of }) => formatBytes(of))]
+    .map(([size, some]) => (some.length === 1 ? size : `${some.length} × ${size}`))
+    .join(' + ');
+
+/**
+ * Formats what is to be fetched from the hub, as a share of the whole models: `9.1 GB of 2 × 16.1 GB (57 %)`, and
+ * where there are several, each model's part. No rows where nothing is to be fetched.
+ */
+export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
+  if (download === undefined || download.bytes === 0) return [];
+  const { bytes, models } = download;
+  const row = (part: PlannedDownload['models'], amount: number) =>
+    `${formatBytes(amount)} of ${sizes(part)} (${share(amount, part)})`;
+  return [
+    ['to download', row(models, bytes)],
+    ...(models.length === 1
+      ? []
+      : models.map((one) => [`  ${shortCommit(one.model)}`, row([one], one.bytes)] as const)),
+  ];
+};
+
+/** A commit as Git abbreviates it; `--json` has it whole. */
+const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
+
+const share = (amount: number, models: PlannedDownload['models']): string => {
+  const percent = (100 * amount) / models.reduce((total, { of }) => total + of, 0);
+  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+};

@@ -1,0 +1,34 @@
+import { stringify } from 'yaml';
+import { plainTable } from '../../core/base/table.js';
+import { visibleLine } from '../../core/base/visible.js';
+import { decimals } from '../../core/methods/operations/words.js';
+import type { Explanation } from '../../core/plan/compile/explanation.js';
+
+/** Rounds fractions for people to four significant digits; `--json` has them exactly. */
+const rounded = (_key: unknown, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isInteger(value) ? Number(decimals(value)) : value;
+
+/** Formats for the terminal how one tensor of a merge is computed. */
+export const describeExplanation = ({
+  tensor,
+  layer,
+  dtype,
+  shape,
+  parameters,
+  words,
+}: Explanation): string =>
+  [
+    visibleLine(tensor),
+    '',
+    plainTable([
+      ['layer', layer === null ? 'outside the layers' : String(layer)],
+      ['shape', `[${shape.join(', ')}] ${dtype}`],
+      ['formula', words],
+    ]),
+    '',
+    '  parameters',
+    ...stringify(parameters, rounded, { flowCollectionPadding: false })
+      .trimEnd()
+      .split('\n')
+      .map((line) => `    ${line}`),
+  ].join('\n');

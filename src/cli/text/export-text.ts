@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { formatBytes, formatSeconds } from '../../core/base/format.js';
+import type { ExportedModel } from '../../core/conversion/export-model.js';
+
+/** Says what was exported, and what llama.cpp made of it. */
+export const describeExport = ({ out, file, bytes, loaded, seconds }: ExportedModel): string =>
+  [
+    `${join(out, file)}: ${formatBytes(bytes)}, ${formatSeconds(seconds)}`,
+    loaded === null
+      ? 'not loaded: no program of llama.cpp that generates was found'
+      : `${loaded.program}${loaded.version === null ? '' : ` ${loaded.version}`} loaded it: ${JSON.stringify(loaded.text)}`,
+    `${join(out, 'Modelfile')}: for ollama create`,
+  ].join('\n');

@@ -1,0 +1,51 @@
+import { formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
+import { groupBy } from '../../core/base/lookup.js';
+import { plainTable } from '../../core/base/table.js';
+import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
+
+/** Formats an extraction for the terminal: a table of the layers, then what the adapter has and lacks. */
+export const describeExtraction = (result: ExtractionResult): string => {
+  const { tensors, saved, unchanged, leftOut, base, expert, error, kept } = result;
+  const table = [['layer', 'rank', 'error', 'attention', 'MLP', 'energy kept']];
+  const byLayer = [...groupBy(tensors, (tensor) => tensor.layer ?? Number.POSITIVE_INFINITY)];
+  for (const [layer, ofLayer] of byLayer.sort(([a], [b]) => a - b))
+    table.push([
+      layer === Number.POSITIVE_INFINITY ? 'outside' : String(layer),
+      ranksOf(ofLayer),
+      ...[ofLayer, withRole(ofLayer, 'attention'), withRole(ofLayer, 'feedForward')].map((of) =>
+        of.length === 0 ? '–' : percent(errorOf(of)),
+      ),
+      percent(1 - errorOf(ofLayer) ** 2),
+    ]);
+  const count = (names: readonly unknown[], what: string) =>
+    names.length === 0 ? [] : [`${names.length} tensors ${what}`];
+  return [
+    `LoRA adapter of ${expert} from ${base}: ${tensors.length} matrices, rank ${ranksOf(tensors)}; errors are ‖Δ − B·A‖ / ‖Δ‖`,
+    '',
+    plainTable(table, 1),
+    '',
+    `error ${percent(error)} over these matrices; ${percent(kept)} of the whole model's ‖Δ‖² is kept`,
+    ...count(saved, 'saved whole'),
+    ...count(unchanged, 'unchanged, and left out'),
+    ...count(leftOut, 'changed, and left out'),
+    '',
+    result.out,
+    `${formatBytes(result.bytes)} written, ${formatBytes(result.bytesRead)} read in ${formatSeconds(result.seconds)}`,
+  ].join('\n');
+};
+
+const withRole = (tensors: readonly ExtractedTensor[], role: ExtractedTensor['role']): ExtractedTensor[] =>
+  tensors.filter((tensor) => tensor.role === role);
+
+/** ‖Δ − B·A‖ / ‖Δ‖ over several tensors. */
+const errorOf = (tensors: readonly ExtractedTensor[]): number => {
+  const squares = (of: (tensor: ExtractedTensor) => number) =>
+    tensors.reduce((total, tensor) => total + of(tensor) ** 2, 0);
+  return Math.sqrt(squares(({ norm, error }) => norm * error) / squares(({ norm }) => norm));
+};
+
+const ranksOf = (tensors: readonly ExtractedTensor[]): string => {
+  const ranks = tensors.map(({ rank }) => rank);
+  const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
+  return least === most ? String(most) : `${least}–${most}`;
+};

@@ -1,0 +1,17 @@
+import { counted, formatBytes } from '../../core/base/format.js';
+import type { CostInPlace } from '../../study/experiment/in-place/cost-in-place.js';
+
+/** Rows of a table for the terminal: what scoring merges makes that are not written. None where all are. */
+export const inPlaceRows = (inPlace: CostInPlace | undefined): string[][] => {
+  if (inPlace === undefined || inPlace.merges === 0) return [];
+  const { merges, bytes, place, bytesWritten, withoutDonor } = inPlace;
+  return [
+    [
+      'not written',
+      `${counted(merges, 'merge')}; to score them in place, ${formatBytes(bytes)} in ${place} while it runs, instead of ${formatBytes(bytesWritten)} written`,
+    ],
+    ...(withoutDonor === 0
+      ? []
+      : [['', `${counted(withoutDonor, 'merge')} of them whole: no model has tensors of their form`]]),
+  ];
+};

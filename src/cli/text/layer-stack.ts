@@ -1,0 +1,120 @@
+import type { Colors } from 'picocolors/types.js';
+import { itemAt } from '../../core/base/lookup.js';
+import { visibleLine } from '../../core/base/visible.js';
+import { wrap } from '../../core/base/wrap.js';
+import { drawChart } from '../../core/plan/card/layer-chart-text.js';
+import { type LayerPicture, pictureOf } from '../../core/plan/card/layer-picture.js';
+import { type Origin, rangeText, wordsOf } from '../../core/plan/card/origins.js';
+import type { MergePlan } from '../../core/plan/plan.js';
+import { mixtures, shades } from './painted-bar.js';
+
+/** Largest number of equal neighbouring layers that are all drawn; of more, only the ends are. */
+const drawn = 8;
+
+/** More runs of layers than these are drawn as a line each. */
+const mostRuns = 10;
+
+const width = 24;
+
+/** Widest line, as of a terminal. */
+const columns = 80;
+
+/** Draws how the layers of a merge are made: a stack of runs of layers, or a chart of numbers over layers. */
+export const drawLayers = (plan: MergePlan, colours: Colors): string =>
+  drawPicture(
+    pictureOf(plan),
+    plan.inputs.map(({ name }) => name),
+    colours,
+  );
+
+/** Draws a picture of layers whose origins are of the given names. */
+export const drawPicture = (picture: LayerPicture, names: readonly string[], colours: Colors): string =>
+  picture.chart === null
+    ? drawStack(picture, names, colours)
+    : drawNumbers({ ...picture, chart: picture.chart }, names, colours);
+
+/** Draws the numbers of the layers, and in words how the tensors outside them are made. */
+const drawNumbers = (
+  { chart, layers, origins }: LayerPicture & { readonly chart: NonNullable<LayerPicture['chart']> },
+  names: readonly string[],
+  colours: Colors,
+): string => {
+  const tint = tintsOf(names, colours);
+  const bars = drawChart(chart, layers, (bar, model) => tint(model)(bar));
+  const outside = origins.find(({ layers: range }) => range === null);
+  if (outside === undefined) return bars;
+  const words = wrap(visibleLine(wordsOf(outside)), columns - 11);
+  return [bars, ...words.map((line, index) => `  ${index === 0 ? 'outside' : '       '}  ${line}`)].join(
+    '\n',
+  );
+};
+
+/**
+ * Draws the model as a stack, top layer first, with the origin of each part:
+ *
+ *     layer 29  ████████████████████████  jpn-1
+ *     layer 28  ████████████████████████
+ *     layer 27  ░░░░░░░░░░░░░░░░░░░░░░░░  math-1
+ */
+const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours: Colors): string => {
+  const paint = painter(origins, names, colours);
+  const inside = origins.filter(({ layers }) => layers !== null).toReversed();
+  const runs = inside.flatMap((origin) =>
+    origin.layers === null
+      ? []
+      : [
+          {
+            origin,
+            labels:
+              inside.length > mostRuns ? [`layers ${rangeText(origin.layers)}`] : labelsOf(origin.layers),
+          },
+        ],
+  );
+  const outside = origins
+    .filter(({ layers }) => layers === null)
+    .map((origin) => ({ origin, labels: ['outside'] }));
+  const longest = Math.max(8, ...runs.flatMap(({ labels }) => labels.map(({ length }) => length)));
+  return [...runs, ...outside]
+    .flatMap(({ origin, labels }) => {
+      const words = wrap(visibleLine(wordsOf(origin)), columns - longest - width - 6);
+      const rows = Math.max(labels.length, words.length);
+      return Array.from({ length: rows }, (_, row) => {
+        const bar = row < labels.length ? paint(origin) : ' '.repeat(width);
+        return `  ${(labels[row] ?? '').padEnd(longest)}  ${bar}  ${words[row] ?? ''}`.trimEnd();
+      });
+    })
+    .join('\n');
+};
+
+/** Returns the labels of a run of equal layers, last layer first; of a long run, the ends. */
+const labelsOf = ([first, last]: readonly [number, number]): string[] => {
+  const all = Array.from({ length: last - first + 1 }, (_, index) => `layer ${last - index}`);
+  return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
+};
+
+/** Returns the colour of a model by its name; of what is computed from several, for null. */
+const tintsOf = (names: readonly string[], colours: Colors) => {
+  const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
+  return (name: string | null) => {
+    const index = name === null ? -1 : names.indexOf(name);
+    return index === -1 ? colours.cyan : itemAt(tints, index % tints.length);
+  };
+};
+
+/**
+ * Returns a function that draws an origin's bar in the shade and colour of its model. What is computed from
+ * several has shades of its own, by what it is computed from.
+ */
+const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
+  const tint = tintsOf(names, colours);
+  const mixed = [...new Set(origins.map(({ from }) => itemAt(from, 0)))].filter(
+    (name) => !names.includes(name),
+  );
+  return ({ from }: Origin): string => {
+    const name = itemAt(from, 0);
+    const [all, index] = names.includes(name)
+      ? [shades, names.indexOf(name)]
+      : [mixtures, mixed.indexOf(name)];
+    return tint(name)(itemAt(all, index % all.length).repeat(width));
+  };
+};

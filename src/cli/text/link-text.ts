@@ -1,0 +1,67 @@
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
+import type { MergeResult } from '../../core/engine/run-plan.js';
+import { type MergePlan, verbatimPath } from '../../core/plan/plan.js';
+
+/** The links that leave a shard unwritten, in words. */
+const words = {
+  reflink: 'shared with the inputs (reflink)',
+  hard: 'hard links',
+  symbolic: 'symbolic links',
+} as const;
+
+/**
+ * Formats the shards that a merge wrote and those that it linked to input files:
+ * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`; where all
+ * were written by this run, `34 shards, 16.1 GB written in 12 s (…)`.
+ */
+export const describeWritten = ({
+  shards,
+  bytesWritten,
+  bytesResumed,
+  seconds,
+  threads,
+}: MergeResult): string => {
+  const parts = Object.entries(words).flatMap(([link, text]) => {
+    const linked = shards.filter((shard) => shard.link === link);
+    const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
+    return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
+  });
+  // With headers, which are not counted as written tensor by tensor.
+  const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
+  const written = bytesResumed > 0 ? bytesWritten : unlinked;
+  if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
+  const total = shards.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rate = written === 0 ? '' : `${formatRate(written, seconds)}, `;
+  const took = `written in ${formatSeconds(seconds)} (${rate}${threads} threads)`;
+  const all = `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}`;
+  return parts.length === 0
+    ? `${all} ${took}`
+    : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
+};
+
+/**
+ * Returns the reason why no shard of a plan can be a link to an input file, and what would change that;
+ * undefined if one can.
+ */
+export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | undefined => {
+  if (shards.some((shard) => verbatimPath(shard, inputs) !== undefined)) return undefined;
+  const nothing = 'nothing can be linked:';
+  if (cost.bytesCopied === 0) return `${nothing} every tensor is computed`;
+  const whole = shards.filter(({ tensors }) => {
+    const [first] = tensors;
+    return tensors.every(
+      ({ expression }) =>
+        expression.kind === 'copy' &&
+        first?.expression.kind === 'copy' &&
+        expression.source.input === first.expression.source.input,
+    );
+  });
+  if (whole.length === 0)
+    return `${nothing} each shard holds tensors that are computed, or of several models; --layout layer may part them`;
+  const bytes = whole.reduce((total, shard) => total + shard.bytes, 0);
+  return (
+    `${nothing} ${whole.length} shards (${formatBytes(bytes)}) are one model's alone, but no input file holds just ` +
+    `these tensors; rewrite the models by \`${layerloomCommand('relayout', 'MODEL', '-o', 'OUT', '--layout', 'layer')}\`, once, and merge those`
+  );
+};

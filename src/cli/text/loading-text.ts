@@ -1,0 +1,46 @@
+import type { LoadingVerdict } from '../../core/measure/verification/loading-verdict.js';
+
+const some = (names: readonly string[], shown = 3): string =>
+  names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
+
+/** Says in a few lines whether an output loads, and who says so. */
+export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: LoadingVerdict): string => {
+  const libraries = ['transformers', 'peft', 'torch']
+    .filter((name) => by[name] !== undefined)
+    .map((name) => `${name} ${by[name]}`)
+    .join(', ');
+  if (loads === null) return `whether it loads was not checked: ${reason} (${libraries})`;
+  if (loads)
+    return `loads as ${loadedAs}: no tensor is missing, unexpected or of another shape (${libraries})`;
+  return [
+    `does not load as ${loadedAs} (${libraries}):`,
+    ...faultsOf({ reason, ...found }).map((fault) => `  ${fault}`),
+  ].join('\n');
+};
+
+/** Returns the reasons for which an output does not load whole, in phrases. */
+const faultsOf = ({
+  missing,
+  unexpected,
+  mismatched,
+  dtype,
+  reason,
+}: Omit<LoadingVerdict, 'loads' | 'by' | 'loadedAs'>): string[] => [
+  ...(missing.length > 0 ? [`missing: ${some(missing)}`] : []),
+  ...(unexpected.length > 0 ? [`unexpected: ${some(unexpected)}`] : []),
+  ...mismatched
+    .slice(0, 3)
+    .map(
+      ({ tensor, stored, model }) =>
+        `${tensor} is [${stored.join(', ')}], and [${model.join(', ')}] in the model`,
+    ),
+  ...(mismatched.length > 3 ? [`… (${mismatched.length} of other shapes in all)`] : []),
+  ...(dtype === null
+    ? []
+    : [
+        `config.json says ${dtype.said}, and the tensors are ${Object.entries(dtype.stored)
+          .map(([name, count]) => `${name} (${count})`)
+          .join(', ')}`,
+      ]),
+  ...(reason === null ? [] : [reason]),
+];

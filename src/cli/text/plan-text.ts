@@ -1,0 +1,103 @@
+import type { Colors } from 'picocolors/types.js';
+import { counted, formatBytes, formatCount } from '../../core/base/format.js';
+import { plainTable, shardRows } from '../../core/base/table.js';
+import { visibleLine } from '../../core/base/visible.js';
+import { wrap } from '../../core/base/wrap.js';
+import { mostThreads } from '../../core/engine/threads/fit-threads.js';
+import { decimals } from '../../core/methods/operations/words.js';
+import { memoryOf, memoryWith } from '../../core/plan/memory.js';
+import { passesOf } from '../../core/plan/operands.js';
+import type { MergePlan } from '../../core/plan/plan.js';
+import { downloadRows } from './download-text.js';
+import { drawLayers } from './layer-stack.js';
+
+/** Formats the private memory of a run, and of the threads that there is no memory for. */
+const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
+  const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
+  const threads = mostThreads(need, wanted);
+  const more = threads < wanted ? `; ${wanted} would take ${formatBytes(memoryWith(need, wanted))}` : '';
+  return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
+};
+
+/** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
+export const describeRecipe = ({ title, recipe }: MergePlan): string => {
+  const settings = Object.entries(recipe).map(([key, value]) =>
+    // The picture of the layers shows which they are.
+    key === 'slices' && Array.isArray(value)
+      ? `${value.length} slices`
+      : `${key} ${describeValue(value, key)}`,
+  );
+  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), 78);
+  return [first, ...others.map((line) => `  ${line}`)].join('\n');
+};
+
+/** Parameters whose lists of numbers are no gradients over layers. */
+const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
+
+/**
+ * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers by four digits; filters, models and
+ * recipes in YAML's one-line (flow) style.
+ */
+const describeValue = (value: unknown, key: string): string => {
+  if (typeof value === 'number') return decimals(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => describeValue(item, key));
+    if (value.some((item) => typeof item === 'object')) return `[${items.join(', ')}]`;
+    const isGradient = value.every((item) => typeof item === 'number') && !listed.includes(key);
+    return items.join(isGradient ? ' → ' : ',');
+  }
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{${Object.entries(value)
+    .map(([inner, one]) => `${inner}: ${describeValue(one, inner)}`)
+    .join(', ')}}`;
+};
+
+const wholeFiles = (bytes: number): string =>
+  bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
+
+/** Formats the bytes read for statistics of whole tensors before these are computed, and the statistics. */
+const describeMeasured = ({ shards, cost }: MergePlan): string => {
+  const statistics = new Set(
+    shards.flatMap(({ tensors }) =>
+      tensors.flatMap(({ expression }) => passesOf(expression).map(({ what }) => what)),
+    ),
+  );
+  return `${formatBytes(cost.bytesToMeasure)} read first, for ${[...statistics].join(', ')}`;
+};
+
+/** Formats a plan for the terminal (`--dry-run`). */
+export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
+  const { inputs, architecture, shards, files, cost } = plan;
+  const tensors = shards.reduce((total, shard) => total + shard.tensors.length, 0);
+  return [
+    describeRecipe(plan),
+    '',
+    plainTable(inputs.map(({ role, name, path }) => [role, name, path])),
+    '',
+    drawLayers(plan, colours),
+    '',
+    plainTable([
+      ['architecture', `${architecture.family}, ${architecture.layers} layers`],
+      ['output', `${formatCount(cost.parameters)} parameters, ${tensors} tensors in ${shards.length} shards`],
+      ['copied', formatBytes(cost.bytesCopied)],
+      ['computed', formatBytes(cost.bytesComputed)],
+      ...downloadRows(plan.download),
+      ['to read', formatBytes(cost.bytesToRead)],
+      ...(cost.bytesToMeasure > 0 ? [['to measure', describeMeasured(plan)] as const] : []),
+      ['to write', `${formatBytes(cost.bytesToWrite)}${wholeFiles(cost.bytesVerbatim)}`],
+      ['memory', describeMemory(plan, threads)],
+    ]),
+    '',
+    plainTable(
+      shardRows(
+        shards.map((shard) => ({ ...shard, tensors: shard.tensors.length })),
+        formatBytes,
+      ),
+      1,
+    ),
+    '',
+    ...wrap(visibleLine(`other files: ${files.map(({ name }) => name).join(', ')}, layerloom.json`), 76).map(
+      (line, index) => `${index === 0 ? '  ' : '    '}${line}`,
+    ),
+  ].join('\n');
+};

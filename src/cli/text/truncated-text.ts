@@ -1,0 +1,38 @@
+import { formatPercent as percent } from '../../core/base/format.js';
+import { groupBy, itemAt } from '../../core/base/lookup.js';
+import { plainTable } from '../../core/base/table.js';
+import type { TruncatedProduct } from '../../core/engine/output/truncated.js';
+
+/** Formats what a truncation to a lower rank has lost: the error of each layer, and over all. */
+export const describeTruncated = (products: readonly TruncatedProduct[]): string => {
+  const table = [['layer', 'merged modules', 'rank', 'error']];
+  const byLayer = [...groupBy(products, ({ layer }) => layer ?? Number.POSITIVE_INFINITY)];
+  for (const [layer, of] of byLayer.sort(([a], [b]) => a - b))
+    table.push([
+      layer === Number.POSITIVE_INFINITY ? 'outside' : String(layer),
+      String(of.length),
+      `${rangeOf(of.map(({ exactRank }) => exactRank))} to ${rangeOf(of.map(({ rank }) => rank))}`,
+      percent(errorOf(of)),
+    ]);
+  const worst = itemAt(
+    products.toSorted((a, b) => b.error - a.error),
+    0,
+  );
+  return [
+    plainTable(table, 1),
+    '',
+    `error ‖Δ − B·A‖ / ‖Δ‖ of merged changes at their new rank: ${percent(errorOf(products))} over all, at most ${percent(worst.error)} (${worst.parameter}); each in layerloom.json`,
+  ].join('\n');
+};
+
+const errorOf = (products: readonly TruncatedProduct[]): number => {
+  const squares = (of: (product: TruncatedProduct) => number) =>
+    products.reduce((total, product) => total + of(product) ** 2, 0);
+  const all = squares(({ norm }) => norm);
+  return all === 0 ? 0 : Math.sqrt(squares(({ norm, error }) => norm * error) / all);
+};
+
+const rangeOf = (ranks: readonly number[]): string => {
+  const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
+  return least === most ? String(most) : `${least}–${most}`;
+};

@@ -1,0 +1,187 @@
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { version } from '../base/version.js';
+import { writeDurably } from '../engine/output/durable.js';
+import { checkOutput, type Output } from '../engine/output/output.js';
+import { openStaging } from '../engine/output/staging.js';
+import type { Progress } from '../engine/run.js';
+import type { CheckpointIndex } from '../models/checkpoint/checkpoint.js';
+import { checkSpace } from '../models/checkpoint/disk-space.js';
+import { sideFileObject } from '../models/checkpoint/side-file-content.js';
+import { openWhole } from '../models/reading/open-whole.js';
+import { elementsOf } from '../tensor/reference.js';
+import { exportFormats } from './formats.js';
+import {
+  bytesPerElement,
+  type ConvertedType,
+  type GgufType,
+  ggufTypes,
+  isConvertedType,
+} from './gguf-types.js';
+import { modelfile } from './modelfile.js';
+import { findConverter, findQuantizer, type Program, type ProgramPlaces } from './programs.js';
+import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
+
+/** Options of `exportModel`. */
+export interface ModelExportOptions extends ProgramPlaces {
+  /** The format; the only one is `gguf`. */
+  to: (typeof exportFormats)[number];
+  /** What the weights are stored in: `bf16`, `q8_0`, `q4_k_m`. */
+  type: GgufType;
+  /** Directory to create. Default `DIR-gguf-TYPE`, beside the checkpoint. */
+  out?: string | undefined;
+  signal?: AbortSignal | undefined;
+  /** Called about once a second while programs say how far they are. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What was exported, and what llama.cpp made of it. */
+export interface ExportedModel {
+  /** Absolute. */
+  readonly out: string;
+  /** Name of the GGUF file in it. */
+  readonly file: string;
+  readonly type: GgufType;
+  readonly bytes: number;
+  /** Null where no program of llama.cpp was found that generates: the file was not loaded. */
+  readonly loaded: LoadedOnce | null;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Exports a checkpoint to a GGUF file by llama.cpp's own converter and llama-quantize, has llama.cpp load it once, and writes
+ * an Ollama Modelfile beside it. The output is there whole or not at all.
+ *
+ * @param directory of the checkpoint
+ * @throws LayerloomError INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of opening, an
+ *   OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
+ */
+export const exportModel = async (
+  directory: string,
+  { to, type, out, signal, onProgress, ...places }: ModelExportOptions,
+): Promise<ExportedModel> => {
+  const started = performance.now();
+  if (!exportFormats.includes(to)) throw invalidParameter('to', to ?? null, exportFormats.join(', '));
+  if (!ggufTypes.includes(type)) throw invalidParameter('type', type ?? null, ggufTypes.join(', '));
+  const checkpoint = await openWhole(directory, 'export');
+  const output = await checkTarget(checkpoint, out ?? `${resolve(directory)}-gguf-${type}`);
+  const converter = await findConverter(places);
+  const quantizer = isConvertedType(type) ? undefined : await findQuantizer(places, type);
+  const log = join(await mkdtemp(join(tmpdir(), 'layerloom-export-')), 'log');
+  const staging = await openStaging(output, stagedPlan(checkpoint, type), false);
+  const context: StepContext = { model: checkpoint.path, log, directory: staging.directory, signal };
+  const file = `${basename(checkpoint.path).replace(/[^\w.-]+/g, '-')}-${type.toUpperCase()}.gguf`;
+  const weights = join(staging.checkpoint, file);
+  try {
+    if (quantizer !== undefined) await checkQuantizer(quantizer, type, context);
+    await checkSpace(dirname(output.path), output.path, mostBytes(checkpoint, type));
+    await writeWeights(checkpoint, weights, { type, converter, quantizer }, context, onProgress);
+    const loaded = (await loadOnce(weights, places, context)) ?? null;
+    const generation = await sideFileObject(checkpoint, 'generation_config.json');
+    await writeDurably(join(staging.checkpoint, 'Modelfile'), modelfile(file, generation));
+    const bytes = await madeDurable(weights);
+    const warnings = await staging.commit();
+    await rm(dirname(log), { recursive: true, force: true });
+    const seconds = (performance.now() - started) / 1000;
+    const silent =
+      loaded?.generated === false ? [`${loaded.program} loaded ${file}, and generated nothing`] : [];
+    const all = [...checkpoint.warnings, ...staging.warnings, ...warnings, ...silent];
+    return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
+  } catch (error) {
+    await staging.discard();
+    // An error of a program names its log, for people to read.
+    if (!(error instanceof LayerloomError && error.code === 'EXPORT_FAILED'))
+      await rm(dirname(log), { recursive: true, force: true });
+    throw error;
+  }
+};
+
+/** @throws LayerloomError an OUTPUT_… code: what is there is never replaced */
+const checkTarget = async (checkpoint: CheckpointIndex, out: string): Promise<Output> => {
+  if (/\.gguf$/i.test(out))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out,
+      reason: 'is named like a file; name a directory, in which the GGUF file and its Modelfile are written',
+    });
+  try {
+    return await checkOutput({ inputs: [{ role: 'model', ...checkpoint }] }, out, false);
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'OUTPUT_EXISTS')
+      throw new LayerloomError('OUTPUT_EXISTS', { out, kept: true }, { cause: error });
+    throw error;
+  }
+};
+
+const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typeof openStaging>[1] => {
+  const { name, path, files } = checkpoint;
+  const inputs = [{ role: 'model', name, path, files }];
+  return {
+    ...{ layerloom: version, method: 'export', recipe: { model: path, to: 'gguf', type } },
+    ...{ inputs, shards: [], files: [] },
+  };
+};
+
+/** The type of the file that llama-quantize reads: the smallest that has the weights as they are. */
+const between = ({ tensors }: CheckpointIndex): ConvertedType => {
+  const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
+  const [only] = dtypes;
+  if (dtypes.size === 1 && only === 'BF16') return 'bf16';
+  return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
+};
+
+/** About the bytes of a file of a type, and of one that is quantised at most. */
+const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
+  Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
+
+const elementsIn = ({ tensors }: CheckpointIndex): number =>
+  [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
+
+/** The most bytes that the output and the file that it is quantised from take. */
+const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
+  (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
+
+interface Making {
+  readonly type: GgufType;
+  readonly converter: Program;
+  readonly quantizer: Program | undefined;
+}
+
+/** Converts the checkpoint, by way of a file of its own dtype where the type is quantised. */
+const writeWeights = async (
+  checkpoint: CheckpointIndex,
+  weights: string,
+  { type, converter, quantizer }: Making,
+  context: StepContext,
+  onProgress: ((progress: Progress) => void) | undefined,
+): Promise<void> => {
+  const report = (phase: Progress['phase']) => (done: number, total: number) =>
+    onProgress?.({ phase, done, total });
+  const given = { path: checkpoint.path, elements: elementsIn(checkpoint) };
+  const [converted, quantised] = [report('conversion'), report('quantisation')];
+  converted(0, bytesIn(checkpoint, isConvertedType(type) ? type : between(checkpoint)));
+  if (isConvertedType(type)) {
+    await convert(converter, { ...given, to: weights, type }, context, converted);
+    return;
+  }
+  if (quantizer === undefined) throw new RangeError(`nothing writes ${type}`);
+  const first = between(checkpoint);
+  const from = join(context.directory, `${first}.gguf`);
+  const made = await convert(converter, { ...given, to: from, type: first }, context, converted);
+  await quantize(quantizer, { from, to: weights, type, made }, context, quantised);
+  await rm(from);
+};
+
+/** @returns bytes of the file */
+const madeDurable = async (path: string): Promise<number> => {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+};

@@ -1,0 +1,38 @@
+import { LayerloomError } from '../base/errors.js';
+import { bringRanges } from '../models/sources/bring-ranges.js';
+import type { Download, DownloadProgress, FetchOptions } from '../models/sources/source.js';
+import type { MissingWeights } from '../plan/missing-weights.js';
+
+/** @throws LayerloomError DOWNLOAD_NEEDED if weights are not here and may not be fetched */
+export const requireWeights = (
+  { needs, models }: Pick<MissingWeights, 'needs' | 'models'>,
+  download: Download | undefined,
+): void => {
+  if (needs.length > 0 && download !== true) throw new LayerloomError('DOWNLOAD_NEEDED', { models });
+};
+
+/**
+ * Fetches weights that a run reads and that are not here. What has come stays if it is interrupted, and is not
+ * fetched again. Files of which all is here are verified by their hash before they are read, without the network.
+ *
+ * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
+ */
+export const bringWeights = async (
+  { needs, models, unverified }: MissingWeights,
+  download: Download,
+  options: FetchOptions,
+): Promise<void> => {
+  requireWeights({ needs, models }, download);
+  const files = [...needs, ...unverified.map((path) => ({ path, ranges: [] }))];
+  if (files.length === 0) return;
+  let fetched = 0;
+  const onProgress = (progress: DownloadProgress) => {
+    fetched = progress.done;
+    options.onProgress?.(progress);
+  };
+  try {
+    await bringRanges(files, { ...options, onProgress });
+  } catch (cause) {
+    throw options.signal?.aborted ? new LayerloomError('INTERRUPTED', { fetched }, { cause }) : cause;
+  }
+};

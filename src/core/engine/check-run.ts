@@ -1,0 +1,116 @@
+import { dirname, resolve } from 'node:path';
+import { type ErrorCode, LayerloomError } from '../base/errors.js';
+import { checkSpace } from '../models/checkpoint/disk-space.js';
+import { instructionSets } from '../native/addon.js';
+import { memoryOf } from '../plan/memory.js';
+import { missingForPlan, verbatimFiles } from '../plan/missing-weights.js';
+import { sourcesOfTensors } from '../plan/operands.js';
+import type { MergePlan } from '../plan/plan.js';
+import { requireWeights } from './bring-weights.js';
+import { InputFiles } from './input-files.js';
+import { realPathOf } from './output/apart.js';
+import { checkWritable, existingAbove } from './output/durable.js';
+import { checkDevice, checkLink } from './output/link.js';
+import { checkOutput } from './output/output.js';
+import { checkStaging } from './output/staging.js';
+import { checkThreads } from './run.js';
+import type { RunOptions } from './run-plan.js';
+import { fitThreads } from './threads/fit-threads.js';
+
+/** What a run would be given, as far as its checks depend on it; without `out` they are those of the inputs. */
+export interface CheckedOptions
+  extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
+  readonly out?: string | undefined;
+}
+
+/** What a run would say before its first weight. */
+export interface Checked {
+  /** Its refusals that the user can remove before. */
+  readonly wanted: LayerloomError[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Checks all that a run of a plan could refuse before its first weight, and writes nothing: what a dry run says
+ * besides the plan. Whether a file system can reflink shows in the run alone.
+ *
+ * @returns as refusals OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE; and that
+ *   fewer threads are used
+ * @throws LayerloomError the other codes of `runPlan` that come before its first weight
+ */
+export const checkRun = async (
+  plan: MergePlan,
+  { out, force = false, resume = false, link, download = false, threads }: CheckedOptions,
+): Promise<Checked> => {
+  instructionSets();
+  if (link !== undefined) checkLink(link);
+  const wanted: LayerloomError[] = [];
+  const path = out === undefined ? undefined : await targetOf(plan, out, force, wanted);
+  const tensors = plan.shards.flatMap((shard) => shard.tensors);
+  const warnings = await checkMemory(tensors, threads, wanted);
+  const inputs = await observed(plan, download, wanted);
+  if (path === undefined) return { wanted, warnings };
+  const done = await checkStaging(path, { ...plan, inputs }, resume);
+  await checkWritable(dirname(path));
+  const above = await existingAbove(dirname(path));
+  if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
+  // Without `link` the run reflinks where the file system can, which is not known here.
+  const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
+  return { wanted, warnings };
+};
+
+/** Fits threads as a run does that makes these tensors. @returns its warnings, of fewer threads; MEMORY_NEEDED goes to `wanted` */
+export const checkMemory = async (
+  tensors: Parameters<typeof memoryOf>[0],
+  threads: number | undefined,
+  wanted: LayerloomError[],
+): Promise<string[]> => {
+  const fitting = await orWanted('MEMORY_NEEDED', wanted, async () =>
+    fitThreads(memoryOf(tensors), checkThreads(threads)),
+  );
+  return fitting?.warning === undefined ? [] : [fitting.warning];
+};
+
+/** Does work, and adds a refusal with this code to those that the user can remove. @throws the other errors */
+export const orWanted = async <T>(
+  code: ErrorCode,
+  wanted: LayerloomError[],
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LayerloomError && error.code === code)) throw error;
+    wanted.push(error);
+    return undefined;
+  }
+};
+
+const targetOf = async (
+  plan: MergePlan,
+  out: string,
+  force: boolean,
+  wanted: LayerloomError[],
+): Promise<string> => {
+  const output = await orWanted('OUTPUT_EXISTS', wanted, () => checkOutput(plan, out, force));
+  return output?.path ?? (await realPathOf(resolve(out)));
+};
+
+/** Opens the inputs as a run does, and returns them with their states; not those whose weights are not here yet. */
+const observed = async (
+  plan: MergePlan,
+  download: RunOptions['download'],
+  wanted: LayerloomError[],
+): Promise<MergePlan['inputs']> => {
+  const missing = await missingForPlan(plan);
+  try {
+    requireWeights(missing, download);
+  } catch (error) {
+    wanted.push(error as LayerloomError);
+  }
+  if (missing.needs.length > 0) return plan.inputs;
+  const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
+  await using inputs = await InputFiles.open(plan.inputs, sources, verbatimFiles(plan));
+  return inputs.observed;
+};

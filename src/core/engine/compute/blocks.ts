@@ -1,0 +1,150 @@
+import { itemAt } from '../../base/lookup.js';
+import type { Emitted, Program } from '../../methods/operations/program.js';
+import type { NonFiniteElement } from '../../native/job.js';
+import { type Measure, sizeOf } from '../../native/measure.js';
+import type { InputFiles } from '../input-files.js';
+import { sourceError } from '../threads/errors.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { nativeProgram } from './native-program.js';
+
+/**
+ * Elements of a block. Part of the numeric contract: sums are taken block by block, and then in block order.
+ */
+const blockElements = 4 * 1024 * 1024;
+
+/** Whole rows of a tensor, in elements. */
+export interface Block {
+  readonly index: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/**
+ * @param most elements, but for rows that have more
+ * @param rowsTogether rows that blocks are multiples of
+ */
+export const blocksOf = (
+  { elements, columns }: Pick<Program, 'elements' | 'columns'>,
+  most = blockElements,
+  rowsTogether = 1,
+): Block[] => {
+  const together = rowsTogether * columns;
+  const size = Math.max(1, Math.floor(most / together)) * together;
+  return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
+    index,
+    first: index * size,
+    count: Math.min(size, elements - index * size),
+  }));
+};
+
+/** Divides blocks into parts of so many elements at most, in order. */
+export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
+  const parts: Block[][] = [];
+  let elements = Number.POSITIVE_INFINITY;
+  for (const block of blocks) {
+    if (elements + block.count > most) {
+      parts.push([]);
+      elements = 0;
+    }
+    parts.at(-1)?.push(block);
+    elements += block.count;
+  }
+  return parts;
+};
+
+/** Measures that find numbers of each row. Those of other measures add up. */
+const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
+
+/**
+ * Sums what blocks of a tensor found in block order, however workers finish, so that it is the same on every
+ * run.
+ */
+export class BlockSums {
+  /** For each measure, of the blocks so far. */
+  readonly found: readonly Float64Array[];
+  readonly #measures: readonly Measure[];
+  readonly #elements: number;
+  readonly #columns: number;
+  readonly #waiting = new Map<number, { block: Block; found: readonly Float64Array[] }>();
+  #next = 0;
+  #folded = 0;
+
+  constructor({ elements, columns }: Pick<Program, 'elements' | 'columns'>, measures: readonly Measure[]) {
+    this.#elements = elements;
+    this.#columns = columns;
+    this.#measures = measures;
+    this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
+  }
+
+  /** True once every block is summed. */
+  get isWhole(): boolean {
+    return this.#folded === this.#elements;
+  }
+
+  add(block: Block, found: readonly Float64Array[]): void {
+    this.#waiting.set(block.index, { block, found });
+    for (
+      let ready = this.#waiting.get(this.#next);
+      ready !== undefined;
+      ready = this.#waiting.get(this.#next)
+    ) {
+      this.#waiting.delete(this.#next);
+      this.#next += 1;
+      this.#folded += ready.block.count;
+      this.#fold(ready.block, ready.found);
+    }
+  }
+
+  #fold({ first, count }: Block, found: readonly Float64Array[]): void {
+    for (const [index, { kind }] of this.#measures.entries()) {
+      const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
+      const rows = count / this.#columns;
+      if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
+      else addTo(whole, part);
+    }
+  }
+}
+
+const addTo = (whole: Float64Array, part: Float64Array): void => {
+  if (part.length !== whole.length)
+    throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
+  // An iterator of entries would allocate a pair for each number.
+  for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
+};
+
+/** Measures to take of a tensor, block by block. */
+export interface TensorMeasures {
+  /** Its name, for errors. */
+  readonly tensor: string;
+  readonly emitted: Emitted;
+  readonly measures: readonly Measure[];
+}
+
+/** What was found of a block. */
+export interface Measured {
+  /** For each measure. */
+  readonly found: readonly Float64Array[];
+  /** Elements of watched values that are not finite, which sums that are not finite were looked at for. */
+  readonly nonFinite: readonly NonFiniteElement[];
+}
+
+/**
+ * Measures a block in a worker thread.
+ *
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason to stop, of a pool that is stopped
+ */
+export const measureBlock = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  { tensor, emitted, measures }: TensorMeasures,
+  block: Block,
+): Promise<Measured> => {
+  const program = nativeProgram(emitted, (source) => inputs.fdOf(source), block);
+  const result = await pool.measure({ program, measures });
+  if (result.ok) return result;
+  throw sourceError(
+    result.status,
+    tensor,
+    emitted.sources.map((source) => inputs.pathOf(source)),
+  );
+};

@@ -1,0 +1,185 @@
+import { fstat } from 'node:fs';
+import { promisify } from 'node:util';
+import { itemAt } from '../../base/lookup.js';
+import type { Measurer } from '../../methods/operations/measurer.js';
+import { Program, type Value } from '../../methods/operations/program.js';
+import { type DifferenceNumber, differenceNumbers } from '../../native/measure.js';
+import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
+import { isStored, lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import { bytesOfSources, type StoredTensor } from '../../tensor/stored-tensor.js';
+import type { InputFiles } from '../input-files.js';
+import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockMeasurer } from './measure.js';
+
+/** The differences of one tensor, over all its elements. */
+export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
+  /**
+   * True if elements of both are of one dtype, so that their bits were compared. A quantised tensor's are float32, whatever an
+   * output of it would be.
+   */
+  readonly isOneDtype: boolean;
+}
+
+export interface Compared extends RunCost {
+  /** As in the plan. */
+  readonly tensors: readonly ComparedTensor[];
+}
+
+/** A tensor at work. */
+interface Comparing {
+  readonly planned: PlannedComparison;
+  readonly blocks: readonly Block[];
+  /** The numbers of each block, in block order. */
+  readonly found: Float64Array[];
+  isOneDtype: boolean;
+}
+
+/**
+ * Compares tensors on all threads. A byte range that both models have in one file (a hard link) is not read;
+ * blocks whose bytes are equal cost no arithmetic. Where only some blocks of a tensor differ, the equal ones are
+ * read once more for the norm. Numbers do not depend on the number of threads.
+ *
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runComparisons = async (plan: ComparisonPlan, controls: RunControls): Promise<Compared> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  const inputs = await run.open(plan.inputs, plan.tensors.flatMap(sourcesOf));
+  const tensors: Comparing[] = plan.tensors.map((planned) => ({
+    planned,
+    blocks: blocksOf(programFor(planned)),
+    found: [],
+    isOneDtype: planned.sources[0].dtype === planned.sources[1].dtype,
+  }));
+  const isShared = await sharing(inputs);
+  const different: Comparing[] = [];
+  for (const tensor of tensors) if (!(await isShared(tensor.planned.sources))) different.push(tensor);
+  let total = different.reduce((bytes, { planned }) => bytes + bytesOf(planned), 0);
+  const progress = (): Progress => ({ phase: 'comparison', done: pool.counters.bytesRead, total });
+
+  const compareBlocks = async (
+    work: readonly { tensor: Comparing; block: Block }[],
+    equalBlocks: boolean,
+  ): Promise<void> => {
+    const waiting = work.values();
+    await pool.inLanes(async () => {
+      for (const { tensor, block } of waiting) {
+        if (pool.stopped) return;
+        const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name, leaveAlone);
+        const { measures, isOneDtype } = await measuresOf(tensor.planned, equalBlocks, measurer);
+        tensor.isOneDtype = isOneDtype;
+        const {
+          found: [numbers],
+        } = await measureBlock(pool, inputs, measures, block);
+        if (numbers === undefined) throw new RangeError('a block has no numbers');
+        tensor.found[block.index] = numbers;
+      }
+    });
+  };
+
+  try {
+    await run.reporting(progress, async () => {
+      await compareBlocks(
+        different.flatMap((tensor) => tensor.blocks.map((block) => ({ tensor, block }))),
+        false,
+      );
+      const left = different.flatMap((tensor) =>
+        blocksWithoutNorm(tensor).map((block) => ({ tensor, block })),
+      );
+      total += left.reduce((bytes, { tensor, block }) => bytes + bytesOfBlock(tensor, block), 0);
+      await compareBlocks(left, true);
+      await inputs.verify();
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  return {
+    tensors: tensors.map(({ found, isOneDtype }) => ({ ...together(found), isOneDtype })),
+    ...run.cost,
+  };
+};
+
+/** What is not finite is counted, and refused nowhere. */
+const leaveAlone = (): void => undefined;
+
+const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
+
+const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
+
+/** Stored elements stand in one column, so that blocks may begin at any of them; computed ones in the tensor's own. */
+const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
+  new Program(sources.every(isStored) ? [elements, 1] : shape);
+
+const measuresOf = async (
+  planned: PlannedComparison,
+  equalBlocks: boolean,
+  measurer: Measurer,
+): Promise<{ readonly measures: TensorMeasures; readonly isOneDtype: boolean }> => {
+  const { name, sources, numbers } = planned;
+  const program = programFor(planned);
+  const values: Value[] = [];
+  for (const source of sources)
+    values.push(
+      isStored(source)
+        ? program.source(source)
+        : await lowerOperand(source, { tensor: name, program, measurer }),
+    );
+  const emitted = program.emit(values);
+  const [a, b] = [itemAt(emitted.values, 0), itemAt(emitted.values, 1)];
+  const [dtype, other] = values.map((value) => program.dtypeOf(value));
+  return {
+    measures: { tensor: name, emitted, measures: [{ kind: 'difference', a, b, numbers, equalBlocks }] },
+    isOneDtype: dtype === other,
+  };
+};
+
+/** Returns a function that says if two byte ranges are one range of one file, under whatever names. */
+const sharing = async (inputs: InputFiles) => {
+  const known = new Map<string, Promise<string>>();
+  const fileOf = (source: StoredTensor): Promise<string> => {
+    const path = inputs.pathOf(source);
+    const file = known.get(path) ?? inodeOf(inputs.fdOf(source));
+    known.set(path, file);
+    return file;
+  };
+  return async ([a, b]: PlannedComparison['sources']): Promise<boolean> =>
+    isStored(a) &&
+    isStored(b) &&
+    a.begin === b.begin &&
+    a.end === b.end &&
+    a.dtype === b.dtype &&
+    (await fileOf(a)) === (await fileOf(b));
+};
+
+const inodeOf = async (fd: number): Promise<string> => {
+  const { dev, ino } = await promisify(fstat)(fd, { bigint: true });
+  return `${dev} ${ino}`;
+};
+
+/** Returns the equal blocks of a tensor of numbers that differs elsewhere. */
+const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): Block[] => {
+  if (!planned.numbers || !isOneDtype) return [];
+  const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
+  return blocks.every(isEqual) ? [] : blocks.filter(isEqual);
+};
+
+const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
+  (count / planned.elements) * bytesOf(planned);
+
+const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
+  itemAt(found, differenceNumbers.indexOf(number));
+
+/** Puts the numbers of blocks together, in block order. */
+const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
+  const combine = (number: DifferenceNumber): number => {
+    const values = blocks.map((found) => numberOf(found, number));
+    if (number === 'largest') return values.reduce((a, b) => Math.max(a, b), 0);
+    if (number === 'first') return values.find((value) => value > 0) ?? 0;
+    return values.reduce((a, b) => a + b, 0);
+  };
+  return Object.fromEntries(differenceNumbers.map((number) => [number, combine(number)])) as Record<
+    DifferenceNumber,
+    number
+  >;
+};

@@ -1,0 +1,109 @@
+import { itemAt } from '../../base/lookup.js';
+import type { BoundToFind, GuessedBounds } from '../../methods/operations/bound-to-find.js';
+import { mayGuessBounds } from '../../methods/operations/consensus.js';
+import { operandsOf } from '../../methods/operations/index.js';
+import type { Program } from '../../methods/operations/program.js';
+import type { MagnitudeBound } from '../../native/job.js';
+import { newTally, type Tally, talliedElements, tallyAt } from '../../native/tally.js';
+import { isStored } from '../../plan/operands.js';
+import { type Extent, joinExtents } from '../../tensor/extent.js';
+import { elementsOf } from '../../tensor/reference.js';
+import type { BlockMeasurer } from './measure.js';
+import type { Slab, Task } from './tasks.js';
+
+// One pass for thresholds and values: a slab is computed with bounds that a sample makes likely, while its votes tally what
+// lies at them. The tallies tell how many elements too many or too few are above a bound. Where magnitudes are tied these
+// are neighbours, which are computed again.
+
+/** A slab that is computed with guessed bounds. */
+export interface GuessedSlab<S> extends GuessedBounds {
+  bounds: readonly MagnitudeBound[] | undefined;
+  wanted: GuessedBounds['wanted'];
+  readonly tally: BigInt64Array;
+  /** Elements that are not computed yet. */
+  left: number;
+  /** Tasks with pieces of it: their bytes are not the plan's before all slabs in `unsettled` are settled. */
+  readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
+  /** True once its bounds are no guesses. */
+  isSettled: boolean;
+  /** The program whose values `wanted` names, and what measures it. */
+  lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
+}
+
+/**
+ * Returns the state of a slab whose bounds are worth guessing, else undefined: a consensus of stored bfloat16 tensors.
+ * Differences of other dtypes are hardly tied.
+ */
+export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
+  if (output === undefined || more !== undefined) return undefined;
+  const { expression, dtype, shape } = output.tensor;
+  if (expression.kind !== 'consensus' || dtype !== 'BF16' || !mayGuessBounds(expression)) return undefined;
+  if (!operandsOf(expression).every((operand) => isStored(operand) && operand.dtype === 'BF16'))
+    return undefined;
+  return {
+    bounds: undefined,
+    wanted: [],
+    tally: newTally(expression.terms.length),
+    left: elementsOf(shape),
+    tasks: [],
+    isSettled: false,
+    lowered: undefined,
+  };
+};
+
+/**
+ * Sets the bounds of a slab to those that are wanted, once all its elements are computed with guesses.
+ *
+ * @returns the elements on whose side of a bound the guess was wrong, among others; undefined where that cannot be
+ *   told, or not without reading much: the bounds are undefined then
+ */
+export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
+  const { lowered, bounds = [] } = slab;
+  slab.bounds = undefined;
+  if (lowered === undefined || talliedElements(slab.tally) !== lowered.program.elements) return undefined;
+  const corrected = [...bounds];
+  const ranges: Extent[] = [];
+  const found = await Promise.all(
+    slab.wanted.map((wanted) => {
+      if (wanted.tallied === undefined || wanted.threshold) return undefined;
+      const tally = tallyAt(slab.tally, wanted.tallied);
+      return correctBound(lowered, itemAt(bounds, wanted.index), wanted, tally);
+    }),
+  );
+  for (const [position, { index }] of slab.wanted.entries()) {
+    const one = found[position];
+    if (one === undefined) return undefined;
+    corrected[index] = one.bound;
+    ranges.push(one.changed);
+  }
+  slab.bounds = corrected;
+  return joinExtents(ranges);
+};
+
+/** Returns the bound with exactly `kept` elements above it, and the elements between it and the guess, among others. */
+const correctBound = async (
+  { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
+  bound: MagnitudeBound,
+  { value, kept, early }: BoundToFind,
+  { above, least, most }: Tally,
+): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
+  const { elements } = program;
+  const isLow = above > kept;
+  // The elements next to the bound: the last of those above it, or the first of the others.
+  const bits = isLow ? least : most;
+  if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
+  const isBefore = isLow === early;
+  const among =
+    bits !== bound.bits
+      ? { begin: 0, end: elements }
+      : isBefore
+        ? { begin: 0, end: bound.cutoff }
+        : { begin: bound.cutoff, end: elements };
+  const tied = { value, bits, ordinal: Math.abs(kept - above) };
+  const found = await measurer.findAmong(program, tied, among, !isBefore);
+  if (found === undefined) return undefined;
+  return {
+    bound: { bits, early, cutoff: isBefore ? found : found + 1 },
+    changed: isBefore ? { begin: found, end: among.end } : { begin: among.begin, end: found + 1 },
+  };
+};

@@ -1,0 +1,73 @@
+import { measureKept } from '../../methods/operations/kept-change.js';
+import type { KeptSums } from '../../methods/operations/lowering.js';
+import { Program } from '../../methods/operations/program.js';
+import type { QuantisingScheme } from '../../native/job.js';
+import type { PlannedComparison } from '../../plan/comparison.js';
+import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import type { PlannedInput } from '../../plan/plan.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { BlockMeasurer, type OnNonFinite } from './measure.js';
+import { refusedNonFinite } from './non-finite.js';
+
+/** Matrices of two models, the base first, that are quantised in blocks of one size. */
+export interface KeptChangesPlan {
+  readonly inputs: readonly PlannedInput[];
+  readonly scheme: QuantisingScheme;
+  readonly block: readonly [rows: number, columns: number];
+  readonly tensors: readonly Pick<PlannedComparison, 'name' | 'shape' | 'sources'>[];
+}
+
+export interface KeptChanges extends RunCost {
+  /** As in the plan. */
+  readonly tensors: readonly KeptSums[];
+}
+
+/** No scheme has codes for what is not finite. */
+const refuse: OnNonFinite = (value) => {
+  throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
+};
+
+/**
+ * Measures how much of the changes between two models is left once both are quantised. Numbers do not depend on the number
+ * of threads.
+ *
+ * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runKeptChanges = async (
+  { inputs: models, scheme, block, tensors }: KeptChangesPlan,
+  controls: RunControls,
+): Promise<KeptChanges> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  const sources = tensors.flatMap((tensor) => tensor.sources.flatMap(sourcesOfOperand));
+  const inputs = await run.open(models, sources);
+  const found: KeptSums[] = [];
+  const total = bytesOfSources(sources);
+  const progress = (): Progress => ({
+    phase: 'comparison',
+    done: Math.min(total, pool.counters.bytesRead),
+    total,
+  });
+  try {
+    await run.reporting(progress, async () => {
+      const waiting = tensors.entries();
+      await pool.inLanes(async () => {
+        for (const [index, tensor] of waiting) {
+          if (pool.stopped) return;
+          const { name, shape, sources } = tensor;
+          const [rows = 1, columns = 1] = shape;
+          const program = new Program(shape, inputs.idOf);
+          const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name, refuse) };
+          const base = await lowerOperand(sources[0], to);
+          const value = await lowerOperand(sources[1], to);
+          found[index] = await measureKept(value, base, { scheme, shape: [rows, columns], block }, to);
+        }
+      });
+      await inputs.verify();
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  return { tensors: found, ...run.cost };
+};

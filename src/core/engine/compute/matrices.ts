@@ -1,0 +1,36 @@
+import { Program, type Value } from '../../methods/operations/program.js';
+import type { NativeProgram } from '../../native/job.js';
+import { lowerOperand } from '../../plan/operands.js';
+import type { Operand } from '../../plan/plan.js';
+import type { Shape } from '../../tensor/reference.js';
+import type { InputFiles } from '../input-files.js';
+import type { BlockMeasurer } from './measure.js';
+import { nativeProgram } from './native-program.js';
+
+/** Whole matrices of one shape, as a native job reads them. */
+export interface Matrices {
+  readonly program: NativeProgram;
+  /** The matrices among the program's values, in the order of the operands. */
+  readonly values: readonly number[];
+  /** The files of the program's sources, for errors. */
+  readonly paths: readonly string[];
+}
+
+/** @param tensor its name, for errors */
+export const lowerMatrices = async (
+  operands: readonly Operand[],
+  shape: Shape,
+  tensor: string,
+  measurer: BlockMeasurer,
+  inputs: InputFiles,
+): Promise<Matrices> => {
+  const program = new Program(shape, inputs.idOf);
+  const lowered: Value[] = [];
+  for (const operand of operands) lowered.push(await lowerOperand(operand, { tensor, program, measurer }));
+  const emitted = program.emit(lowered, 'all');
+  return {
+    program: nativeProgram(emitted, (source) => inputs.fdOf(source), { first: 0, count: program.elements }),
+    values: emitted.values,
+    paths: emitted.sources.map((source) => inputs.pathOf(source)),
+  };
+};

@@ -1,0 +1,133 @@
+import { itemAt, valueAt } from '../../base/lookup.js';
+import type { KeptSums } from '../../methods/operations/lowering.js';
+import { type Emitted, Program, type Value } from '../../methods/operations/program.js';
+import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
+import type { PlannedTensor } from '../../plan/plan.js';
+import type { Extent } from '../../tensor/extent.js';
+import { elementsOf } from '../../tensor/reference.js';
+import { distinctSources } from '../../tensor/stored-tensor.js';
+import type { InputFiles } from '../input-files.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { correctBounds, type GuessedSlab, guessedSlab } from './guessed-slab.js';
+import { BlockMeasurer, type OnNonFinite } from './measure.js';
+import type { NonFiniteShards } from './non-finite.js';
+import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
+
+/** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
+const mostKept = 64;
+
+/** What programs ask and tell a destination of shards. */
+export interface ProgramSink<S> {
+  /** True if the shard may have values that are no finite numbers. */
+  allowsNonFinite(shard: S): boolean;
+  /** Takes how much of its change a matrix keeps whose codes a tensor has. */
+  kept?(codes: PlannedTensor, sums: KeptSums): void;
+}
+
+/**
+ * An LRU cache of slabs' programs. A program is lowered when the engine comes to its slab: statistics are
+ * measured over the whole tensors, and slices are then computed while the inputs are still in the page cache.
+ */
+export class Programs<S> {
+  readonly #pool: WorkerPool;
+  readonly #inputs: InputFiles;
+  readonly #sink: ProgramSink<S>;
+  readonly #nonFinite: NonFiniteShards<S>;
+  readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
+  readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
+
+  /** @param nonFinite takes values that are no finite numbers, which statistics find, of shards that may have such */
+  constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
+    this.#pool = pool;
+    this.#inputs = inputs;
+    this.#sink = sink;
+    this.#nonFinite = nonFinite;
+  }
+
+  /**
+   * Returns the program of a slab, with its values in the order of the outputs; undefined for a slab that is
+   * moved or made whole.
+   */
+  of(slab: Slab<S>): Promise<Emitted> | undefined {
+    if (isMoved(slab) || isMadeWhole(slab)) return undefined;
+    const program = this.#kept.get(slab) ?? this.#lower(slab);
+    this.#kept.delete(slab);
+    this.#kept.set(slab, program);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest);
+    return program;
+  }
+
+  /**
+   * Lets the bounds of a slab be guessed. Then all its pieces have to be computed, and once more what wrong guesses have
+   * changed, before its bytes are those of the plan.
+   */
+  mayGuess(slab: Slab<S>): void {
+    const guessed = guessedSlab(slab);
+    if (guessed !== undefined) this.#guessed.set(slab, guessed);
+  }
+
+  /** Returns what is known of a slab whose program has guessed bounds. */
+  guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
+    const guessed = this.#guessed.get(slab);
+    return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
+  }
+
+  /**
+   * Corrects the bounds of a slab, of which all pieces are computed.
+   *
+   * @returns the elements that are to be computed again
+   */
+  async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly Extent[]> {
+    const ranges = await correctBounds(guessed);
+    guessed.isSettled = true;
+    this.#kept.delete(slab);
+    if (ranges === undefined) this.#guessed.delete(slab);
+    return ranges ?? [{ begin: 0, end: elementsOf(computedOf(itemAt(slab.outputs, 0).tensor).shape) }];
+  }
+
+  async #lower(slab: Slab<S>): Promise<Emitted> {
+    const { outputs } = slab;
+    const guessed = this.#guessed.get(slab);
+    const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
+    const values = new Map<SlabOutput<S>, Value>();
+    const quantised = new Map<string, Value>();
+    // Codes go before their scales, since with them it is measured what they keep.
+    for (const output of outputs.toSorted(
+      (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
+    )) {
+      const { shard, tensor } = output;
+      const note: OnNonFinite | undefined = this.#sink.allowsNonFinite(shard)
+        ? (value, element) => this.#nonFinite.note(shard, tensor, element, value)
+        : undefined;
+      const measurer = new BlockMeasurer(this.#pool, this.#inputs, computedOf(tensor).name, note);
+      for (const factor of distinctSources(factorsIn(tensor.expression))) await measurer.checkFactor(factor);
+      const onKept =
+        this.#sink.kept === undefined ? undefined : (sums: KeptSums) => this.#sink.kept?.(tensor, sums);
+      if (guessed !== undefined && !guessed.isSettled) guessed.lowered = { program, measurer };
+      const lowered = () => lowerTensor(tensor, { tensor: tensor.name, program, measurer, guessed, onKept });
+      values.set(output, await once(quantised, this.#matrixOf(tensor), lowered));
+    }
+    return program.emit(
+      outputs.map((output) => valueAt(values, output)),
+      'results',
+    );
+  }
+
+  /** The matrix that a tensor has the codes or the scales of, which come of one node; undefined for other tensors. */
+  #matrixOf({ expression }: PlannedTensor): string | undefined {
+    if (expression.kind !== 'quantise') return undefined;
+    return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
+  }
+}
+
+/** Returns what is known by a key, or makes it; what has no key is made. */
+const once = async <T>(
+  known: Map<string, T>,
+  key: string | undefined,
+  make: () => Promise<T>,
+): Promise<T> => {
+  const value = (key === undefined ? undefined : known.get(key)) ?? (await make());
+  if (key !== undefined) known.set(key, value);
+  return value;
+};

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { constants, type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { itemAt, valueAt } from '../../base/lookup.js';
+import { readBlock } from '../../models/checkpoint/read-block.js';
+import { verbatimFiles } from '../../plan/missing-weights.js';
+import { sourcesOfTensors } from '../../plan/operands.js';
+import type { MergePlan, PlannedShard } from '../../plan/plan.js';
+import type { Extent } from '../../tensor/extent.js';
+import { headerOf } from '../output/shard-file.js';
+import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { carryOut } from './make-shards.js';
+import { NonFiniteShards } from './non-finite.js';
+import { Programs } from './programs.js';
+import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
+
+/** Which part of an output is computed again. */
+export interface Sample {
+  /** The probability with which each tile is, above 0 and at most 1. */
+  readonly share: number;
+  /** Decides which tiles; the same seed takes the same. */
+  readonly seed: number;
+}
+
+/** A tensor of an output of which bytes are not those that the merge gives; or a file's header. */
+export interface DifferentTensor {
+  readonly file: string;
+  /** Null for the header of the file. */
+  readonly tensor: string | null;
+  /** Where in the file the first byte that differs was found. */
+  readonly at: number;
+}
+
+export interface Recomputed extends RunCost {
+  /** The tiles of the output, those of them that were computed again, and the bytes of these. */
+  readonly tiles: number;
+  readonly recomputed: number;
+  readonly bytes: number;
+  readonly different: readonly DifferentTensor[];
+  readonly warnings: readonly string[];
+}
+
+/** Output bytes of a tile of a sample: smaller than a merge's, so that a small share has some of a small model's. */
+const sampledBytes = 1024 * 1024;
+
+/** A tile of a shard, and the ranges of its tensors. */
+interface Tile {
+  readonly shard: PlannedShard;
+  readonly task: Task<PlannedShard>;
+}
+
+/**
+ * Computes tiles of a plan's shards again and compares them with the files of an output; headers are compared whatever the
+ * sample. Tiles are the engine's tasks, of about 8 MiB, of a sample 1 MiB, so that what is compared is what a merge would write. They are
+ * written to nameless files in the directory of temporary files, which are emptied after each.
+ *
+ * @param directory has the shards of the plan, with its names
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED, and those of `runPlan` that are of computing
+ */
+export const recompute = async (
+  plan: MergePlan,
+  directory: string,
+  sample: Sample,
+  controls: RunControls,
+): Promise<Recomputed> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
+  const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
+  const inputs = await run.open(plan.inputs, sources, verbatimFiles(plan));
+  const sliceBytes = sample.share < 1 ? sampledBytes : undefined;
+  const all = plan.shards.flatMap((shard) =>
+    [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
+  );
+  const drawn = all.filter((_, index) => isChosen(sample, index));
+  // A small output may have none: one is taken then, so that something is looked at.
+  const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
+  const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
+  const different = new Map<string, DifferentTensor>();
+  const note = (found: DifferentTensor): void => {
+    const key = `${found.file}\0${found.tensor}`;
+    const former = different.get(key);
+    if (former === undefined || found.at < former.at) different.set(key, found);
+  };
+  await using files = await OpenOutput.open(directory, plan.shards, pool.threads * 2);
+  const sink = { allowsNonFinite: () => plan.allowNonFinite ?? false, nameOf: fileOf };
+  const nonFinite = new NonFiniteShards<PlannedShard>();
+  const programs = new Programs<PlannedShard>(pool, inputs, sink, nonFinite);
+  let done = 0;
+  const progress = (): Progress => ({ phase: 'recomputation', done, total });
+  const waiting = chosen.values();
+  const compareNext = async ({ shard, task }: Tile, scratch: FileHandle): Promise<void> => {
+    const outputs = new Map([[shard, scratch.fd]]);
+    const open = { fdOf: inputs.fdOf.bind(inputs), outputs };
+    await carryOut(task, { files: open, programs, pool, inputs, sink, nonFinite });
+    const ranges = rangesOf(task);
+    const compared = await pool.compare(files.fdOf(shard), scratch.fd, ranges);
+    if (!compared.ok)
+      throw new LayerloomError('READ_FAILED', { file: join(directory, shard.file), reason: compared.reason });
+    for (const at of compared.differences)
+      if (at !== undefined) note({ file: shard.file, tensor: tensorAt(shard, at), at });
+    await scratch.truncate(0);
+    done += bytesOf(task);
+  };
+  try {
+    for (const shard of plan.shards) {
+      const at = await files.headerDifference(shard);
+      if (at !== undefined) note({ file: shard.file, tensor: null, at });
+    }
+    await run.reporting(progress, () =>
+      pool.inLanes(async () => {
+        const scratch = files.takeScratch();
+        for (const tile of waiting) {
+          if (pool.stopped) return;
+          await compareNext(tile, scratch);
+        }
+      }),
+    );
+    await inputs.verify();
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  return {
+    ...{ tiles: all.length, recomputed: chosen.length, bytes: total },
+    different: [...different.values()].toSorted((a, b) =>
+      a.file === b.file ? a.at - b.at : a.file < b.file ? -1 : 1,
+    ),
+    ...run.cost,
+    warnings: run.warnings,
+  };
+};
+
+const fileOf = ({ file }: PlannedShard): string => file;
+
+/** Draws from seed and number of a tile, whatever the order in which tiles are computed. */
+export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
+  share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
+
+/** The ranges that a task writes, each of one tensor. */
+const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
+  pieces.flatMap((piece) =>
+    piece.slab.outputs.flatMap((output) =>
+      [...extentsOf({ pieces: [{ ...piece, slab: { outputs: [output] } }] }).values()].flat(),
+    ),
+  );
+
+const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
+  tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
+
+/** The shards of an output, open for reading, and nameless files to write tiles to. */
+class OpenOutput {
+  readonly #directory: string;
+  readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
+  readonly #scratch: readonly FileHandle[];
+  #taken = 0;
+
+  private constructor(
+    directory: string,
+    shards: ReadonlyMap<PlannedShard, FileHandle>,
+    scratch: readonly FileHandle[],
+  ) {
+    this.#directory = directory;
+    this.#shards = shards;
+    this.#scratch = scratch;
+  }
+
+  /** @throws LayerloomError READ_FAILED, WRITE_FAILED */
+  static async open(directory: string, shards: readonly PlannedShard[], lanes: number): Promise<OpenOutput> {
+    const opened = new Map<PlannedShard, FileHandle>();
+    const scratch: FileHandle[] = [];
+    const output = new OpenOutput(directory, opened, scratch);
+    try {
+      for (const shard of shards) opened.set(shard, await openShard(join(directory, shard.file)));
+      await openScratch(scratch, lanes);
+      return output;
+    } catch (error) {
+      await output[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  fdOf(shard: PlannedShard): number {
+    return valueAt(this.#shards, shard).fd;
+  }
+
+  /** Returns a file that no other lane writes to. */
+  takeScratch(): FileHandle {
+    this.#taken += 1;
+    return itemAt(this.#scratch, this.#taken - 1);
+  }
+
+  /** Returns where a shard's header is not the plan's; undefined where they are equal. */
+  async headerDifference(shard: PlannedShard): Promise<number | undefined> {
+    const wanted = headerOf(shard);
+    const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
+    const found = await read.catch((error: unknown) => {
+      throw withPath(error, join(this.#directory, shard.file));
+    });
+    const at = wanted.findIndex((byte, index) => byte !== found[index]);
+    return at < 0 ? undefined : at;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const file of [...this.#shards.values(), ...this.#scratch]) await file.close();
+  }
+}
+
+const openShard = async (path: string): Promise<FileHandle> => {
+  try {
+    // Without waiting for a pipe's other end.
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (cause) {
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** Opens files that have no name any more, so that nothing is left over whatever ends the process. */
+const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
+  const folder = join(tmpdir(), 'layerloom-verify-');
+  try {
+    const directory = await mkdtemp(folder);
+    try {
+      for (let index = 0; index < files; index += 1)
+        scratch.push(await open(join(directory, String(index)), 'wx+'));
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: folder, reason: reasonOf(cause) }, { cause });
+  }
+};

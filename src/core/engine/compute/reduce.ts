@@ -1,0 +1,221 @@
+import { itemAt } from '../../base/lookup.js';
+import type { Lowering } from '../../methods/operations/lowering.js';
+import type { Measurer } from '../../methods/operations/measurer.js';
+import { Program, type Value } from '../../methods/operations/program.js';
+import type { Measure } from '../../native/measure.js';
+import { lowerOperand } from '../../plan/operands.js';
+import {
+  type PlannedReduction,
+  type ReductionPlan,
+  rowsOf,
+  sourcesOfReduction,
+} from '../../plan/reduction.js';
+import { pairIndex } from '../../tensor/pair-index.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import { type Progress, Run, type RunControls } from '../run.js';
+import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockMeasurer } from './measure.js';
+
+export type ReduceOptions = RunControls;
+
+/** Sums of one tensor. */
+export interface ReducedTensor {
+  /** Σ |expert − base| of each row, for each expert. */
+  readonly magnitudes: readonly Float64Array[];
+  /** Σ |base| where it is sampled, else NaN. */
+  readonly base: number;
+  /** For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. */
+  readonly pairs: Float64Array;
+  /** Elements that are no finite numbers: of the base, then of each expert. */
+  readonly nonFinite: readonly number[];
+}
+
+export interface Reduced<T> {
+  /** As in the plan. */
+  readonly tensors: readonly T[];
+  readonly bytesRead: number;
+  readonly threads: number;
+  readonly seconds: number;
+}
+
+/** A tensor to be reduced. */
+interface Reducing {
+  readonly wanted: TensorMeasures;
+  /** Numbers of elements and columns. */
+  readonly program: Program;
+  /** True if there is nothing to measure. */
+  readonly isEmpty: boolean;
+  /** @param found for each measure, in all blocks */
+  readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
+}
+
+/** A block of a tensor at work. */
+interface BlockOf {
+  readonly index: number;
+  readonly tensor: Reducing;
+  readonly block: Block;
+  readonly sums: BlockSums;
+}
+
+/** The values of a reduction in its program. */
+interface Lowered {
+  readonly base: Value | undefined;
+  /** Of the experts that differ from the base, in their order. */
+  readonly experts: readonly {
+    readonly index: number;
+    /** Its tensor, where that is read; else the difference. */
+    readonly value: Value;
+    readonly difference: Value;
+  }[];
+}
+
+const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering): Promise<Lowered> => {
+  const ofBase = base === null ? undefined : await lowerOperand(base, to);
+  const lowered: Lowered['experts'][number][] = [];
+  for (const [index, expert] of experts.entries()) {
+    if (expert.kind === 'change') {
+      const change = await lowerOperand(expert.change, to);
+      const difference = to.program.linear([change], [expert.scale]);
+      lowered.push({ index, value: difference, difference });
+    } else if (expert.kind === 'tensor') {
+      if (ofBase === undefined) throw new Error(`${to.tensor} has no base`);
+      const value = await lowerOperand(expert.tensor, to);
+      lowered.push({ index, value, difference: to.program.linear([value, ofBase], [1, -1]) });
+    }
+  }
+  return { base: ofBase, experts: lowered };
+};
+
+/**
+ * Prepares a tensor's reduction. Experts that do not differ from the base have no part in its program; where none does,
+ * there is nothing to measure.
+ */
+const reducing = async (
+  reduction: PlannedReduction,
+  pairs: boolean,
+  measurer: Measurer,
+): Promise<Reducing> => {
+  const { name: tensor, shape, rows } = reduction;
+  const program = new Program(shape);
+  const { base, experts } = await lowerReduction(reduction, { tensor, program, measurer });
+  const emitted = program.emit([
+    ...(base === undefined ? [] : [base]),
+    ...experts.map(({ value }) => value),
+    ...experts.map(({ difference }) => difference),
+  ]);
+  const values = emitted.values.slice(emitted.values.length - experts.length);
+  const ids = emitted.values.slice(-2 * experts.length, emitted.values.length - experts.length);
+  const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
+  const isSampled = reduction.isSampled === true && base !== undefined;
+  const hasPairs = pairs || isSampled;
+  const measures: Measure[] =
+    experts.length === 0
+      ? []
+      : [
+          // Where the base is not read, there is none whose differences could be left out.
+          { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
+          ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
+          ...values.map((value) => ({ kind, value }) as const),
+          ...(isSampled ? [{ kind, value: itemAt(emitted.values, 0) } as const] : []),
+        ];
+  const firstMagnitudes = hasPairs ? 2 : 1;
+  const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
+  const [count] = rowsOf(reduction);
+  return {
+    wanted: { tensor, emitted, measures },
+    program,
+    isEmpty: experts.length === 0 || program.elements === 0,
+    resultOf: (found) => {
+      const nonFinite = found[0] ?? new Float64Array(1);
+      return {
+        nonFinite: [
+          base === undefined ? 0 : itemAt(nonFinite, 0),
+          ...places.map((place) => (place === -1 ? 0 : itemAt(nonFinite, 1 + place))),
+        ],
+        magnitudes: places.map((place) =>
+          place === -1 ? new Float64Array(count) : itemAt(found, firstMagnitudes + place),
+        ),
+        base:
+          (isSampled ? found[firstMagnitudes + experts.length] : undefined)?.reduce(
+            (total, row) => total + row,
+            0,
+          ) ?? Number.NaN,
+        pairs: hasPairs ? pairsOf(places, found[1]) : new Float64Array(),
+      };
+    },
+  };
+};
+
+/** What is not finite is counted, for the caller to refuse. */
+const leaveAlone = (): void => undefined;
+
+/** The sums of pairs of all experts, of those that differ from the base; 0 with one that does not. */
+const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
+  const differing = places.filter((place) => place !== -1).length;
+  const sums: number[] = [];
+  for (const [i, a] of places.entries())
+    for (const b of places.slice(i)) {
+      const at = a === -1 || b === -1 ? undefined : 3 * pairIndex(a, b, differing);
+      for (const sum of [0, 1, 2])
+        sums.push(at === undefined || found === undefined ? 0 : itemAt(found, at + sum));
+    }
+  return Float64Array.from(sums);
+};
+
+/** The blocks of tensors in order, made when they are asked for: sums are there of the tensors at work alone. */
+const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
+  for (const [index, tensor] of tensors.entries()) {
+    if (tensor.isEmpty) continue;
+    const sums = new BlockSums(tensor.program, tensor.wanted.measures);
+    for (const block of blocksOf(tensor.program)) yield { index, tensor, block, sums };
+  }
+};
+
+/**
+ * Carries out reductions: every input byte is read once, on all threads, and the sums do not depend on how
+ * many those are.
+ *
+ * @param keep what is kept of a tensor once it is reduced: the float64 sums of all rows of a large model take gigabytes
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runReductions = async <T>(
+  plan: ReductionPlan,
+  options: ReduceOptions,
+  keep: (tensor: ReducedTensor, reduction: PlannedReduction) => T,
+): Promise<Reduced<T>> => {
+  await using run = new Run(options);
+  const { pool } = run;
+  const sources = plan.tensors.flatMap(sourcesOfReduction);
+  const total = bytesOfSources(sources);
+  const inputs = await run.open(plan.inputs, sources);
+  const tensors: Reducing[] = [];
+  for (const tensor of plan.tensors)
+    tensors.push(
+      await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
+    );
+  const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
+  const kept: T[] = [];
+  const finish = (index: number, found: readonly Float64Array[]): void => {
+    kept[index] = keep(itemAt(tensors, index).resultOf(found), itemAt(plan.tensors, index));
+  };
+  try {
+    await run.reporting(progress, async () => {
+      // One iterator for all lanes.
+      const waiting = blocksInOrder(tensors);
+      await pool.inLanes(async () => {
+        for (const { index, tensor, block, sums } of waiting) {
+          if (pool.stopped) return;
+          sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
+          if (sums.isWhole) finish(index, sums.found);
+        }
+      });
+      for (const [index, { isEmpty, program, wanted }] of tensors.entries())
+        if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
+      await inputs.verify();
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  const { bytesRead, threads, seconds } = run.cost;
+  return { tensors: kept, bytesRead, threads, seconds };
+};

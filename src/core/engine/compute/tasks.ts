@@ -1,0 +1,220 @@
+import { itemAt } from '../../base/lookup.js';
+import { isMove, isPart, isWhole } from '../../methods/operations/index.js';
+import { gridOfMatrix } from '../../methods/operations/quantise.js';
+import { rowsTogether } from '../../plan/operands.js';
+import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
+import { bitsOf } from '../../tensor/dtype.js';
+import type { Extent } from '../../tensor/extent.js';
+import { elementsOf, type Shape } from '../../tensor/reference.js';
+import { storedTensor } from '../../tensor/stored-tensor.js';
+
+/** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
+export const defaultSliceBytes = 8 * 1024 * 1024;
+
+/**
+ * A task of a slab with several outputs may have so many times the output bytes, since it reads their common
+ * inputs once.
+ */
+const sharedSlices = 4;
+
+/** An output tensor and its shard. */
+export interface SlabOutput<S> {
+  readonly shard: S;
+  readonly tensor: PlannedTensor;
+}
+
+/**
+ * Output tensors of one shape over the same inputs, which are read once for all. A tensor that is moved has a
+ * slab of its own.
+ */
+export interface Slab<S> {
+  readonly outputs: readonly SlabOutput<S>[];
+}
+
+/** Shards that are written together, since their slabs share inputs. */
+export interface Group<S> {
+  readonly shards: readonly S[];
+  readonly slabs: readonly Slab<S>[];
+}
+
+/** A slice of a slab: `count` elements from `first` on, or bytes if the slab is moved. */
+export interface Piece<S> {
+  readonly slab: Slab<S>;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** The pieces of one call of a worker: one piece of a large slab, or many small ones. */
+export interface Task<S> {
+  readonly pieces: readonly Piece<S>[];
+}
+
+/**
+ * True for a slab that is moved without interpretation; other slabs have a program, even if some of their
+ * outputs are copies.
+ */
+export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
+  first !== undefined && more === undefined && isMove(first.tensor.expression);
+
+/** True for a slab of the two factors of a matrix, which are made in one task. */
+export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
+  first?.tensor.expression.kind === 'factor';
+
+/** True for a slab that one task makes, by a job of its own kind: others have a program, or are moved. */
+export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
+  first !== undefined && isWhole(first.tensor.expression);
+
+/** True for a slab of which it is measured how much of a change its codes keep. */
+export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
+  outputs.some(
+    ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
+  );
+
+/** True for a tensor of the scales of a matrix that is quantised. */
+export const isScales = ({ expression }: PlannedTensor): boolean =>
+  expression.kind === 'quantise' && expression.part === 'scales';
+
+/** Returns name and shape of what a tensor's program computes: of the matrix, for the codes and the scales of one. */
+export const computedOf = ({
+  name,
+  shape,
+  expression,
+}: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
+  expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
+
+/** Returns a text that is the same for tensors which one program may compute: of one shape, in the same slices. */
+export const slicingOf = (tensor: PlannedTensor): string => {
+  const { expression } = tensor;
+  const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
+  return `${computedOf(tensor).shape.join()}${blocks}`;
+};
+
+/** Returns the output bytes, in a tensor of the slab, for one unit of a piece's `first` and `count`. */
+const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
+  isMoved(slab) ? 1 : bitsOf(dtype) / 8;
+
+/** Returns the bytes of a tensor that come before a unit: before a row of blocks, of scales. */
+const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
+  const { expression, dtype } = tensor;
+  if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
+  const { shape, block } = expression;
+  const rows = unit / shape[1];
+  return (Math.ceil(rows / Math.min(block[0], shape[0])) * gridOfMatrix(expression)[1] * bitsOf(dtype)) / 8;
+};
+
+function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & { readonly bytes: number }> {
+  const [first] = slab.outputs;
+  if (first === undefined) return;
+  const { tensor } = first;
+  const unit = slab.outputs.reduce(
+    (bytes, one) => bytes + (isScales(one.tensor) ? 0 : unitOf(slab, one.tensor)),
+    0,
+  );
+  const total =
+    tensor.expression.kind === 'quantise'
+      ? elementsOf(tensor.expression.shape)
+      : (tensor.end - tensor.begin) / unitOf(slab, tensor);
+  const rows = Math.max(...slab.outputs.map((one) => rowsTogether(one.tensor.expression)));
+  const row = rows > 0 ? rows * Math.max(1, computedOf(tensor).shape.at(-1) ?? 1) : 8;
+  const limit = slab.outputs.length === 1 ? sliceBytes : sharedSlices * sliceBytes;
+  const most = Math.max(row, Math.floor(limit / Math.max(1, unit) / row) * row);
+  for (let begin = 0; begin < total; begin += most) {
+    const count = Math.min(most, total - begin);
+    yield { slab, first: begin, count, bytes: count * unit };
+  }
+}
+
+/** Cuts elements of a slab of one output into pieces. */
+export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>[] => {
+  const most = defaultSliceBytes / unitOf(slab, itemAt(slab.outputs, 0).tensor);
+  return Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => {
+    const first = begin + index * most;
+    return { slab, first, count: Math.min(most, end - first) };
+  });
+};
+
+/**
+ * Cuts slabs into tasks of about `sliceBytes` of output: a large slab into several, many small ones into one.
+ * Tasks are in the order of the slabs, so that a shard is written front to back.
+ *
+ * @param sliceBytes a multiple of 8, so that no element is cut
+ */
+export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSliceBytes): Generator<Task<S>> {
+  let pieces: Piece<S>[] = [];
+  let bytes = 0;
+  for (const slab of slabs) {
+    if (isMadeWhole(slab)) {
+      yield { pieces: [{ slab, first: 0, count: 1 }] };
+      continue;
+    }
+    for (const piece of piecesOf(slab, sliceBytes)) {
+      if (pieces.length > 0 && bytes + piece.bytes > sliceBytes) {
+        yield { pieces };
+        [pieces, bytes] = [[], 0];
+      }
+      pieces.push(piece);
+      bytes += piece.bytes;
+    }
+  }
+  if (pieces.length > 0) yield { pieces };
+}
+
+/** Returns the byte ranges that a task writes, by shard; adjacent ranges are joined. */
+export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
+  const extents = new Map<S, Extent[]>();
+  for (const { slab, first, count } of pieces)
+    for (const { shard, tensor } of slab.outputs) {
+      const placeOf = (unit: number) => tensor.begin + bytesBefore(slab, tensor, unit);
+      const { begin, end } = isMadeWhole(slab)
+        ? tensor
+        : { begin: placeOf(first), end: placeOf(first + count) };
+      const ofShard = extents.get(shard) ?? [];
+      const last = ofShard.at(-1);
+      if (last?.end === begin) ofShard[ofShard.length - 1] = { begin: last.begin, end };
+      else ofShard.push({ begin, end });
+      extents.set(shard, ofShard);
+    }
+  return extents;
+};
+
+/** Returns the number of bytes that a task writes, in all shards. */
+export const bytesOf = <S>(task: Task<S>): number =>
+  [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
+
+/**
+ * Returns the group of a single shard, with a slab for each tensor. A shard that is an input file
+ * (`verbatim`) is copied as one range of bytes, header included.
+ */
+export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
+  shards: [shard],
+  slabs:
+    shard.verbatim === undefined
+      ? slabsOf(shard)
+      : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
+});
+
+/** Returns a slab for each tensor, and one for the two factors of a matrix, or for its codes and scales. */
+const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
+  const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
+  for (const tensor of shard.tensors) {
+    const { name, expression } = tensor;
+    const key = isPart(expression) ? `${expression.kind} ${expression.of}` : `tensor ${name}`;
+    const slab = slabs.get(key) ?? [];
+    slab.push({ shard, tensor });
+    slabs.set(key, slab);
+  }
+  return [...slabs.values()].map((outputs) => ({ outputs }));
+};
+
+const wholeFile = (
+  { file: name, bytes }: PlannedShard,
+  { input, file }: { input: number; file: number },
+): PlannedTensor => ({
+  name,
+  dtype: 'U8',
+  shape: [bytes],
+  begin: 0,
+  end: bytes,
+  layer: null,
+  expression: { kind: 'copy', source: storedTensor(input, { file, begin: 0, end: bytes, dtype: 'U8' }) },
+});

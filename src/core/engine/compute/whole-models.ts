@@ -1,0 +1,168 @@
+import { itemAt } from '../../base/lookup.js';
+import type { MajoritySign } from '../../methods/framework/method.js';
+import { CountSums } from '../../methods/operations/count-sums.js';
+import { difference } from '../../methods/operations/lowering.js';
+import type { Measurer } from '../../methods/operations/measurer.js';
+import { Program, type Value } from '../../methods/operations/program.js';
+import { selectMagnitudes } from '../../methods/operations/select-magnitudes.js';
+import { keepReaching } from '../../methods/operations/sparsifiers.js';
+import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
+import type { Operand, PlannedInput } from '../../plan/plan.js';
+import { floatOfBits } from '../../tensor/float-bits.js';
+import { bytesOfSources } from '../../tensor/stored-tensor.js';
+import { type Progress, Run, type RunControls } from '../run.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { BlockMeasurer, sampleElements } from './measure.js';
+
+/** One tensor of a base and of experts fine-tuned from it. */
+export interface ComparedTensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly base: Operand;
+  readonly experts: readonly Operand[];
+}
+
+/** A compared tensor, lowered to a program. */
+interface Written {
+  readonly name: string;
+  readonly program: Program;
+  readonly measurer: Measurer;
+  /** For each expert: its difference from the base, rounded to float32. */
+  readonly changes: readonly Value[];
+}
+
+export interface WholeModelOptions extends RunControls {
+  /** Let sums be no finite numbers, instead of throwing NON_FINITE. Default false. */
+  allowNonFinite?: boolean | undefined;
+}
+
+const leaveAlone = (): void => undefined;
+
+/** Models with fewer parameters are not sampled: a sample would not save a pass. */
+const largeModel = 2 ** 26;
+
+/**
+ * Opens the inputs, lowers the task vectors of all tensors, and calls `work` with them; verifies the inputs
+ * afterwards.
+ */
+const overTaskVectors = async <T>(
+  inputs: readonly PlannedInput[],
+  tensors: readonly ComparedTensor[],
+  { allowNonFinite = false, ...options }: WholeModelOptions,
+  work: (written: readonly Written[], pool: WorkerPool) => Promise<T>,
+): Promise<T> => {
+  await using run = new Run(options);
+  const { pool } = run;
+  const sources = tensors.flatMap(({ base, experts }) => [base, ...experts].flatMap(sourcesOfOperand));
+  const total = bytesOfSources(sources);
+  const opened = await run.open(inputs, sources);
+  const progress = (): Progress => ({
+    phase: 'analysis',
+    done: Math.min(total, pool.counters.bytesRead),
+    total,
+  });
+  try {
+    return await run.reporting(progress, async () => {
+      const written: Written[] = [];
+      for (const { name, shape, base, experts } of tensors) {
+        const program = new Program(shape);
+        const measurer = new BlockMeasurer(pool, opened, name, ...(allowNonFinite ? [leaveAlone] : []));
+        const to = { tensor: name, program, measurer };
+        const origin = await lowerOperand(base, to);
+        const changes: Value[] = [];
+        for (const expert of experts) changes.push(difference(to, await lowerOperand(expert, to), origin));
+        written.push({ name, program, measurer, changes });
+      }
+      const result = await work(written, pool);
+      await opened.verify();
+      return result;
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+};
+
+/** Statistics of whole models for TIES as in its authors' code. */
+export interface Trimming {
+  /** For each expert: the smallest magnitude that is kept. */
+  readonly thresholds: readonly number[];
+  /**
+   * The sign of the sum, over all elements, of the sign of the elected sum: Σ sign(Σ kept changes of the
+   * element).
+   */
+  readonly majoritySign: MajoritySign;
+}
+
+/**
+ * Finds the magnitude at which each expert's task vector is trimmed, over all tensors together, and the
+ * majority sign after trimming. As in the authors' code the threshold is the (⌊share · n⌋ + 1)-th largest
+ * magnitude, and all elements equal to it are kept, so that more than the share is kept.
+ *
+ * @param shares for each expert the share to keep
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
+ */
+export const findTrimming = (
+  inputs: readonly PlannedInput[],
+  tensors: readonly ComparedTensor[],
+  shares: readonly number[],
+  options: WholeModelOptions,
+): Promise<Trimming> =>
+  overTaskVectors(inputs, tensors, options, async (written) => {
+    const size = written.reduce((total, { program }) => total + program.elements, 0);
+    const wanted = shares.map((share) => ({ rank: Math.min(size, Math.floor(share * size) + 1) }));
+    const statistics = await selectMagnitudes(
+      wanted,
+      size,
+      async (indexes, windows, bins, sample) => {
+        const sums = new CountSums(indexes.length, bins);
+        for (const { program, measurer, changes } of written) {
+          const values = indexes.map((index) => itemAt(changes, index));
+          sums.add(await measurer.histogram(program, values, windows, bins, sample));
+        }
+        return { ...sums, exact: [] };
+      },
+      size < largeModel ? 0 : written.reduce((total, { program }) => total + sampleElements(program), 0),
+    );
+    const thresholds = statistics.map(({ bits }) => floatOfBits(bits));
+    return { thresholds, majoritySign: await majoritySignOf(written, thresholds) };
+  });
+
+/**
+ * Finds the majority sign of the trimmed changes. Changes are summed as the election of `vote` sums them, in
+ * float32 and in the same order, so that the same elements cancel. The total counts whole numbers, and so
+ * does not depend on the order of tensors.
+ */
+const majoritySignOf = async (
+  written: readonly Written[],
+  thresholds: readonly number[],
+): Promise<MajoritySign> => {
+  let total = 0;
+  for (const { program, measurer, changes } of written) {
+    const kept = changes.map((change, index) => keepReaching(program, change, itemAt(thresholds, index), 1));
+    const sum = program.linear(
+      kept,
+      kept.map(() => 1),
+    );
+    total += itemAt(await measurer.signs(program, [sum]), 0);
+  }
+  return Math.sign(total) as MajoritySign;
+};
+
+/** Returns for each tensor, in order, Σ |expert − base| of each expert. @throws LayerloomError as `findTrimming`, NON_FINITE */
+export const sumMagnitudes = (
+  inputs: readonly PlannedInput[],
+  tensors: readonly ComparedTensor[],
+  options: WholeModelOptions,
+): Promise<Float64Array[]> =>
+  overTaskVectors(inputs, tensors, options, async (written, pool) => {
+    const sums: Float64Array[] = [];
+    // A few tensors at once: the tasks of all blocks of a large model would take hundreds of megabytes.
+    const waiting = written.entries();
+    await pool.inLanes(async () => {
+      for (const [index, { program, measurer, changes }] of waiting) {
+        if (pool.stopped) return;
+        sums[index] = await measurer.magnitudes(program, changes);
+      }
+    });
+    return sums;
+  });

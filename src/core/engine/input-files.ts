@@ -1,0 +1,190 @@
+import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import type { FileIdentity, FileState } from '../models/checkpoint/checkpoint.js';
+import { observe, observeAgain } from '../models/checkpoint/identity.js';
+import type { PlannedInput } from '../plan/plan.js';
+import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
+
+/** A file that a plan reads. */
+interface OpenInput {
+  readonly file: FileIdentity;
+  readonly handle: FileHandle;
+  /** State when the run began, or when the content was last verified to be the same. */
+  state: FileState;
+  /** Number of running operations that make or remove hard links of it. */
+  linking: number;
+}
+
+/**
+ * The input files of a plan, open for reading only, as descriptors that native code reads from. A result
+ * computed from them is valid if `verify` passes after the last byte was read.
+ */
+export class InputFiles {
+  readonly #inputs: readonly PlannedInput[];
+  readonly #open: Map<string, OpenInput>;
+  /** Paths of the files that were opened to be linked whole. */
+  readonly linked: readonly string[];
+
+  private constructor(
+    planned: readonly PlannedInput[],
+    opened: Map<string, OpenInput>,
+    linked: readonly string[],
+  ) {
+    this.#inputs = planned;
+    this.#open = opened;
+    this.linked = linked;
+  }
+
+  /**
+   * Opens the files of `sources` and those `linked` whole, and verifies that they are the planned ones. A
+   * file with a state (`seen`), taken before statistics of its weights were computed for the plan, must not
+   * have been written since; of others, size, modification time and header must be the same.
+   *
+   * @throws LayerloomError READ_FAILED, INPUT_CHANGED
+   */
+  static async open(
+    planned: readonly PlannedInput[],
+    sources: readonly StoredTensor[],
+    linked: ReadonlySet<string> = new Set(),
+  ): Promise<InputFiles> {
+    const files = [
+      ...sources.map((source) => identityOf(planned, source)),
+      ...planned.flatMap((input) => input.files.filter(({ path }) => linked.has(path))),
+    ];
+    const used = new Map(files.map((file) => [file.path, file]));
+    const opened = new Map<string, OpenInput>();
+    const inputs = new InputFiles(planned, opened, [...linked]);
+    const openOne = async (file: FileIdentity): Promise<void> => {
+      // Opened without blocking, in case the file has become a pipe; its state then shows the change.
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+        (cause: unknown) => {
+          throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
+        },
+      );
+      try {
+        const state =
+          file.seen === undefined
+            ? await observe(handle, file)
+            : await observeAgain(handle, file, file.seen, false);
+        opened.set(file.path, { file, handle, state, linking: 0 });
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    };
+    const results = await Promise.allSettled([...used.values()].map(openOne));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure === undefined) return inputs;
+    await inputs[Symbol.asyncDispose]();
+    throw failure.reason;
+  }
+
+  /** The plan's inputs, with the states of the open files. */
+  get observed(): readonly PlannedInput[] {
+    return this.#inputs.map((input) => ({
+      ...input,
+      files: input.files.map((file) => {
+        const state = this.#open.get(file.path)?.state;
+        return state === undefined ? file : { ...file, seen: state };
+      }),
+    }));
+  }
+
+  /** Returns the descriptor of the file that a byte range is in. */
+  fdOf(source: StoredTensor): number {
+    const fd = this.fdOfPath(this.pathOf(source));
+    if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
+    return fd;
+  }
+
+  /** Returns a file's descriptor; undefined for a file that the plan does not read. */
+  fdOfPath(path: string): number | undefined {
+    return this.#open.get(path)?.handle.fd;
+  }
+
+  /** Keys of byte ranges, by which those of one file are one. */
+  readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
+
+  pathOf(source: StoredTensor): string {
+    return identityOf(this.#inputs, source).path;
+  }
+
+  /** Returns the names of the models that byte ranges belong to, each once. */
+  namesOf(sources: readonly StoredTensor[]): string[] {
+    return [...new Set(sources.map(({ input }) => itemAt(this.#inputs, input).name))];
+  }
+
+  /**
+   * Verifies that files have not changed since before their first weight was read.
+   *
+   * @param paths default: all open files; paths of files that are not open are skipped
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
+    for (const path of new Set(paths)) {
+      const input = this.#open.get(path);
+      if (input === undefined) continue;
+      const before = input.state;
+      const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
+      // A concurrent call may have updated it already.
+      if (input.state === before) input.state = state;
+    }
+  }
+
+  /** Verifies the files of byte ranges. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  verifySources(sources: readonly StoredTensor[]): Promise<void> {
+    return this.verify(sources.map((source) => this.pathOf(source)));
+  }
+
+  /**
+   * Verifies an open file, and that its path still leads to it, after the path was linked or copied.
+   *
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async verifyPath(path: string): Promise<void> {
+    const input = this.#open.get(path);
+    if (input === undefined) throw new Error(`${path} is not open`);
+    const [held, named] = await Promise.all([
+      input.handle.stat({ bigint: true }),
+      stat(path, { bigint: true }),
+    ]).catch((cause: unknown) => {
+      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    });
+    // Of a model of the hub, another process may have put the whole file in place of its ranges.
+    const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
+    if (isReplaced && input.file.content === undefined)
+      throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
+    await this.verify([path]);
+  }
+
+  /**
+   * Runs `work`, which makes or removes hard links of input files and so changes their status-change times.
+   * Only while it runs, a new status-change time with the same content hash is accepted; earlier changes are
+   * detected before it.
+   *
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async whileLinking<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
+    const files = [...new Set(paths)].flatMap((path) => this.#open.get(path) ?? []);
+    await this.verify(paths);
+    for (const input of files) input.linking += 1;
+    try {
+      const result = await work();
+      await this.verify(paths);
+      return result;
+    } finally {
+      for (const input of files) input.linking -= 1;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { handle } of this.#open.values()) await handle.close();
+  }
+}
+
+const identityOf = (inputs: readonly PlannedInput[], { input, file }: StoredTensor): FileIdentity => {
+  const identity = inputs[input]?.files[file];
+  if (identity === undefined) throw new Error(`the plan has no file ${file} of input ${input}`);
+  return identity;
+};

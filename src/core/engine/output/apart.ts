@@ -1,0 +1,70 @@
+import { lstat, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { parseAddress, partsOf } from '../../models/address/address.js';
+import { type FoundParts, foundParts } from '../../models/address/found-model.js';
+import { storeMarkerName } from '../../models/checkpoint/file-names.js';
+import { locateIfHere } from '../../models/sources/locate.js';
+
+// Whether a place to write is apart from what is read, once links and `..` are resolved.
+
+/** Classifies a path; a dangling symbolic link is `other`. */
+export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
+  const named = await lstat(path).catch(() => undefined);
+  if (named === undefined) return 'absent';
+  const found = named.isSymbolicLink() ? await stat(path).catch(() => undefined) : named;
+  return found?.isDirectory() ? 'directory' : 'other';
+};
+
+/**
+ * Returns the real path of a file that may not exist: of its nearest existing ancestor, with the rest
+ * appended.
+ */
+export const realPathOf = async (path: string): Promise<string> => {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (dirname(path) === path) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
+  }
+};
+
+/** True for a directory itself, and for what is below it. */
+export const isInside = (path: string, directory: string): boolean => {
+  const way = relative(directory, path);
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
+};
+
+/**
+ * Refuses a place to write that is the directory of an input, or in it, which writing would change.
+ *
+ * @throws LayerloomError OUTPUT_INSIDE_INPUT
+ */
+export const checkApart = async (out: string, inputs: readonly FoundParts[]): Promise<void> => {
+  const place = await realPathOf(resolve(out));
+  for (const { path } of inputs.flatMap(foundParts))
+    if ((await kindOf(path)) === 'directory' && isInside(place, await realPathOf(path)))
+      throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out: place, input: path });
+};
+
+/** Refuses an output that is a store of shards, or in one, where collections remove files. @throws LayerloomError OUTPUT_INVALID */
+export const checkOutsideStores = async (out: string): Promise<void> => {
+  const place = await realPathOf(resolve(out));
+  for (let at = place; ; at = dirname(at)) {
+    if ((await kindOf(join(at, storeMarkerName))) !== 'absent')
+      throw new LayerloomError('OUTPUT_INVALID', {
+        out: place,
+        reason: `${at === place ? 'is' : `is in ${at},`} a store; choose another output`,
+      });
+    if (at === dirname(at)) return;
+  }
+};
+
+/** `checkApart`, of models by their texts; those that are not here are left out. */
+export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
+  for (const model of new Set(models))
+    for (const part of partsOf(await parseAddress(model))) {
+      const found = await locateIfHere(part);
+      if (found !== undefined) await checkApart(out, [found]);
+    }
+};

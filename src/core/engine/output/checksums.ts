@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { statedSha256 } from '../../models/checkpoint/identity.js';
+import { type MergePlan, verbatimPath } from '../../plan/plan.js';
+import type { InputFiles } from '../input-files.js';
+import type { WorkerPool } from '../threads/pool.js';
+import { withFile } from './durable.js';
+
+/** SHA-256 in hexadecimal, by absolute path of input file or staged shard. */
+export type Checksums = ReadonlyMap<string, string>;
+
+/**
+ * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of files of which
+ * the hub states the SHA-256, returns that, and of shards that are input files as they stand that of the input.
+ * Of a pool that is stopped, returns those hashed so far.
+ *
+ * @param report called after each file with the number of hashed files, and of all
+ * @throws LayerloomError READ_FAILED
+ */
+export const computeChecksums = async (
+  plan: MergePlan,
+  directory: string,
+  inputs: InputFiles,
+  pool: WorkerPool,
+  report: (done: number, total: number) => void,
+): Promise<Checksums> => {
+  const checksums = new Map<string, string>();
+  const bytesOf = new Map<string, number>();
+  for (const file of plan.inputs.flatMap(({ files }) => files)) {
+    const stated = statedSha256(file);
+    if (stated !== undefined) checksums.set(file.path, stated);
+    // Of a file of the cache of ranges not all bytes need be here.
+    else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
+  }
+  const copies = new Map<string, string>();
+  for (const shard of plan.shards) {
+    const path = join(directory, shard.file);
+    const input = verbatimPath(shard, plan.inputs);
+    if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
+    else bytesOf.set(path, shard.bytes);
+  }
+  // Largest first, so that no thread is left with a large file at the end.
+  const waiting = [...bytesOf].sort(([, a], [, b]) => b - a).values();
+  let hashed = 0;
+  const hash = async (path: string, fd: number): Promise<void> => {
+    const sha256 = await hashOpenFile(pool, path, fd);
+    if (sha256 !== undefined) checksums.set(path, sha256);
+  };
+  await pool.inLanes(async () => {
+    for (const [path] of waiting) {
+      if (pool.stopped) return;
+      const fd = inputs.fdOfPath(path);
+      await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
+      hashed += 1;
+      report(hashed, bytesOf.size);
+    }
+  });
+  for (const [path, input] of copies) {
+    const sha256 = checksums.get(input);
+    if (sha256 !== undefined) checksums.set(path, sha256);
+  }
+  return checksums;
+};
+
+/** Computes a file's SHA-256 on the calling thread: for a single file, not worth starting worker threads. */
+export const hashHere = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
+    hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+
+/** Hashes an open file on a thread. @returns undefined where the pool is stopped @throws LayerloomError READ_FAILED */
+export const hashOpenFile = async (
+  pool: WorkerPool,
+  path: string,
+  fd: number,
+): Promise<string | undefined> => {
+  const result = await pool.checksum(fd);
+  if (!result.ok) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
+  return result.sha256;
+};

@@ -1,0 +1,99 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isObject } from '../../models/checkpoint/json.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import type { Extent } from '../../tensor/extent.js';
+import { jsonOrNone } from '../../texts/json.js';
+import { replaceFile, syncDirectory } from './durable.js';
+
+/** Extents of shards by file name. */
+export type Extents = ReadonlyMap<string, readonly Extent[]>;
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Parses a line of the journal; undefined where a crash truncated it or left a block of zeros. */
+const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
+  // Ranges that no valid line records are written again.
+  const entry = jsonOrNone(line);
+  const { shard, begin, end } = isObject(entry) ? entry : {};
+  return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
+};
+
+/** Reads the extents that a journal records as durable; none where there is no journal. */
+export const readJournal = async (path: string): Promise<Extents> => {
+  const extents = new Map<string, Extent[]>();
+  const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  for (const line of text.toString().split('\n')) {
+    const { shard, begin, end } = parseLine(line) ?? {};
+    if (shard === undefined || begin === undefined || end === undefined) continue;
+    const ofShard = extents.get(shard);
+    if (ofShard === undefined) extents.set(shard, [{ begin, end }]);
+    else ofShard.push({ begin, end });
+  }
+  return extents;
+};
+
+/** Joins adjacent extents, so that a shard written in order is one line. */
+const merge = (extents: readonly Extent[]): Extent[] => {
+  const merged: Extent[] = [];
+  for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.end === begin) merged[merged.length - 1] = { begin: last.begin, end };
+    else merged.push({ begin, end });
+  }
+  return merged;
+};
+
+/** True if `extents` together cover all of an extent. */
+export const covers = (extents: readonly Extent[], { begin, end }: Extent): boolean => {
+  let reached = begin;
+  for (const extent of [...extents].sort((a, b) => a.begin - b.begin))
+    if (extent.begin <= reached) reached = Math.max(reached, extent.end);
+  return reached >= end;
+};
+
+const linesOf = (shard: string, extents: readonly Extent[]): string =>
+  merge(extents)
+    .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
+    .join('');
+
+/**
+ * Journal of the bytes of staged shards that are durable. A line is appended only after its shard was
+ * fdatasynced, so that every recorded extent holds after a crash; bytes without a line are written again.
+ */
+export class Journal {
+  readonly #file: FileHandle;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /**
+   * Replaces the journal at `path`, durably, by one of exactly the `known` extents: lines of a former journal
+   * that no longer hold are gone before a shard is written.
+   */
+  static async open(path: string, known: Extents): Promise<Journal> {
+    const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
+    await replaceFile(path, lines, `${path}.new`);
+    await syncDirectory(dirname(path));
+    return new Journal(await open(path, 'a'));
+  }
+
+  /**
+   * Fdatasyncs `shard`, then records extents of it that were written before the call. Calls must not overlap.
+   */
+  async record(
+    shard: { readonly name: string; readonly file: FileHandle },
+    extents: readonly Extent[],
+  ): Promise<void> {
+    await shard.file.datasync();
+    await this.#file.appendFile(linesOf(shard.name, extents));
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}

@@ -1,0 +1,211 @@
+import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { valueAt } from '../../base/lookup.js';
+import type { KeptSums } from '../../methods/operations/lowering.js';
+import { sourcesOfTensors } from '../../plan/operands.js';
+import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
+import type { Extent } from '../../tensor/extent.js';
+import type { Factors } from '../compute/factorise.js';
+import type { ShardSink } from '../compute/make-shards.js';
+import { type NonFiniteValue, refusedNonFinite } from '../compute/non-finite.js';
+import type { InputFiles } from '../input-files.js';
+import { makeDirectories } from './durable.js';
+import { covers, type Extents, Journal } from './journal.js';
+import { beginShardFile } from './shard-file.js';
+import type { Staging } from './staging.js';
+
+/**
+ * Written bytes of a shard after which they are journalled: the most that a crash loses, besides running
+ * tasks.
+ */
+const unrecordedBytes = 256 * 1024 * 1024;
+
+interface OpenShard {
+  readonly name: string;
+  readonly file: FileHandle;
+  /** Paths of the input files that it is computed from. */
+  readonly madeOf: ReadonlySet<string>;
+  /** Extents that are written and not yet in the journal. */
+  unrecorded: Extent[];
+}
+
+/**
+ * The sink of a merge: its shards in the staging directory. A shard is created at its full size, its bytes
+ * are journalled once they are synced, and it is closed when complete.
+ */
+export class JournalledShards implements ShardSink<PlannedShard> {
+  readonly #directory: string;
+  /** Extents that an earlier run wrote, by shard. */
+  readonly #done: Extents;
+  readonly #journal: Journal;
+  readonly #inputs: InputFiles;
+  readonly #allowNonFinite: boolean;
+  readonly #open = new Map<PlannedShard, OpenShard>();
+  /** The numbers of factorised matrices, by their names. */
+  readonly factors = new Map<string, Factors>();
+  /** What codes keep of changes, by the names of the matrices. */
+  readonly changes = new Map<string, KeptSums>();
+  /** Runs syncs one after another, while threads go on writing. */
+  #queue: Promise<void> = Promise.resolve();
+  #failure: LayerloomError | undefined;
+
+  private constructor(
+    { checkpoint, done }: Staging,
+    journal: Journal,
+    inputs: InputFiles,
+    allowNonFinite: boolean,
+  ) {
+    this.#directory = checkpoint;
+    this.#done = done;
+    this.#journal = journal;
+    this.#inputs = inputs;
+    this.#allowNonFinite = allowNonFinite;
+  }
+
+  /** @param allowNonFinite true if shards may have values that are no finite numbers */
+  static async open(
+    staging: Staging,
+    inputs: InputFiles,
+    allowNonFinite: boolean,
+  ): Promise<JournalledShards> {
+    const journal = await Journal.open(staging.journal, staging.done);
+    return new JournalledShards(staging, journal, inputs, allowNonFinite);
+  }
+
+  /**
+   * Opens a shard's file and returns its descriptor.
+   *
+   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also of a queued sync that failed since the last
+   *   call
+   */
+  async begin(shard: PlannedShard): Promise<number> {
+    this.#throwFailure();
+    let file: FileHandle | undefined;
+    try {
+      file = await this.#openFile(shard.file);
+      await beginShardFile(file, shard);
+    } catch (cause) {
+      await file?.close();
+      throw this.#failed(shard.file, cause);
+    }
+    const sources = sourcesOfTensors(shard.tensors);
+    const madeOf = new Set(sources.map((source) => this.#inputs.pathOf(source)));
+    this.#open.set(shard, { name: shard.file, file, madeOf, unrecorded: [] });
+    return file.fd;
+  }
+
+  factorised(matrix: string, factors: Factors): void {
+    this.factors.set(matrix, factors);
+  }
+
+  kept({ expression }: PlannedTensor, sums: KeptSums): void {
+    if (expression.kind === 'quantise') this.changes.set(expression.of, sums);
+  }
+
+  /** True if an earlier run wrote all of an extent. */
+  has(shard: PlannedShard, extent: Extent): boolean {
+    return covers(this.#done.get(shard.file) ?? [], extent);
+  }
+
+  /** True if an earlier run wrote some of it. */
+  isBegun(shard: PlannedShard): boolean {
+    return this.#done.has(shard.file);
+  }
+
+  /**
+   * Takes note of written extents, and queues a sync of them after every 256 MiB.
+   *
+   * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
+   */
+  wrote(of: PlannedShard, extents: readonly Extent[]): void {
+    this.#throwFailure();
+    const shard = valueAt(this.#open, of);
+    shard.unrecorded.push(...extents);
+    const bytes = shard.unrecorded.reduce((total, { begin, end }) => total + end - begin, 0);
+    if (bytes >= unrecordedBytes) this.#record(shard);
+  }
+
+  allowsNonFinite(): boolean {
+    return this.#allowNonFinite;
+  }
+
+  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin`, and NON_FINITE */
+  async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
+    this.#recordAndClose(shard, valueAt(this.#open, shard));
+    await this.#queue;
+    this.#throwFailure();
+    if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
+  }
+
+  /** Rethrows, since a failed shard ends the merge; `close` still journals its written extents. */
+  async fail(_shard: PlannedShard, error: unknown): Promise<void> {
+    throw error;
+  }
+
+  nameOf({ file }: PlannedShard): string {
+    return join(this.#directory, file);
+  }
+
+  /**
+   * Journals the written extents of shards still open, of a merge that was stopped, and waits for every sync.
+   */
+  async close(): Promise<void> {
+    for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
+    await this.#queue;
+    await this.#journal.close();
+    this.#throwFailure();
+  }
+
+  /**
+   * Opens a file that only this run writes. A file with journalled extents was created by an earlier run and
+   * is reopened; any other file of that name may be a link to an input, and is removed first.
+   */
+  async #openFile(name: string): Promise<FileHandle> {
+    const path = join(this.#directory, name);
+    if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
+    await rm(path, { force: true });
+    await makeDirectories(dirname(path));
+    return await open(path, 'wx+');
+  }
+
+  #recordAndClose(of: PlannedShard, shard: OpenShard): void {
+    this.#open.delete(of);
+    this.#record(shard);
+    this.#queue = this.#queue
+      .then(() => shard.file.close())
+      .catch((cause: unknown) => {
+        // NFS may report a full disk only at close. Kept for the next call, since nobody may await the queue
+        // yet.
+        this.#failure ??= this.#failed(shard.name, cause);
+      });
+  }
+
+  #record(shard: OpenShard): void {
+    const extents = shard.unrecorded;
+    shard.unrecorded = [];
+    this.#queue = this.#queue.then(async () => {
+      if (this.#failure !== undefined) return;
+      try {
+        // Checked first: no run may continue from extents computed from an input that has changed since this
+        // one began.
+        await this.#inputs.verify(shard.madeOf);
+        await this.#journal.record(shard, extents);
+      } catch (cause) {
+        this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);
+      }
+    });
+  }
+
+  #failed(name: string, cause: unknown): LayerloomError {
+    return new LayerloomError(
+      'WRITE_FAILED',
+      { file: join(this.#directory, name), reason: reasonOf(cause) },
+      { cause },
+    );
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+}

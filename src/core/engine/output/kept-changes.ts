@@ -1,0 +1,43 @@
+import { groupBy } from '../../base/lookup.js';
+import { type KeptChange, type KeptTensor, keptOf } from '../../methods/operations/kept-change.js';
+import type { KeptSums } from '../../methods/operations/lowering.js';
+import type { MergePlan } from '../../plan/plan.js';
+
+/** How much of the change from a base is left in an output that is quantised: in `layerloom.json` and in results. */
+export interface QuantisedOutput {
+  /** As recipes name it. */
+  readonly scheme: string;
+  /** In the order of the plan. */
+  readonly tensors: readonly KeptTensor[];
+  /** The same of each layer, in order. */
+  readonly layers: readonly (KeptChange & { readonly layer: number })[];
+  /** The same of all together. */
+  readonly all: KeptChange;
+}
+
+/** Describes what quantised matrices keep of their changes, by their names; undefined where nothing was measured. */
+export const describeKeptChanges = (
+  plan: MergePlan,
+  changes: ReadonlyMap<string, KeptSums>,
+): QuantisedOutput | undefined => {
+  const found = plan.shards.flatMap(({ tensors }) =>
+    tensors.flatMap(({ name, layer, expression }) => {
+      const sums =
+        expression.kind === 'quantise' && expression.part === 'codes' ? changes.get(name) : undefined;
+      return sums === undefined ? [] : [{ name, layer, sums }];
+    }),
+  );
+  if (found.length === 0) return undefined;
+  return { scheme: String(plan.completeRecipe['quantize']), ...summarise(found) };
+};
+
+/** Puts what matrices keep together: of each, of layers, and of all. */
+export const summarise = (
+  found: readonly { readonly name: string; readonly layer: number | null; readonly sums: KeptSums }[],
+): Omit<QuantisedOutput, 'scheme'> => ({
+  tensors: found.map(({ name, layer, sums }) => ({ name, layer, ...keptOf([sums]) })),
+  layers: [...groupBy(found, ({ layer }) => layer)]
+    .flatMap(([layer, of]) => (layer === null ? [] : [{ layer, ...keptOf(of.map(({ sums }) => sums)) }]))
+    .sort((a, b) => a.layer - b.layer),
+  all: keptOf(found.map(({ sums }) => sums)),
+});

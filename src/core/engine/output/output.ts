@@ -1,0 +1,139 @@
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import { foundParts } from '../../models/address/found-model.js';
+import { isWeightsName } from '../../models/checkpoint/containers/containers.js';
+import { provenanceName } from '../../models/checkpoint/file-names.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import type { MergePlan } from '../../plan/plan.js';
+import { jsonOrNone, ownFile } from '../../texts/json.js';
+import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
+import { hashHere } from './checksums.js';
+
+/** A merge's target directory, checked before anything is written. */
+export interface Output {
+  /** Absolute path, symbolic links resolved. */
+  readonly path: string;
+  /** True if a checkpoint that layerloom wrote is there, to be replaced. */
+  readonly replaces: boolean;
+  /** Checks it once more: under the lock of its staging directory no other run renames a checkpoint into place. */
+  readonly again: () => Promise<Output>;
+}
+
+/**
+ * Checks that a merge may write to `out`, before it writes anything.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
+ *   OUTPUT_NOT_OURS
+ */
+export const checkOutput = async (
+  plan: Pick<MergePlan, 'inputs'>,
+  out: string,
+  force: boolean,
+): Promise<Output> => {
+  const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
+  if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory to create');
+  const path = await realPathOf(resolve(out));
+  const again = () => checkOutput(plan, out, force);
+  await checkAgainstInputs(plan, path);
+  await checkOutsideStores(path);
+  const kind = await kindOf(path);
+  if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
+  if (isWeightsName(path)) throw invalid('names a file, but a merge is written as a directory');
+  if (kind === 'absent') return { path, replaces: false, again };
+  if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
+    throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
+  if (path === process.cwd())
+    throw invalid('is the working directory, which a merge would replace; name a directory in it');
+  if ((await readdir(path)).length === 0) return { path, replaces: false, again };
+  if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
+  const others = await foreignFiles(path);
+  if (others.length > 0) throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others });
+  return { path, replaces: true, again };
+};
+
+/**
+ * Refuses an output inside an input, which it would change, and an input inside the output, whose replacement
+ * would lose it.
+ */
+const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
+  await checkApart(out, inputs);
+  for (const file of inputs.flatMap((input) => [...foundParts(input), ...input.files]))
+    if (isInside(await realPathOf(file.path), out))
+      throw new LayerloomError('OUTPUT_INVALID', {
+        out,
+        reason: `contains the input ${file.path}; choose another output`,
+      });
+};
+
+/**
+ * Lists the files in a directory that layerloom did not write: names that `layerloom.json` does not list,
+ * files modified after it whose content is not the recorded one, and all files where there is no such file of ours.
+ */
+export const foreignFiles = async (directory: string): Promise<string[]> => {
+  for (;;) {
+    const { ino } = await stat(directory);
+    const found = await foreignFilesNow(directory);
+    // Meanwhile another run may have exchanged the directory for its own.
+    if (found.length === 0 || (await stat(directory)).ino === ino) return found;
+  }
+};
+
+const foreignFilesNow = async (directory: string): Promise<string[]> => {
+  const names = (await readdir(directory, { recursive: true })).sort();
+  const provenance = await readProvenance(directory);
+  if (provenance === undefined) return names;
+  const { mtimeNs: written } = await stat(join(directory, provenanceName), { bigint: true });
+  const folders = new Set([...provenance.keys()].map(dirname));
+  const foreign: string[] = [];
+  for (const name of names) {
+    const path = join(directory, name);
+    const recorded = provenance.get(name);
+    const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);
+    if (!isOurs) foreign.push(name);
+  }
+  return foreign;
+};
+
+/** A file as `layerloom.json` records it: a shard by its way of linking, a file beside the weights by bytes and SHA-256. */
+interface Recorded {
+  readonly link?: unknown;
+  readonly bytes?: unknown;
+  readonly sha256?: unknown;
+}
+
+/** True if a file of ours is still what was written, by its time or, where a copy has another one, by its content. */
+const isAsWritten = async (
+  path: string,
+  { link, bytes, sha256 }: Recorded,
+  written: bigint,
+): Promise<boolean> => {
+  const found = await lstat(path, { bigint: true });
+  if (link === 'symbolic') return found.isSymbolicLink();
+  // A store's shard has any number of links: the store may have replaced a damaged one, of which this is the
+  // last link.
+  if (link === 'stored') return found.isFile();
+  // A hard link of an input has the input's modification time.
+  if (link === 'hard' && found.nlink > 1n) return true;
+  if (!found.isFile()) return false;
+  if (found.mtimeNs <= written) return true;
+  return Number(found.size) === bytes && (await hashHere(path)) === sha256;
+};
+
+/** Returns the records by file name, from a directory's `layerloom.json`; undefined where it has none of ours. */
+const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
+  // There may be no such file, or one that layerloom did not write.
+  const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
+  const provenance = jsonOrNone(text, ownFile);
+  if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;
+  const { files, shards, sideFiles } = provenance;
+  if (!Array.isArray(files) || !Array.isArray(shards)) return undefined;
+  const records = new Map<unknown, Recorded>(
+    (Array.isArray(sideFiles) ? sideFiles : []).filter(isObject).map((record) => [record['file'], record]),
+  );
+  for (const { file, link, key } of shards.filter(isObject))
+    records.set(file, { link: link === 'hard' && typeof key === 'string' ? 'stored' : link });
+  return new Map(files.map((file) => [String(file), records.get(file) ?? {}]));
+};

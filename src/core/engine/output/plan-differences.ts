@@ -1,0 +1,67 @@
+import { basename, join } from 'node:path';
+import { foundParts, isLocal, originOf } from '../../models/address/found-model.js';
+import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
+import { adapterConfigName } from '../../models/checkpoint/file-names.js';
+import type { MergePlan, PlannedInput } from '../../plan/plan.js';
+
+/** What a staging's plan is compared by. */
+export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
+
+/**
+ * Returns the parts of a file's identity that depend on its content; its status-change time changes with
+ * links to it.
+ */
+const contentOf = (file: FileIdentity | undefined) =>
+  file === undefined
+    ? undefined
+    : {
+        ...file,
+        // A model of the hub may have come whole into the hub's cache since, out of the cache of ranges.
+        ...(file.content === undefined ? {} : { path: basename(file.path) }),
+        seen: file.seen?.hash,
+      };
+
+/** Returns what names an input: its path, or its origin, since a model of the hub may be in either of two caches. */
+const placeOf = (input: PlannedInput) => [
+  input.role,
+  ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
+];
+
+/** Returns the side files, those that are copied out of a model of the hub by their names. */
+const sideFilesOf = ({ files, inputs }: StagedPlan) => {
+  const folders = inputs.flatMap(foundParts).flatMap((part) => (isLocal(part) ? [] : [part.path]));
+  return files.map((file) =>
+    'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
+      ? { name: file.name }
+      : file,
+  );
+};
+
+/** Lists in words the differences that keep a plan from continuing a former one's staging; none if it can. */
+export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
+  const differs = (part: (plan: StagedPlan) => unknown) =>
+    JSON.stringify(part(former)) !== JSON.stringify(part(plan));
+  if (former.layerloom !== plan.layerloom)
+    return [`layerloom ${former.layerloom} wrote it and this is ${plan.layerloom}`];
+  if (former.method !== plan.method) return [`it was a ${former.method}`];
+
+  const differences: string[] = [];
+  for (const key of new Set([...Object.keys(former.recipe), ...Object.keys(plan.recipe)]))
+    if (differs(({ recipe }) => recipe[key]))
+      differences.push(
+        `${key} was ${JSON.stringify(former.recipe[key])} and is ${JSON.stringify(plan.recipe[key])}`,
+      );
+  if (differs(({ inputs }) => inputs.map(placeOf))) differences.push('it had other inputs');
+  else
+    for (const [index, { files, adapted }] of plan.inputs.entries()) {
+      if (adapted !== undefined && differs(({ inputs }) => inputs[index]?.adapted?.config))
+        differences.push(`${join(adapted.adapter.path, adapterConfigName)} has changed`);
+      for (const [position, file] of files.entries())
+        if (differs(({ inputs }) => contentOf(inputs[index]?.files[position])))
+          differences.push(`${file.path} has changed`);
+    }
+  if (differences.length === 0 && differs(({ shards }) => shards))
+    differences.push('its shards had another layout');
+  if (differences.length === 0 && differs(sideFilesOf)) differences.push('it had other side files');
+  return differences;
+};

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { originOf } from '../../models/address/found-model.js';
+import { provenanceName } from '../../models/checkpoint/file-names.js';
+import { recordedName } from '../../models/checkpoint/recorded-name.js';
+import { readSideFile } from '../../models/checkpoint/small-file.js';
+import { describeOrigins, type Origin } from '../../plan/card/origins.js';
+import { reportOf } from '../../plan/method-report.js';
+import type { MergePlan, PlannedFile } from '../../plan/plan.js';
+import type { Checksums } from './checksums.js';
+import { makeDirectories, syncDirectory, writeDurably } from './durable.js';
+import type { QuantisedOutput } from './kept-changes.js';
+import type { Linked } from './link.js';
+import { sealedText } from './record-seal.js';
+import type { TruncatedProduct } from './truncated.js';
+
+/** Record of a written or linked shard, in `layerloom.json` and in results. */
+export interface ShardRecord {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256?: string;
+  /** Key of the shard in the store, for a batch. */
+  readonly key?: string;
+  /** The way in which it was linked to an input file or to the store's shard, if it was not written. */
+  readonly link?: 'reflink' | 'hard' | 'symbolic';
+}
+
+/** Returns the records of a plan's shards, which are in `directory`. */
+export const describeShards = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  keys: ReadonlyMap<string, string> = new Map(),
+): ShardRecord[] =>
+  plan.shards.map(({ file, bytes }) => {
+    const [sha256, link, key] = [checksums.get(join(directory, file)), linked.get(file), keys.get(file)];
+    return {
+      file,
+      bytes,
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(key === undefined ? {} : { key }),
+      ...(link === undefined ? {} : { link }),
+    };
+  });
+
+/** Record of a file beside the shards, in `layerloom.json`. */
+export interface SideFileRecord {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Returns the record of a file of this content. */
+export const recordOf = (file: string, content: string | Uint8Array): SideFileRecord => ({
+  file,
+  bytes: Buffer.byteLength(content),
+  sha256: createHash('sha256').update(content).digest('hex'),
+});
+
+/** What is recorded of some merges. */
+export interface ProvenanceOptions {
+  /** Keys of the shards in the store, for a batch. */
+  readonly keys?: ReadonlyMap<string, string>;
+  /** Averages that were truncated to a lower rank. */
+  readonly truncated?: readonly TruncatedProduct[];
+  /** What a quantised output keeps of the change from its base. */
+  readonly quantised?: QuantisedOutput | undefined;
+}
+
+/** Returns what the layers of a merge are made of, as its record has it. */
+export const originsOf = (plan: MergePlan): readonly Origin[] =>
+  describeOrigins(
+    plan.shards.flatMap(({ tensors }) => tensors),
+    plan.inputs,
+    plan.recipe,
+  );
+
+/**
+ * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
+ * gives the same content.
+ */
+const provenanceOf = (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  { keys, truncated = [], quantised }: ProvenanceOptions,
+  sideFiles: readonly SideFileRecord[],
+): Record<string, unknown> => {
+  const sha256 = (path: string) => (checksums.has(path) ? { sha256: checksums.get(path) } : {});
+  return {
+    layerloom: plan.layerloom,
+    method: plan.method,
+    ...(plan.form === undefined ? {} : { form: plan.form }),
+    recipe: plan.recipe,
+    completeRecipe: plan.completeRecipe,
+    ...reportOf(plan),
+    ...(truncated.length === 0 ? {} : { truncated }),
+    ...(quantised === undefined ? {} : { quantised }),
+    architecture: plan.architecture,
+    origins: originsOf(plan),
+    inputs: plan.inputs.map((input) => ({
+      role: input.role,
+      name: input.name,
+      path: input.path,
+      ...originOf(input),
+      ...(input.adapted === undefined ? {} : { adapted: input.adapted }),
+      files: input.files.map((file) => ({
+        file: recordedName(input, file),
+        bytes: file.bytes,
+        mtimeNs: file.mtimeNs,
+        header: file.header,
+        ...sha256(file.path),
+      })),
+    })),
+    shards: describeShards(plan, directory, checksums, linked, keys),
+    sideFiles,
+    files: [...plan.shards.map(({ file }) => file), ...plan.files.map(({ name }) => name), provenanceName],
+  };
+};
+
+/**
+ * Writes the files beside the shards, durably but for the directory's own sync. The provenance is last, so
+ * that files modified after it are known to be the user's.
+ *
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED
+ */
+export const writeSideFiles = async (
+  plan: MergePlan,
+  directory: string,
+  checksums: Checksums,
+  linked: Linked,
+  options: ProvenanceOptions = {},
+): Promise<void> => {
+  const write = async (name: string, content: string | Uint8Array): Promise<SideFileRecord> => {
+    const path = join(directory, name);
+    await writing(path, () => writeWithFolder(path, content));
+    return recordOf(name, content);
+  };
+  // In parallel, so that the disk can combine their syncs.
+  const sideFiles = await Promise.all(
+    plan.files.map(async (file) => write(file.name, await contentOf(file))),
+  );
+  const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
+  const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
+  // The directory itself is synced before it is renamed.
+  for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
+  await write(provenanceName, sealedText(provenance));
+};
+
+/** Runs `action`, and throws its error as WRITE_FAILED of `file`. */
+const writing = (file: string, action: () => Promise<void>): Promise<void> =>
+  action().catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
+
+const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
+  await makeDirectories(dirname(path));
+  await writeDurably(path, content);
+};
+
+/** Returns the content that a plan has for a file beside the weights. @throws LayerloomError READ_FAILED */
+export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
+  'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

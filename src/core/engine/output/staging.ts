@@ -1,0 +1,338 @@
+import { constants } from 'node:buffer';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { foreignDirectory } from '../../base/own-directory.js';
+import { readFileIfAny } from '../../models/checkpoint/small-file.js';
+import { exchange, tryLock } from '../../native/addon.js';
+import { bytesOf } from '../../tensor/extent.js';
+import { ownFile, parseJson } from '../../texts/json.js';
+import { makeDirectories, replaceFile, syncDirectory } from './durable.js';
+import { type Extents, readJournal } from './journal.js';
+import { foreignFiles, type Output } from './output.js';
+import { planDifferences, type StagedPlan } from './plan-differences.js';
+
+/**
+ * The staging directory of a merge, `.OUT.layerloom-partial/` beside the target: the checkpoint in a folder
+ * of its own, the plan, the journal, and an advisory lock that distinguishes a live run from the leftovers of
+ * a dead one.
+ */
+export interface Staging {
+  readonly directory: string;
+  readonly checkpoint: string;
+  readonly journal: string;
+  /** Extents that an earlier run wrote and that are still valid; empty for a fresh start. */
+  readonly done: Extents;
+  readonly warnings: readonly string[];
+  /**
+   * Makes everything durable and renames the checkpoint into place; the target never exists half-written.
+   * Returns warnings: failures after the rename (of removing the former checkpoint or the staging) are no
+   * errors.
+   */
+  commit(): Promise<string[]>;
+  /** Removes the staging directory. */
+  discard(): Promise<void>;
+  /** Releases the lock and keeps the directory, for a later `--resume`. */
+  keep(): Promise<void>;
+}
+
+/** Largest plan that is read: it was written as one string. */
+const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
+
+export const nameBeside = (out: string, what: string): string =>
+  join(dirname(out), `.${basename(out)}.layerloom-${what}`);
+
+/** Returns the path of the staging directory of an output. */
+export const stagingPath = (out: string): string => nameBeside(out, 'partial');
+
+/**
+ * Opens the staging directory of `output` under its lock. Refuses one that a live run holds; removes what a
+ * dead run left, or, with `resume`, continues it if it is of the same plan and inputs.
+ *
+ * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
+ */
+export const openStaging = async (output: Output, plan: StagedPlan, resume: boolean): Promise<Staging> => {
+  const directory = stagingPath(output.path);
+  const paths = {
+    checkpoint: join(directory, 'checkpoint'),
+    journal: join(directory, 'journal.jsonl'),
+    plan: join(directory, 'plan.json'),
+  };
+  const { lock, warnings } = await acquire(directory, output.path);
+  // What is written into it is of this output.
+  const writing = <T>(action: () => Promise<T>): Promise<T> =>
+    action().catch((cause: unknown) => {
+      if (cause instanceof LayerloomError) throw cause;
+      const { path = directory } = cause as NodeJS.ErrnoException;
+      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    });
+  let isKept = resume;
+  try {
+    const { replaces } = await output.again();
+    warnings.push(...(await leftovers(output.path)));
+    const former = await readFileIfAny(paths.plan, longestText).catch((error: unknown) => {
+      // What is to be continued is not begun anew because the system fails.
+      if (resume) throw error;
+      return undefined;
+    });
+    const continues = resume && former !== undefined;
+    isKept = continues;
+    if (continues) requireSamePlan(former, plan, directory);
+    else if (former !== undefined)
+      warnings.push(`removed the leftovers of an interrupted merge in ${directory}`);
+    if (!continues) await writing(() => begin(directory, paths, plan));
+    return {
+      directory,
+      checkpoint: paths.checkpoint,
+      journal: paths.journal,
+      done: continues ? await writing(() => validExtents(paths, plan)) : new Map(),
+      warnings,
+      commit: async () => {
+        const remaining = await publish(directory, paths, { path: output.path, replaces });
+        return [...remaining, ...(await remove(directory, output.path, lock))];
+      },
+      discard: async () => {
+        for (const warning of await remove(directory, output.path, lock)) process.emitWarning(warning);
+      },
+      keep: () => lock.close(),
+    };
+  } catch (error) {
+    // What an earlier run kept stays; what this one began does not.
+    if (isKept) await lock.close();
+    else await remove(directory, output.path, lock);
+    throw error;
+  }
+};
+
+/**
+ * Checks what `openStaging` would refuse, and writes nothing.
+ *
+ * @returns bytes that an earlier run has written, and that this one would keep
+ * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
+ */
+export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
+  const directory = stagingPath(out);
+  if (await isLocked(join(directory, 'lock')))
+    throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
+  const former = resume ? await readFileIfAny(join(directory, 'plan.json'), longestText) : undefined;
+  if (former === undefined) return 0;
+  requireSamePlan(former, plan, directory);
+  const done = await readJournal(join(directory, 'journal.jsonl'));
+  return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
+};
+
+/** True if another process holds the lock of a file. */
+export const isLocked = async (path: string): Promise<boolean> => {
+  const file = await open(path, 'r+').catch(() => undefined);
+  if (file === undefined) return false;
+  try {
+    return tryLock(file.fd) === 'held elsewhere';
+  } finally {
+    await file.close();
+  }
+};
+
+/**
+ * Creates the staging directory and locks it. One that is a link or another user's, whom its name invites in a folder
+ * of all, is refused: what is in it will be removed. Retries where the former holder removed the lock's file between
+ * our opening and locking it: then the path names another inode, or none.
+ *
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
+ */
+const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
+  const path = join(directory, 'lock');
+  for (;;) {
+    await makeStaging(directory).catch((cause: unknown) => {
+      throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+    });
+    const foreign = foreignDirectory(directory);
+    if (foreign !== undefined) throw new LayerloomError('WRITE_FAILED', { file: out, reason: foreign });
+    const lock = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(error) }, { cause: error });
+    });
+    if (lock === undefined) continue;
+    const state = tryLock(lock.fd);
+    const [held, named] = await Promise.all([
+      lock.stat().catch(async (cause: unknown) => {
+        await lock.close();
+        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      }),
+      stat(path).catch(() => undefined),
+    ]);
+    if (state !== 'held elsewhere' && named?.ino === held.ino) {
+      const unguarded = `the file system of ${directory} does not support locks: make sure that no other merge writes ${out}`;
+      return { lock, warnings: state === 'unsupported' ? [unguarded] : [] };
+    }
+    await lock.close();
+    if (state === 'held elsewhere') throw new LayerloomError('OUTPUT_BUSY', { out, staging: directory });
+  }
+};
+
+/**
+ * Creates the target's parents durably, since they stay, and the staging directory, which need not survive a
+ * crash.
+ */
+const makeStaging = async (directory: string): Promise<void> => {
+  await makeDirectories(dirname(directory), true);
+  await makeDirectories(directory);
+};
+
+/** Empties the staging directory and writes the plan. */
+const begin = async (
+  directory: string,
+  paths: { checkpoint: string; journal: string; plan: string },
+  plan: StagedPlan,
+): Promise<void> => {
+  await rm(paths.plan, { force: true });
+  await rm(paths.journal, { force: true });
+  await rm(paths.checkpoint, { recursive: true, force: true });
+  await mkdir(paths.checkpoint);
+  // Synced, so that a crash cannot bring a former plan or journal back to this merge's shards.
+  await syncDirectory(directory);
+  // Renamed into place, so that the plan is complete or absent: a truncated one would look like another plan.
+  await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
+  await syncDirectory(directory);
+};
+
+const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): void => {
+  let differences: string[];
+  try {
+    differences = planDifferences(parseJson(former, ownFile) as StagedPlan, plan);
+  } catch {
+    differences = ['its plan cannot be read'];
+  }
+  if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
+};
+
+/**
+ * Returns the journalled extents of shards that are still intact. A shard that was removed since, or linked
+ * by a run with another `--link`, is written again.
+ */
+const validExtents = async (
+  paths: { checkpoint: string; journal: string },
+  plan: StagedPlan,
+): Promise<Extents> => {
+  const done = new Map(await readJournal(paths.journal));
+  await makeDirectories(paths.checkpoint);
+  for (const { file, bytes } of plan.shards) {
+    const found = await lstat(join(paths.checkpoint, file)).catch(() => undefined);
+    if (found?.size !== bytes || !found.isFile() || found.nlink !== 1) done.delete(file);
+  }
+  return done;
+};
+
+/**
+ * Renames the checkpoint into place. A former one of ours is exchanged with it atomically, or renamed aside
+ * where the file system cannot. It is removed last, and only if no file of others has appeared in it since
+ * the check. The plan is removed first, durably: a crash just after the exchange leaves the former checkpoint
+ * in the staging directory, and no `--resume` may take its shards for the merge's.
+ *
+ * @returns warnings about a former checkpoint that was kept or could not be removed
+ * @throws LayerloomError WRITE_FAILED
+ */
+const publish = async (
+  directory: string,
+  { checkpoint, plan }: { readonly checkpoint: string; readonly plan: string },
+  { path, replaces }: Pick<Output, 'path' | 'replaces'>,
+): Promise<string[]> => {
+  const parent = dirname(path);
+  const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);
+  try {
+    await syncDirectory(checkpoint);
+    if (replaces) {
+      await rm(plan);
+      await syncDirectory(directory);
+    }
+    if (!replaces) await rename(checkpoint, path);
+    else await takePlace(checkpoint, path, former);
+    await syncDirectory(parent);
+    await syncDirectory(directory);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+  if (!replaces) return [];
+  const foreign = await foreignFiles(former);
+  if (foreign.length > 0)
+    return [`the former ${path} contained ${foreign.join(', ')} by the end, and was kept as ${former}`];
+  return await removeAs(former, path);
+};
+
+/** Puts a directory in the place of another one, which is renamed to `former`. */
+export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
+  if (exchange(directory, path)) await rename(directory, former);
+  else await setAside(path, former, directory);
+};
+
+/**
+ * Renames the former checkpoint aside and the new one into place, or undoes the first if the second fails.
+ */
+const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
+  await rename(path, former);
+  try {
+    await rename(checkpoint, path);
+  } catch (error) {
+    await rename(former, path);
+    throw error;
+  }
+};
+
+/** The end of a name that `removeAs` gives. */
+const token = /^[0-9a-f]{8}$/;
+
+/**
+ * Finishes the removals of killed runs beside the output, and reports former checkpoints that they renamed
+ * aside or kept, which are for the user to remove.
+ *
+ * @returns warnings
+ */
+const leftovers = async (out: string): Promise<string[]> => {
+  const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
+  // A directory may be writable and not readable; then leftovers are not found.
+  const names = await readdir(dirname(out)).catch(() => []);
+  const warnings: string[] = [];
+  for (const name of names) {
+    const path = join(dirname(out), name);
+    if (name.startsWith(removed) && token.test(name.slice(removed.length))) {
+      const foreign = foreignDirectory(path);
+      warnings.push(...(foreign === undefined ? await tryRemove(path) : [`${foreign}; it was not removed`]));
+    } else if (name.startsWith(former))
+      warnings.push(`${path} is a former ${out}; remove it when you do not need it`);
+  }
+  return warnings;
+};
+
+/**
+ * Removes a directory after renaming it to a name by which a later run finds and removes it, if this one is
+ * killed.
+ */
+const removeAs = async (
+  directory: string,
+  out: string,
+  beforeRemoval?: () => Promise<void>,
+): Promise<string[]> => {
+  const doomed = nameBeside(out, `removed-${randomUUID().slice(0, 8)}`);
+  const renamed = await rename(directory, doomed).then(
+    () => true,
+    () => false,
+  );
+  await beforeRemoval?.();
+  return await tryRemove(renamed ? doomed : directory);
+};
+
+/**
+ * Removes the staging directory: renames it, so that another run can begin, then closes the lock, then
+ * removes all, since on NFS a directory cannot be removed while a file in it is open.
+ */
+const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
+  removeAs(directory, out, () => lock.close());
+
+const tryRemove = async (directory: string): Promise<string[]> => {
+  try {
+    await rm(directory, { recursive: true, force: true });
+    return [];
+  } catch (error) {
+    return [`${directory} could not be removed (${reasonOf(error)}); remove it by hand`];
+  }
+};

@@ -1,0 +1,184 @@
+import { dirname } from 'node:path';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import type { MethodReport } from '../methods/framework/method.js';
+import { checkSpace } from '../models/checkpoint/disk-space.js';
+import { checkPlan } from '../plan/check-plan.js';
+import { reportOf } from '../plan/method-report.js';
+import { verbatimFiles } from '../plan/missing-weights.js';
+import { sourcesOfTensors } from '../plan/operands.js';
+import type { MergePlan, PlannedShard } from '../plan/plan.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import { isDone, makeShards } from './compute/make-shards.js';
+import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
+import type { InputFiles } from './input-files.js';
+import { computeChecksums } from './output/checksums.js';
+import { orNoDirectories } from './output/durable.js';
+import { JournalledShards } from './output/journalled-shards.js';
+import { describeKeptChanges, type QuantisedOutput } from './output/kept-changes.js';
+import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js';
+import { checkOutput, type Output } from './output/output.js';
+import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
+import { openStaging, type Staging } from './output/staging.js';
+import { describeTruncated, type TruncatedProduct } from './output/truncated.js';
+import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
+
+export interface RunOptions extends RunControls {
+  /** Directory to create. */
+  out: string;
+  /**
+   * Output bytes of a thread's task, a multiple of 8, at least 4096. Default 8 MiB. Results do not depend on
+   * it.
+   */
+  sliceBytes?: number | undefined;
+  /** Replace a checkpoint that layerloom wrote. Default false: OUTPUT_EXISTS. */
+  force?: boolean | undefined;
+  /** Keep finished work when interrupted, and continue what an earlier run kept. Default false. */
+  resume?: boolean | undefined;
+  /** Way to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
+  link?: Link | undefined;
+  /** Record the SHA-256 of inputs and shards. Default false. */
+  checksums?: boolean | undefined;
+}
+
+export interface MergeResult extends RunCost, MethodReport {
+  /** Absolute path of the output. */
+  readonly out: string;
+  readonly method: string;
+  readonly recipe: Readonly<Record<string, unknown>>;
+  /** Of an adapter with a rank: the averages that were truncated to it. */
+  readonly truncated?: readonly TruncatedProduct[];
+  /** Of an output that is quantised, where the recipe names a base: what is left of the change from it. */
+  readonly quantised?: QuantisedOutput;
+  readonly shards: readonly ShardRecord[];
+  /** Bytes of shards that an interrupted run had written and this run kept. */
+  readonly bytesResumed: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside it,
+ * synced, and then renamed into place.
+ *
+ * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
+ *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
+ *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ */
+export const runPlan = (given: MergePlan, options: RunOptions): Promise<MergeResult> =>
+  orNoDirectories(() => carriedOut(given, options));
+
+const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
+  await using run = new Run(options);
+  const { out, force = false, resume = false } = options;
+  const sliceBytes = checkSliceBytes(options.sliceBytes);
+  const link = options.link === undefined ? undefined : checkLink(options.link);
+  const plan = checkPlan(given);
+  run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
+  const output = await checkOutput(plan, out, force);
+
+  const inputs = await run.open(plan.inputs, sourcesOfPlan(plan), verbatimFiles(plan));
+  const staging = await openStaging(output, { ...plan, inputs: inputs.observed }, resume);
+  try {
+    const { linked, warnings: unlinked } = await linkShards(plan, staging, inputs, link);
+    const written = plan.shards.filter(({ file }) => !linked.has(file));
+    const {
+      resumed: bytesResumed,
+      factors,
+      changes,
+    } = await merge(run, plan, written, staging, inputs, output, sliceBytes);
+    await verifyLinks(plan, linked, inputs);
+    const checksums = options.checksums
+      ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, (done, total) =>
+          run.report({ phase: 'checksums', done, total }),
+        )
+      : new Map<string, string>();
+    await inputs.verify();
+    await verifyLinks(plan, linked, inputs);
+    const truncated = describeTruncated(plan, factors);
+    const quantised = describeKeptChanges(plan, changes);
+    await writeSideFiles(plan, staging.checkpoint, checksums, linked, { truncated, quantised });
+    run.pool.throwIfStopped();
+    const warnings = await staging.commit();
+    const { threads, seconds, ...bytes } = run.cost;
+    return {
+      out: output.path,
+      method: plan.method,
+      recipe: plan.recipe,
+      ...reportOf(plan),
+      ...(truncated.length === 0 ? {} : { truncated }),
+      ...(quantised === undefined ? {} : { quantised }),
+      shards: describeShards(plan, staging.checkpoint, checksums, linked),
+      ...bytes,
+      bytesResumed,
+      threads,
+      seconds,
+      warnings: [...plan.warnings, ...run.warnings, ...staging.warnings, ...unlinked, ...warnings],
+    };
+  } catch (error) {
+    const reason = run.reasonOf(error, { out: output.path });
+    const hasBegun = staging.done.size > 0 || run.pool.counters.bytesWritten > 0;
+    throw await giveUp(reason, staging, resume && (hasBegun || options.signal?.aborted === true));
+  }
+};
+
+const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
+  shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
+
+/**
+ * Writes the shards to the staging directory.
+ *
+ * @returns the bytes that an earlier run had written, the numbers of factorised matrices, and what quantised ones keep
+ */
+const merge = async (
+  run: Run,
+  { allowNonFinite }: MergePlan,
+  shards: readonly PlannedShard[],
+  staging: Staging,
+  inputs: InputFiles,
+  output: Output,
+  sliceBytes: number | undefined,
+): Promise<{ resumed: number } & Pick<JournalledShards, 'factors' | 'changes'>> => {
+  const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
+  // Largest first, so that no large shard is left to few threads at the end.
+  const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
+  let [total, resumed] = [0, 0];
+  for (const task of groups.flatMap(({ slabs }) => [...tasksOf(slabs, sliceBytes)])) {
+    total += bytesOf(task);
+    if (isDone(task, sink)) resumed += bytesOf(task);
+  }
+  try {
+    await checkSpace(dirname(output.path), output.path, total - resumed);
+    const progress = (): Progress => ({
+      phase: 'merge',
+      // Corrections are written over what there is.
+      done: Math.min(total, resumed + run.pool.counters.bytesWritten),
+      total,
+    });
+    await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
+  } catch (error) {
+    // Journals what still can be; its own failure is ignored, since the run's first error is the cause.
+    await sink.close().catch(() => undefined);
+    throw error;
+  }
+  await sink.close();
+  return { resumed, factors: sink.factors, changes: sink.changes };
+};
+
+/**
+ * Keeps the staging directory for `--resume` if the error is resumable, and adds its path to the error; else
+ * removes it.
+ */
+const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
+  if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
+    await staging.discard();
+    return error;
+  }
+  await staging.keep();
+  return error.with({ keptIn: staging.directory });
+};
+
+const checkSliceBytes = (bytes: number | undefined): number | undefined => {
+  if (bytes !== undefined && (!Number.isSafeInteger(bytes) || bytes < 4096 || bytes % 8 !== 0))
+    throw invalidParameter('sliceBytes', bytes, 'a multiple of 8, 4096 at least');
+  return bytes;
+};

@@ -1,0 +1,175 @@
+import { type ErrorCode, type ErrorDetails, LayerloomError, withCode } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import type { Download } from '../models/sources/source.js';
+import { instructionSets } from '../native/addon.js';
+import { memoryOf } from '../plan/memory.js';
+import { missingWeights } from '../plan/missing-weights.js';
+import { bringWeights } from './bring-weights.js';
+import { InputFiles } from './input-files.js';
+import { usableCores } from './threads/cores.js';
+import { fitThreads } from './threads/fit-threads.js';
+import { WorkerPool } from './threads/pool.js';
+
+/** Progress of a run. */
+export interface Progress {
+  readonly phase:
+    | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
+    | ('recomputation' | 'conversion' | 'quantisation');
+  /**
+   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs,
+   * for `recomputation` and for `conversion`; files for `checksums`; tensors for `quantisation`; input bytes for `analysis` and
+   * `comparison`; bytes of the changes in float32 for `extraction`.
+   */
+  readonly done: number;
+  readonly total: number;
+  /** Number of finished merges, and of all; for a batch only. */
+  readonly merges?: { readonly done: number; readonly total: number };
+  /** Input bytes read so far; for a batch only. */
+  readonly bytesRead?: number;
+}
+
+/** Controls that every run over weights takes. */
+export interface RunControls {
+  /**
+   * Fetch from the Hugging Face hub what is needed of models `org/name[@revision]` and is not on this machine:
+   * headers first, then the byte ranges of weights that are read. Default false: nothing is asked of the hub.
+   */
+  download?: Download | undefined;
+  /** Number of worker threads. Default: the cores that this process may use. */
+  threads?: number | undefined;
+  /** Aborting it stops the run within a tile, with INTERRUPTED. */
+  signal?: AbortSignal | undefined;
+  /** Called about ten times a second, and once at the end. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** Cost of a run. */
+export interface RunCost {
+  /** Bytes of inputs (without headers) that this run read, and of shards that it wrote. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  readonly threads: number;
+  readonly seconds: number;
+}
+
+const neverAborted = new AbortController().signal;
+
+/** A run: its worker threads, its open input files, its progress reports and its cost. */
+export class Run {
+  readonly pool: WorkerPool;
+  readonly warnings: string[] = [];
+  readonly signal: AbortSignal;
+  readonly #inputs: InputFiles[] = [];
+  readonly #download: Download;
+  readonly #onProgress: RunControls['onProgress'];
+  readonly #started = performance.now();
+
+  /**
+   * @param computes false for a run that only hashes, which does not load the addon
+   * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
+   */
+  constructor(
+    { threads, signal = neverAborted, onProgress, download = false }: RunControls,
+    computes = true,
+  ) {
+    const checked = checkThreads(threads);
+    if (computes) instructionSets();
+    this.signal = signal;
+    this.#download = download;
+    this.#onProgress = onProgress;
+    this.pool = new WorkerPool(checked, signal);
+  }
+
+  /**
+   * Takes fewer threads, with a warning, where there is no memory for all of them to make these tensors. Called before the
+   * first task.
+   *
+   * @throws LayerloomError MEMORY_NEEDED
+   */
+  fitMemory(tensors: Parameters<typeof memoryOf>[0]): void {
+    const { threads, warning } = fitThreads(memoryOf(tensors), this.pool.threads);
+    this.pool.useThreads(threads);
+    if (warning !== undefined) this.warnings.push(warning);
+  }
+
+  /**
+   * Opens the input files of a plan, after what they lack of the byte ranges that are read was fetched from the
+   * hub. They are closed when the run ends, after its threads, which may still be reading.
+   *
+   * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
+   */
+  async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
+    await bringWeights(await missingWeights(...files), this.#download, {
+      signal: this.signal,
+      onProgress: ({ done, total }) => this.report({ phase: 'download', done, total }),
+    });
+    const inputs = await InputFiles.open(...files);
+    this.#inputs.push(inputs);
+    // Another process may have found that the hub has changed a file, and begun it anew before it was opened here.
+    const [lost] = (await missingWeights(...files)).needs;
+    if (lost !== undefined)
+      throw new LayerloomError('INPUT_CHANGED', {
+        file: lost.path,
+        reason: 'was removed from the cache of ranges by another run',
+      });
+    return inputs;
+  }
+
+  /**
+   * Reports progress to the caller. An error that its function throws stops the run and becomes the run's.
+   */
+  report(progress: Progress): void {
+    try {
+      this.#onProgress?.(progress);
+    } catch (error) {
+      this.pool.stop(error);
+    }
+  }
+
+  /**
+   * Reports progress about ten times a second while `work` runs, and once when it has ended, well or not: what an
+   * interrupted run has done is recorded.
+   */
+  async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
+    const timer = setInterval(() => this.report(progress()), 100);
+    let result: T;
+    try {
+      result = await work();
+    } finally {
+      clearInterval(timer);
+      this.report(progress());
+    }
+    this.pool.throwIfStopped();
+    return result;
+  }
+
+  get cost(): RunCost {
+    const seconds = (performance.now() - this.#started) / 1000;
+    return { ...this.pool.counters, threads: this.pool.threads, seconds };
+  }
+
+  /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
+  reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
+    return this.signal.aborted
+      ? new LayerloomError('INTERRUPTED', details, { cause: error })
+      : withCode(error);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.pool[Symbol.asyncDispose]();
+    for (const inputs of this.#inputs) await inputs[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * Errors after which a run can be resumed once their cause is removed: an interruption, a full or failing
+ * disk.
+ */
+export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
+
+/** Returns a valid number of threads. @throws LayerloomError INVALID_PARAMETER */
+export const checkThreads = (threads = usableCores()): number => {
+  if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
+    throw invalidParameter('threads', threads, 'a whole number from 1 to 1024');
+  return threads;
+};

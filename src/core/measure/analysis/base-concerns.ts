@@ -1,0 +1,112 @@
+import { itemAt } from '../../base/lookup.js';
+import type { ReducedTensor } from '../../engine/compute/reduce.js';
+import type { BaseConcern } from '../../methods/framework/method.js';
+import type { Architecture } from '../../models/architecture/architecture.js';
+import type { PlannedReduction } from '../../plan/reduction.js';
+import { pairIndex } from '../../tensor/pair-index.js';
+
+/** The number of layers that give a matrix to look at. */
+const sampledLayers = 4;
+
+/**
+ * From this Σ|Δ| / Σ|W_base| on, no fine-tuning made the expert from the base. Weights that have nothing in common with the base's
+ * give 1 at least, whatever their size, and √2 if of one size; fine-tuning gives some thousandths to some hundredths.
+ */
+const largestChange = 0.9;
+
+/** From this cosine of two task vectors on, at least nine tenths of what was changed are common to both. */
+const mostAlike = 0.95;
+
+/** Marks a matrix in each of some layers, so that what `sampleOf` needs is measured of it in the pass over all weights. */
+export const withSample = (
+  tensors: readonly PlannedReduction[],
+  { layers, places }: Architecture,
+): PlannedReduction[] => {
+  const wanted = new Set(
+    Array.from({ length: Math.min(layers, sampledLayers) }, (_, index) =>
+      Math.floor(((index + 0.5) * layers) / Math.min(layers, sampledLayers)),
+    ),
+  );
+  return tensors.map((tensor) => {
+    const layer = places.get(tensor.name)?.layer ?? null;
+    const isMatrix = tensor.shape[0] > 1 && tensor.shape[1] > 1;
+    if (tensor.base === null || layer === null || !isMatrix || !wanted.delete(layer)) return tensor;
+    return { ...tensor, isSampled: true };
+  });
+};
+
+/** Sums over the sampled matrices that are finite. */
+interface Sample {
+  /** Σ|W_base|. */
+  readonly base: number;
+  /** Σ|Δ| of each expert. */
+  readonly changes: readonly number[];
+  /** Σ ΔᵢΔⱼ of each pair i ≤ j. */
+  readonly products: readonly number[];
+  readonly matrices: number;
+}
+
+/** Returns the sums of a reduced tensor; undefined if it is not sampled, or has numbers that are not finite. */
+export const sampleOf = (
+  { base, magnitudes, pairs }: ReducedTensor,
+  { isSampled = false }: PlannedReduction,
+): Sample | undefined => {
+  if (!isSampled) return undefined;
+  const changes = magnitudes.map((rows) => rows.reduce((total, row) => total + row, 0));
+  const sample = {
+    ...{ base, changes, matrices: 1 },
+    products: Array.from({ length: pairs.length / 3 }, (_, pair) => itemAt(pairs, 3 * pair)),
+  };
+  return [base, ...changes, ...sample.products].every(Number.isFinite) ? sample : undefined;
+};
+
+const sumOf = (samples: readonly (Sample | undefined)[]): Sample | undefined =>
+  samples.reduce((a, b) =>
+    a === undefined || b === undefined
+      ? (a ?? b)
+      : {
+          base: a.base + b.base,
+          changes: a.changes.map((change, index) => change + itemAt(b.changes, index)),
+          products: a.products.map((product, index) => product + itemAt(b.products, index)),
+          matrices: a.matrices + b.matrices,
+        },
+  );
+
+/**
+ * Returns for each expert the signs that it was not fine-tuned from the base. Their absence proves nothing: another fine-tuning
+ * of the same base, or the expert and the base exchanged, look right too.
+ */
+export const baseConcerns = (
+  samples: readonly (Sample | undefined)[],
+  base: string,
+  experts: readonly string[],
+): readonly (readonly BaseConcern[])[] => {
+  const sample = samples.length === 0 ? undefined : sumOf(samples);
+  if (sample === undefined || sample.base === 0) return experts.map(() => []);
+  const productOf = (a: number, b: number) =>
+    itemAt(sample.products, pairIndex(Math.min(a, b), Math.max(a, b), experts.length));
+  return experts.map((expert, index) => {
+    const change = itemAt(sample.changes, index) / sample.base;
+    if (change >= largestChange)
+      return [
+        {
+          words:
+            `${expert} differs from ${base} as models do that have nothing in common: the mean |change| is ${change.toFixed(2)} of the mean |weight| ` +
+            `(${sample.matrices} matrices; fine-tuning changes far less); give the model that it was fine-tuned from`,
+        },
+      ];
+    return experts.flatMap((other, at): BaseConcern[] => {
+      const squares = productOf(index, index) * productOf(at, at);
+      const cosine = squares > 0 ? productOf(index, at) / Math.sqrt(squares) : 0;
+      if (at <= index || cosine < mostAlike) return [];
+      return [
+        {
+          among: other,
+          words:
+            `${expert} and ${other} changed ${base} in nearly the same way (cosine ${cosine.toFixed(3)}): ` +
+            `if they share a training that ${base} has not had, give the model after it as the base`,
+        },
+      ];
+    });
+  });
+};

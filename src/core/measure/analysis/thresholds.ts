@@ -1,0 +1,53 @@
+import { LayerloomError } from '../../base/errors.js';
+import { invalidParameter } from '../../base/invalid-parameter.js';
+import { nearest } from '../../methods/recipe/nearest.js';
+import { defaultThreshold, type MavVectors } from './analysis.js';
+import { autoThreshold } from './auto-threshold.js';
+
+/** The thresholds that an analysis is asked for: one of all experts, and by name those of single experts. */
+export interface Thresholds {
+  readonly all: number | 'auto';
+  readonly own: ReadonlyMap<string, number>;
+}
+
+/** True if rows can be counted above the value. */
+export const isThreshold = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && Number.isFinite(value);
+
+/**
+ * Returns the thresholds of an analysis from its parameters.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for a threshold that is none
+ */
+export const readThresholds = (
+  all: number | 'auto' = defaultThreshold,
+  own: Readonly<Record<string, number>> = {},
+): Thresholds => {
+  if (all !== 'auto' && !isThreshold(all))
+    throw invalidParameter('threshold', all, 'a number, 0 or more, or auto');
+  for (const [name, value] of Object.entries(own))
+    if (!isThreshold(value)) throw invalidParameter('thresholds', value, `a number, 0 or more, for ${name}`);
+  return { all, own: new Map(Object.entries(own)) };
+};
+
+/**
+ * Checks that the experts with a threshold of their own are analysed.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for a name that no expert has
+ */
+export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
+  for (const name of own.keys())
+    if (!experts.includes(name))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'thresholds',
+        value: name,
+        expected: `the name of an expert: ${experts.join(', ')}`,
+        nearest: nearest(name, experts),
+      });
+};
+
+/** Returns the threshold of each expert, in their order. `auto` is one threshold, found from all experts together. */
+export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
+  const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
+  return experts.map(({ name }) => own.get(name) ?? common);
+};

@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { familyOfType } from '../../models/architecture/families.js';
+import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
+import { roleInside } from '../../models/architecture/roles.js';
+import { readJsonFile } from '../../models/checkpoint/json-file.js';
+import { isLayerMatrix } from '../analysis/columns.js';
+import { factsSchema } from '../analysis/vectors-file.js';
+
+/** Modules whose changes are compared. */
+export const measuredModules = ['attention', 'feed_forward'] as const;
+
+export type MeasuredModule = (typeof measuredModules)[number];
+
+/** What was measured of each tensor: ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of its rows (`analyze`). */
+export type Measure = 'relative' | 'mav';
+
+/** The change of a matrix inside a layer. */
+export interface MatrixChange {
+  readonly layer: number;
+  readonly module: MeasuredModule;
+  readonly change: number;
+}
+
+/** How much an expert changed each matrix of its base's layers, as a file says. */
+export interface ExpertChange {
+  readonly file: string;
+  /** The expert's name and directory, and those of its base. */
+  readonly name: string;
+  readonly path: string;
+  readonly base: string;
+  readonly measure: Measure;
+  readonly layers: number;
+  readonly matrices: readonly MatrixChange[];
+}
+
+const model = z.object({
+  name: z.string(),
+  path: z.string(),
+  family: z.string(),
+  layers: layerCount,
+});
+
+const tensor = z.object({
+  name: z.string(),
+  layer: layerNumber.nullable(),
+  module: z.string(),
+  a: z.object({ shape: z.array(z.int().nonnegative()) }).nullable(),
+  state: z.string(),
+  difference: z.object({ relative: z.number().nonnegative().nullable() }).nullable(),
+});
+
+const comparisonSchema = z.object({ a: model, b: model, tensors: z.array(tensor) });
+
+/** The states of tensors whose change is known. */
+const compared: readonly string[] = ['equal', 'sameValues', 'differs'];
+
+const failOf = ({ file, reason, cause }: { file: string; reason: string; cause?: unknown }): LayerloomError =>
+  new LayerloomError('MEASUREMENT_INVALID', { file, reason }, { cause });
+
+/**
+ * Reads what `analyze` wrote of an expert (`NAME.json`), or what `diff BASE EXPERT --json` printed.
+ *
+ * @throws LayerloomError MEASUREMENT_INVALID
+ */
+export const readExpertChange = async (file: string): Promise<ExpertChange> => {
+  const found = await readJsonFile(file, {
+    schema: z.union([factsSchema, comparisonSchema]),
+    what: 'an analysis of an expert, nor a comparison of a base with one',
+    fail: failOf,
+  });
+  const change = 'a' in found ? ofComparison(file, found) : ofAnalysis(file, found);
+  if (change.matrices.length === 0) throw failOf({ file, reason: 'has no matrix inside a layer' });
+  const beyond = change.matrices.find(({ layer }) => layer >= change.layers);
+  if (beyond !== undefined)
+    throw failOf({ file, reason: `has a matrix of layer ${beyond.layer}, of ${change.layers} layers` });
+  return change;
+};
+
+const ofAnalysis = (
+  file: string,
+  { name, base, expert, family, layers, tensors }: z.output<typeof factsSchema>,
+): ExpertChange => ({
+  file,
+  name,
+  path: expert.path,
+  base: base.path,
+  measure: 'mav',
+  layers,
+  matrices: Object.values(tensors).flatMap((one) =>
+    isLayerMatrix(one) ? matrixOf(family, one.layer, one.module, one.meanMav) : [],
+  ),
+});
+
+const ofComparison = (file: string, { a, b, tensors }: z.output<typeof comparisonSchema>): ExpertChange => ({
+  file,
+  name: b.name,
+  path: b.path,
+  base: a.path,
+  measure: 'relative',
+  layers: a.layers,
+  matrices: tensors.flatMap(({ name, layer, module, a: stored, state, difference }) => {
+    if (layer === null || (stored !== null && stored.shape.filter((size) => size > 1).length < 2)) return [];
+    if (!compared.includes(state)) throw failOf({ file, reason: `does not compare ${name} (${state})` });
+    if (difference !== null && difference.relative === null)
+      throw failOf({ file, reason: `has no relative change of ${name}` });
+    return matrixOf(a.family, layer, module, difference?.relative ?? 0);
+  }),
+});
+
+const matrixOf = (family: string, layer: number, name: string, change: number): MatrixChange[] => {
+  const role = roleInside(familyOfType(family), name);
+  if (role === 'attention') return [{ layer, module: 'attention', change }];
+  return role === 'feedForward' ? [{ layer, module: 'feed_forward', change }] : [];
+};

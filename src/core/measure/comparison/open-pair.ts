@@ -1,0 +1,35 @@
+import { LayerloomError } from '../../base/errors.js';
+import { inSpelling } from '../../plan/compile/in-spelling.js';
+import { type OpenedCheckpoint, openModels } from '../../plan/compile/inputs/models.js';
+
+/** Two checkpoints with one convention of names. */
+export interface ComparedPair {
+  readonly a: OpenedCheckpoint;
+  readonly b: OpenedCheckpoint;
+}
+
+/**
+ * Opens two checkpoints: headers, not weights.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, the codes of `openCheckpoint`
+ */
+export const openPair = async (modelA: string, modelB: string): Promise<ComparedPair> => {
+  const [a, b] = await openModels([
+    { role: 'a', model: modelA },
+    { role: 'b', model: modelB },
+  ]);
+  if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
+  checkNaming(a, b);
+  return { a, b: inSpelling(a, b) };
+};
+
+const checkNaming = (a: OpenedCheckpoint, b: OpenedCheckpoint): void => {
+  const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
+  if (a.architecture.naming !== b.architecture.naming)
+    throw new LayerloomError('NAMING_MISMATCH', {
+      first: a.checkpoint.path,
+      other: b.checkpoint.path,
+      firstNaming: spelt[a.architecture.naming],
+      otherNaming: spelt[b.architecture.naming],
+    });
+};

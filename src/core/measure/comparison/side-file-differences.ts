@@ -1,0 +1,96 @@
+import { ownValue } from '../../base/lookup.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { sideFileContent } from '../../models/checkpoint/side-file-content.js';
+import { jsonOrNone } from '../../texts/json.js';
+
+/** A key whose value differs in a JSON file. */
+export interface KeyDifference {
+  /** Dotted path, of at most three keys. */
+  readonly key: string;
+  /** The value as JSON; null where the file has no such key. Values of more than 200 characters are left out. */
+  readonly a?: string | null;
+  readonly b?: string | null;
+}
+
+/**
+ * The comparison of a file beside the weights.
+ *
+ * - `equal`: the same bytes.
+ * - `sameContent`: JSON of the same values, written differently.
+ */
+export interface SideFileDifference {
+  readonly name: string;
+  readonly state: 'equal' | 'sameContent' | 'differs' | 'onlyInA' | 'onlyInB';
+  /** Keys that differ, of files that hold a JSON object in both models. */
+  readonly keys: readonly KeyDifference[];
+}
+
+/** Depth to which keys are told. */
+const depth = 3;
+/** Longest value that is told, in characters of JSON. */
+const longest = 200;
+
+/**
+ * Compares the side files of two checkpoints: configuration, tokenizer, templates, licence.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const compareSideFiles = async (
+  a: CheckpointIndex,
+  b: CheckpointIndex,
+): Promise<SideFileDifference[]> => {
+  const names = [...new Set([...a.sideFiles, ...b.sideFiles])].sort();
+  return await Promise.all(
+    names.map(async (name): Promise<SideFileDifference> => {
+      if (!b.sideFiles.includes(name)) return { name, state: 'onlyInA', keys: [] };
+      if (!a.sideFiles.includes(name)) return { name, state: 'onlyInB', keys: [] };
+      const [inA, inB] = await Promise.all([sideFileContent(a, name), sideFileContent(b, name)]);
+      return { name, ...compareContents(inA, inB) };
+    }),
+  );
+};
+
+const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state' | 'keys'> => {
+  if (a.equals(b)) return { state: 'equal', keys: [] };
+  const [inA, inB] = [objectIn(a), objectIn(b)];
+  if (inA === undefined || inB === undefined) return { state: 'differs', keys: [] };
+  const keys = differingKeys(inA, inB, []);
+  return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
+};
+
+/** Returns the JSON object that a file holds; undefined for a template, a licence or a damaged file, whose bytes are compared. */
+const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
+  const value = jsonOrNone(content, { python: true });
+  return isObject(value) ? value : undefined;
+};
+
+const differingKeys = (
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+): KeyDifference[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => {
+    const [inA, inB] = [ownValue(a, key), ownValue(b, key)];
+    if (isSame(inA, inB)) return [];
+    const here = [...path, key];
+    if (isObject(inA) && isObject(inB) && here.length < depth) return differingKeys(inA, inB, here);
+    return [{ key: here.join('.'), ...told('a', inA), ...told('b', inB) }];
+  });
+
+const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> => {
+  const text = value === undefined ? null : JSON.stringify(value);
+  return text !== null && text.length > longest ? {} : { [side]: text };
+};
+
+/** True for equal JSON values, whatever the order of keys. */
+const isSame = (a: unknown, b: unknown): boolean => {
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
+  if (!isObject(a) || !isObject(b)) return Object.is(a, b);
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key]))
+  );
+};

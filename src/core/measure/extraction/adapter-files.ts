@@ -1,0 +1,174 @@
+import { basename, join } from 'node:path';
+import { stringify } from 'yaml';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { emptyTable, groupBy } from '../../base/lookup.js';
+import { version } from '../../base/version.js';
+import { writeDurably } from '../../engine/output/durable.js';
+import { recordOf, type ShardRecord } from '../../engine/output/provenance.js';
+import { sealedText } from '../../engine/output/record-seal.js';
+import { adapterConfigName, adapterConfigText } from '../../models/adapters/peft-config.js';
+import { cardName, provenanceName } from '../../models/checkpoint/file-names.js';
+import { mergedLicence } from '../../plan/card/licences.js';
+import { fenced, markdownText, tableRow } from '../../plan/card/markdown.js';
+import type { PlannedInput } from '../../plan/plan.js';
+import { moduleOf } from './choose-tensors.js';
+import type { Extraction } from './extraction.js';
+import { loadedNames } from './loaded-name.js';
+import type { ExtractionPlan } from './plan-extraction.js';
+
+/** The report of an extraction, beside the adapter. */
+export const extractionName = 'extract-lora.json';
+
+/** What the provenance of an extracted adapter has for a method. */
+export const extractionMethod = 'extract_lora';
+
+interface Provenance {
+  readonly layerloom: string;
+  readonly method: string;
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly inputs: readonly PlannedInput[];
+  readonly shards: readonly ShardRecord[];
+}
+
+/**
+ * Writes the files beside an extracted adapter's weights: PEFT's configuration, the report, the card, and last the
+ * provenance.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const writeAdapterFiles = async (
+  plan: ExtractionPlan,
+  extraction: Extraction,
+  provenance: Provenance,
+  directory: string,
+): Promise<void> => {
+  const write = async (name: string, text: string): Promise<void> => {
+    const file = join(directory, name);
+    await writeDurably(file, text).catch((cause: unknown) => {
+      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    });
+  };
+  const beside = [
+    [adapterConfigName, configOf(plan, extraction)],
+    [extractionName, `${JSON.stringify(extraction, null, 2)}\n`],
+    [cardName, await cardOf(plan, extraction)],
+  ] as const;
+  for (const [name, text] of beside) await write(name, text);
+  const sideFiles = beside.map(([name, text]) => recordOf(name, text));
+  const files = [...provenance.shards, ...sideFiles, { file: provenanceName }].map(({ file }) => file);
+  const inputs = provenance.inputs.map(({ files: ofInput, ...input }) => ({
+    ...input,
+    files: ofInput.map(({ path, bytes, mtimeNs, header }) => ({
+      file: basename(path),
+      bytes,
+      mtimeNs,
+      header,
+    })),
+  }));
+  await write(provenanceName, sealedText({ ...provenance, inputs, sideFiles, files }));
+};
+
+const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }: Extraction): string => {
+  const rank = tensors.reduce((most, tensor) => Math.max(most, tensor.rank), 0);
+  const loaded = loadedNames(expert.checkpoint.config);
+  const nameOf = (tensor: string): string => loaded(moduleOf(tensor));
+  const ranks = new Map(tensors.map((tensor) => [nameOf(tensor.name), tensor.rank]));
+  const linear = groupBy(
+    [...expert.checkpoint.tensors]
+      .filter(([name, { shape }]) => name.endsWith('.weight') && shape.length === 2)
+      .map(([name]) => nameOf(name)),
+    leafOf,
+  );
+  const targets: string[] = [];
+  const pattern = emptyTable<number>();
+  for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
+    // The last part of the names, where it names no other module.
+    const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
+    targets.push(...(isAll ? [leaf] : modules));
+    const found = new Set(modules.map((module) => ranks.get(module)));
+    if (isAll && found.size === 1) {
+      const [one = rank] = found;
+      if (one !== rank) pattern[leaf] = one;
+    } else
+      for (const module of modules)
+        if (ranks.get(module) !== rank) pattern[module] = ranks.get(module) ?? rank;
+  }
+  return adapterConfigText({
+    base: base.checkpoint.hub?.id ?? base.checkpoint.path,
+    rank,
+    alpha: rank,
+    fanInFanOut: factors.some(({ transposed, embedding }) => transposed && !embedding),
+    taskType: taskTypeOf(expert.checkpoint.config),
+    targetModules: targets,
+    rankPattern: pattern,
+    // alpha equals the rank of each module, so that B · A is the change as it is.
+    alphaPattern: pattern,
+    modulesToSave: [...new Set(saved.map(({ name }) => nameOf(name)))],
+  });
+};
+
+/** The task of a decoder that generates text; none for other models, which have not the methods that PEFT's tasks call. */
+const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
+  const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
+  const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];
+  if (typeof name !== 'string') return 'CAUSAL_LM';
+  return hasEncoder !== true && /(ForCausalLM|ForConditionalGeneration|LMHeadModel)$/.test(name)
+    ? 'CAUSAL_LM'
+    : null;
+};
+
+const leafOf = (module: string): string => module.slice(module.lastIndexOf('.') + 1);
+
+const cardOf = async (
+  { base, expert, wanted }: ExtractionPlan,
+  { error, kept, tensors, saved, leftOut }: Extraction,
+): Promise<string> => {
+  const checkpoints = [base.checkpoint, expert.checkpoint];
+  const { frontMatter: licence, text: licences } = await mergedLicence(checkpoints);
+  const { hub } = base.checkpoint;
+  const ranks = tensors.map((tensor) => tensor.rank);
+  const [least, most] = [Math.min(...ranks), Math.max(...ranks)];
+  const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+  const names = markdownText(`${expert.checkpoint.name} from ${base.checkpoint.name}`);
+  const rows = [
+    ['rank', least === most ? String(most) : `${least} to ${most}`],
+    ['matrices', String(tensors.length)],
+    ['error, ‖Δ − B·A‖ / ‖Δ‖', percent(error)],
+    ["kept of the model's ‖Δ‖²", percent(kept)],
+    ['saved whole', saved.length === 0 ? 'none' : String(saved.length)],
+    ['changed and left out', leftOut.length === 0 ? 'none' : String(leftOut.length)],
+  ];
+  return [
+    '---',
+    stringify({
+      ...(hub === undefined ? {} : { base_model: hub.id, base_model_relation: 'adapter' }),
+      library_name: 'peft',
+      tags: ['lora', 'layerloom'],
+      ...licence,
+    }).trimEnd(),
+    '---',
+    '',
+    `# LoRA adapter of ${names}`,
+    '',
+    `The change of the weights, W_expert − W_base, as a product of low rank for each matrix: extracted with layerloom ${version}${wanted.energy === undefined ? '' : `, to keep ${percent(wanted.energy)} of each matrix's ‖Δ‖²`}. \`${extractionName}\` has the figures of each matrix.`,
+    '',
+    '| | |',
+    '| --- | --- |',
+    ...rows.map(([what = '', value = '']) => tableRow(what, value)),
+    '',
+    ...(licences.length === 0 ? [] : ['## Licences', '', ...licences, '']),
+    '## Use',
+    '',
+    ...fenced(
+      'python',
+      [
+        'from peft import PeftModel',
+        'from transformers import AutoModelForCausalLM',
+        '',
+        `base = AutoModelForCausalLM.from_pretrained(${JSON.stringify(hub?.id ?? base.checkpoint.name)}, torch_dtype="auto")`,
+        'model = PeftModel.from_pretrained(base, ".")  # this folder, or the name of the adapter on the hub',
+      ].join('\n'),
+    ),
+    '',
+  ].join('\n');
+};

@@ -1,0 +1,85 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { nearest } from '../../methods/recipe/nearest.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import type { JsonFault } from '../../models/checkpoint/json-file.js';
+import { type MavVectors, vectorsName } from '../analysis/analysis.js';
+import { expertFile, readFacts } from '../analysis/saved-analysis.js';
+import { sameFiles } from '../analysis/statistics.js';
+import { readVectors } from '../analysis/vectors-file.js';
+
+/** An expert's change tensor by tensor, and the file that it was read from. */
+export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tensors'> {
+  readonly file: string;
+}
+
+const ending = vectorsName('');
+
+/**
+ * Reads the change of an expert from a directory that `analyze` wrote: from `NAME.json`, or if that is not there
+ * from `NAME.mav.safetensors`.
+ *
+ * @param base the model that it must have been compared with
+ * @throws LayerloomError PARTITION_INVALID where there is no such expert, its file cannot be read or is of another
+ *   base; the codes of `readVectors`
+ */
+export const readAnalysedExpert = async (
+  analysis: string,
+  name: string,
+  base: CheckpointIndex,
+): Promise<AnalysedExpert> => {
+  const files = await readdir(analysis).catch((cause: unknown) => {
+    throw new LayerloomError(
+      'PARTITION_INVALID',
+      {
+        file: analysis,
+        reason: `cannot be read: ${reasonOf(cause)}`,
+        remedy: `give the directory that \`${layerloomCommand('analyze')}\` wrote`,
+      },
+      { cause },
+    );
+  });
+  const [json, vectors] = [expertFile(name), vectorsName(name)];
+  const found = [json, vectors].find((file) => files.includes(file));
+  if (found === undefined) throw unknown(analysis, name, files);
+  const file = join(analysis, found);
+  const facts = found === json ? await readFacts(file, failOf) : await readVectors(file);
+  if (!sameFiles(facts.base.files, base.files))
+    throw new LayerloomError('PARTITION_INVALID', {
+      file,
+      reason: `${name} was compared with ${facts.base.path}, which is not ${base.path} or has changed since`,
+      remedy: 'analyze the expert with this base',
+    });
+  return { name: facts.name, base: facts.base, tensors: facts.tensors, file };
+};
+
+const unknown = (analysis: string, name: string, files: readonly string[]): LayerloomError => {
+  const names = files.flatMap((file) => (file.endsWith(ending) ? [file.slice(0, -ending.length)] : []));
+  const near = nearest(name, names);
+  return new LayerloomError('PARTITION_INVALID', {
+    file: analysis,
+    reason:
+      names.length === 0
+        ? `has no analysis of ${name}, nor of any other expert`
+        : `has no analysis of ${name}, but of ${names.join(', ')}`,
+    remedy:
+      names.length === 0
+        ? `give the directory that \`${layerloomCommand('analyze')}\` wrote`
+        : `name one of these${near === undefined ? '' : `, perhaps ${near}`}, or analyze ${name} too`,
+  });
+};
+
+const failOf = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
+  isRead
+    ? new LayerloomError(
+        'PARTITION_INVALID',
+        {
+          file,
+          reason: 'is not the analysis of an expert, or is damaged',
+          remedy: 'analyze the expert again',
+        },
+        { cause },
+      )
+    : new LayerloomError('READ_FAILED', { file, reason }, { cause });

@@ -1,0 +1,77 @@
+import { LayerloomError } from '../../base/errors.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../../base/lookup.js';
+import { meanMavOf } from '../../methods/framework/parameters.js';
+import type { Place } from '../../models/architecture/architecture.js';
+import type { AnalysedExpert } from './analysed-expert.js';
+import type { Granularity, PartitionBase, Side } from './partition.js';
+
+interface Experts {
+  readonly language: AnalysedExpert;
+  readonly task: AnalysedExpert;
+}
+
+/**
+ * Returns a function that says which expert changed a parameter more: by the mean MAV of the parameter's unit
+ * (tensor, module or layer), each row counting once, relative to the mean MAV of all rows of that expert, so that
+ * a larger learning rate does not win. Ties go to the task. A unit that the analysis left out, as tensors of
+ * three dimensions, goes as its layer does.
+ *
+ * @param isFree true for what counts as outside the layers: it is a unit of its own also where layers are units
+ * @throws LayerloomError PARTITION_INVALID for an expert that equals the base
+ */
+export const byChange = (
+  { checkpoint, architecture: { places } }: PartitionBase,
+  experts: Experts,
+  granularity: Granularity,
+  isFree: (place: Place) => boolean,
+): ((name: string) => Side) => {
+  const means = { language: overallMean(experts.language), task: overallMean(experts.task) };
+  const unitOf = (name: string): string => {
+    const place = valueAt(places, name);
+    if (granularity === 'tensor') return name;
+    return granularity === 'layer' && !isFree(place) ? layerKey(place) : moduleKey(name);
+  };
+  const names = [...checkpoint.tensors.keys()];
+  const units = groupBy(names, unitOf);
+  const layers = groupBy(
+    names.filter((name) => valueAt(places, name).layer !== undefined),
+    (name) => layerKey(valueAt(places, name)),
+  );
+  const relative = (expert: AnalysedExpert, mean: number, members: readonly string[]): number | undefined => {
+    const measured = members.flatMap((name) => ownValue(expert.tensors, name) ?? []);
+    return measured.length === 0 ? undefined : meanMavOf(measured) / mean;
+  };
+  const isMoreOf = (members: readonly string[]): Side | undefined => {
+    const language = relative(experts.language, means.language, members);
+    const task = relative(experts.task, means.task, members);
+    if (language === undefined || task === undefined) return undefined;
+    return language > task ? 'language' : 'task';
+  };
+  const sidesOf = (groups: ReadonlyMap<string, readonly string[]>) =>
+    new Map([...groups].map(([key, members]) => [key, isMoreOf(members)]));
+  const [ofUnits, ofLayers] = [sidesOf(units), sidesOf(layers)];
+  return (name) => {
+    const place = valueAt(places, name);
+    const ofLayer = place.layer === undefined ? undefined : ofLayers.get(layerKey(place));
+    return ofUnits.get(unitOf(name)) ?? ofLayer ?? 'task';
+  };
+};
+
+const layerKey = ({ layer }: Place): string => `layer ${layer}`;
+
+/** The module of a parameter: its name without `weight`, `bias` or the like. */
+const moduleKey = (name: string): string => {
+  const parts = name.split('.');
+  return parts.length === 1 ? itemAt(parts, 0) : parts.slice(0, -1).join('.');
+};
+
+const overallMean = ({ file, name, tensors }: AnalysedExpert): number => {
+  const mean = meanMavOf(Object.values(tensors));
+  if (!(mean > 0))
+    throw new LayerloomError('PARTITION_INVALID', {
+      file,
+      reason: `${name} equals its base, so that it changed no parameter more than another`,
+      remedy: 'name an expert that was trained',
+    });
+  return mean;
+};

@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import { layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
+import { layerCount } from '../../models/architecture/layer-numbers.js';
+import { readJsonFile } from '../../models/checkpoint/json-file.js';
+import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
+
+const names = z.array(z.string().min(1).max(1_000));
+const each = <Value extends z.ZodType>(value: Value) =>
+  z.object({ language: value, task: value, both: value, neither: value });
+const expert = z.object({ name: z.string(), file: z.string() });
+const norms = z.enum(['layer', 'others']);
+const part = z.enum(partNames);
+
+const schema = z.object({
+  format: z.literal(partitionFormat),
+  base: z.object({ name: z.string(), path: z.string() }),
+  family: z.string(),
+  layers: layerCount.positive(),
+  stack: z.string().min(1).max(1_000),
+  found: z.discriminatedUnion('by', [
+    z.object({
+      by: z.literal('location'),
+      bottom: z.int().nonnegative(),
+      top: z.int().nonnegative(),
+      others: part,
+      norms,
+    }),
+    z.object({
+      by: z.literal('analysis'),
+      language: expert,
+      task: expert,
+      granularity: z.enum(granularities),
+      others: part.nullable(),
+      norms,
+    }),
+  ]),
+  parts: each(names),
+  linear: each(names),
+  parameters: each(z.int().nonnegative()),
+});
+
+/**
+ * Reads a `partition.json`.
+ *
+ * @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts
+ */
+export const readPartition = async (file: string): Promise<Partition> => {
+  const invalid = (reason: string, cause?: unknown): LayerloomError =>
+    new LayerloomError(
+      'PARTITION_INVALID',
+      { file, reason, remedy: `give a partition.json that \`${layerloomCommand('partition')}\` wrote` },
+      { cause },
+    );
+  const data = await readJsonFile(file, {
+    schema,
+    what: 'a partition',
+    fail: ({ reason, cause, isRead }) =>
+      isRead ? invalid(reason, cause) : new LayerloomError('READ_FAILED', { file, reason }, { cause }),
+  });
+  const seen = new Set<string>();
+  for (const name of partNames.flatMap((each) => data.parts[each])) {
+    if (seen.has(name)) throw invalid(`${name} is in it twice`);
+    seen.add(name);
+  }
+  return data;
+};

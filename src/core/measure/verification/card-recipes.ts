@@ -1,0 +1,76 @@
+import { join } from 'node:path';
+import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
+import { cardName } from '../../models/checkpoint/file-names.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import type { VerifiedFile } from './verification.js';
+import { notAFile } from './verify-files.js';
+
+/** Opens or closes a block of code in Markdown, in a quotation or a list too. */
+const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
+
+/** Keys without which a text is no recipe in any of the dialects. */
+const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
+
+/** The card of an output as text, or why it is none. @throws LayerloomError READ_FAILED */
+export const readCard = async (directory: string): Promise<{ readonly text: string } | VerifiedFile> => {
+  const path = join(directory, cardName);
+  return readSmallFile(path).then(
+    (card) => ({ text: card.toString() }),
+    (cause: unknown) => notAFile(cardName, path, cause),
+  );
+};
+
+/** Returns the card of an output where its recipes are not that of the output. @throws LayerloomError READ_FAILED */
+export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
+  const card = await readCard(directory);
+  // Whether a card belongs to the output is for its record to say.
+  if ('state' in card) return card.state === 'missing' ? [] : [card];
+  const reason = faultOfCard(card.text, recipe);
+  return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];
+};
+
+/**
+ * Says what of a model card's recipes is not the recipe of the output: a card may be edited, and must not say that the
+ * weights were made otherwise.
+ *
+ * @param recipe as the card has it between its fences; undefined where the output has none
+ * @returns a phrase that follows the card's name; undefined where nothing is wrong
+ */
+const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
+  const wanted = recipe?.trimEnd();
+  const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
+  // The block that `layerloom merge README.md` takes, whatever it is.
+  const used = recipeBlock(card);
+  if (used !== undefined && isOther(used)) return 'has another recipe than the one that made the output';
+  return blocksOf(card).some((block) => isRecipe(block) && isOther(block.join('\n')))
+    ? 'has a second recipe, by which the output was not made'
+    : undefined;
+};
+
+/** True for a block with a recipe's key that is in no other key: indented like the block itself. */
+const isRecipe = (lines: readonly string[]): boolean => {
+  const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
+  const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);
+  return lines.some((line) => line.search(/\S/) === least && keyOfRecipe.test(line));
+};
+
+/** Returns the lines between fences. A fence that nothing closes has all that follows. */
+const blocksOf = (card: string): string[][] => {
+  const blocks: string[][] = [];
+  let open: { readonly fence: string; readonly from: number } | undefined;
+  const lines = card.split(/\r?\n/);
+  const close = (to: number): void => {
+    if (open !== undefined) blocks.push(lines.slice(open.from, to).map(unquoted));
+    open = undefined;
+  };
+  for (const [index, line] of lines.entries()) {
+    const { fence, info = '' } = fenceLine.exec(line)?.groups ?? {};
+    if (fence === undefined) continue;
+    if (open === undefined) open = { fence, from: index + 1 };
+    else if (fence.startsWith(open.fence) && info.trim() === '') close(index);
+  }
+  close(lines.length);
+  return blocks;
+};
+
+const unquoted = (line: string): string => line.replace(/^[ \t]*>[ \t>]*/, '');

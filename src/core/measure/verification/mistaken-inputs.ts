@@ -1,0 +1,47 @@
+import { realpath } from 'node:fs/promises';
+import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
+import { type ModelAddress, parseAddress, partsOf } from '../../models/address/address.js';
+import { cardName, provenanceName } from '../../models/checkpoint/file-names.js';
+import { readCard } from './card-recipes.js';
+import type { VerifiedFile, VerifiedInput } from './verification.js';
+import type { WrittenRecord } from './written-record.js';
+
+/** A commit of the hub as records and cards name it. */
+const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
+
+/**
+ * Returns the record or the card where it names a commit of the hub that is none of the inputs, and the record where an input
+ * is the output: both are written by who made the output, and say then something else than what was computed from.
+ */
+export const mistakenInputs = async (
+  out: string,
+  record: WrittenRecord | undefined,
+  inputs: readonly VerifiedInput[],
+): Promise<VerifiedFile[]> => {
+  const card = await readCard(out);
+  const ofCard = 'text' in card ? recipeBlock(card.text) : undefined;
+  const recipes = [
+    [provenanceName, JSON.stringify(record?.content['completeRecipe'] ?? '')],
+    [cardName, ofCard ?? ''],
+  ] as const;
+  const commits = new Set(inputs.map(({ commit }) => commit));
+  const named = recipes.flatMap(([file, recipe]) => {
+    const unread = recipe.match(commitNames)?.find((name) => !commits.has(name));
+    return unread === undefined ? [] : [mistaken(file, `names ${unread}, and that was not read`)];
+  });
+  const addresses = await Promise.all(inputs.map(({ path }) => parseAddress(path)));
+  const paths = await Promise.all(addresses.flatMap(placesIn).map((path) => realpath(path)));
+  const isOwn = paths.includes(await realpath(out));
+  return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
+};
+
+/** The paths of a model: those of a base and of its adapters. */
+const placesIn = (address: ModelAddress): string[] =>
+  address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
+
+const mistaken = (file: string, reason: string): VerifiedFile => ({
+  file,
+  bytes: null,
+  state: 'different',
+  reason,
+});

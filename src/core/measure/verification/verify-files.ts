@@ -1,0 +1,116 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { isMissing, isUnreadable } from '../../base/unless-missing.js';
+import { hashOpenFile } from '../../engine/output/checksums.js';
+import { contentOf } from '../../engine/output/provenance.js';
+import type { Run } from '../../engine/run.js';
+import { cardName } from '../../models/checkpoint/file-names.js';
+import { readSideFile } from '../../models/checkpoint/small-file.js';
+import type { MergePlan } from '../../plan/plan.js';
+import type { VerifiedFile } from './verification.js';
+import type { WrittenFile } from './written-record.js';
+
+/**
+ * Compares files of a directory with their records, by SHA-256 where that was recorded, on all threads.
+ *
+ * @throws LayerloomError READ_FAILED, INTERRUPTED
+ */
+export const verifyFiles = async (
+  directory: string,
+  written: readonly WrittenFile[],
+  run: Run,
+): Promise<VerifiedFile[]> => {
+  const found = new Map<string, VerifiedFile>();
+  const waiting = written.values();
+  const next = async (one: WrittenFile): Promise<void> => {
+    found.set(one.file, await verifyFile(join(directory, one.file), one, run));
+    run.report({ phase: 'checksums', done: found.size, total: written.length });
+  };
+  await run.pool.inLanes(async () => {
+    for (const one of waiting) {
+      if (run.pool.stopped) return;
+      await next(one);
+    }
+  });
+  return written.flatMap(({ file }) => found.get(file) ?? []);
+};
+
+const verifyFile = async (
+  path: string,
+  { file, bytes: wanted, sha256: recorded }: WrittenFile,
+  { pool }: Run,
+): Promise<VerifiedFile> => {
+  // Without waiting for a pipe's other end.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
+    notAFile(file, path, cause),
+  );
+  if ('state' in handle) return handle;
+  try {
+    const found = await handle.stat();
+    const differs = (reason: string): VerifiedFile => ({
+      ...{ file, bytes: found.size, reason },
+      state: file === cardName ? 'edited' : 'different',
+    });
+    if (!found.isFile()) return { file, bytes: null, state: 'different', reason: 'is not a file' };
+    if (wanted !== undefined && found.size !== wanted)
+      return differs(
+        (await isPointer(handle))
+          ? 'is a pointer of git LFS in place of the file; `git lfs pull` brings it'
+          : `has ${found.size} bytes instead of ${wanted}`,
+      );
+    if (recorded === undefined)
+      return {
+        ...{ file, bytes: found.size, state: 'unrecorded' },
+        ...(wanted === undefined && { reason: 'has no recorded size' }),
+      };
+    const sha256 = await hashOpenFile(pool, path, handle.fd);
+    if (sha256 === undefined || sha256 === recorded) return { file, bytes: found.size, state: 'equal' };
+    return differs(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
+  } catch (error) {
+    throw withPath(error, path);
+  } finally {
+    await handle.close();
+  }
+};
+
+/** Returns a file of an output that cannot be read as missing, or as something else under its name. @throws LayerloomError READ_FAILED */
+export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
+  if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
+  // A circle of links, a socket, or what is refused beside weights.
+  if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
+    return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
+  throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+};
+
+/** The first bytes of what git has of a file while git LFS has not brought it. */
+const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
+
+const isPointer = async (file: FileHandle): Promise<boolean> => {
+  const { buffer } = await file.read(Buffer.alloc(pointer.length), 0, pointer.length, 0);
+  return buffer.equals(pointer);
+};
+
+/** Compares the files beside the weights with what a plan has for them. @throws LayerloomError READ_FAILED */
+export const compareSideFiles = async (
+  directory: string,
+  files: MergePlan['files'],
+): Promise<VerifiedFile[]> =>
+  Promise.all(
+    files.map(async (planned): Promise<VerifiedFile> => {
+      const { name: file } = planned;
+      const wanted = Buffer.from(await contentOf(planned));
+      const path = join(directory, file);
+      const found = await readSideFile(path).catch((error: LayerloomError) =>
+        notAFile(file, path, error.cause),
+      );
+      if ('state' in found) return found;
+      if (found.equals(wanted)) return { file, bytes: found.length, state: 'equal' };
+      const bytes = found.length;
+      return {
+        ...{ file, bytes, reason: 'is not what the inputs give' },
+        state: file === cardName ? 'edited' : 'different',
+      };
+    }),
+  );

@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { sealedText, sealName } from '../../engine/output/record-seal.js';
+import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import { staysInside } from '../../models/address/file-name.js';
+import { provenanceName } from '../../models/checkpoint/file-names.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { readJsonFile } from '../../models/checkpoint/json-file.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { extractionMethod } from '../extraction/adapter-files.js';
+
+const name = z.string().refine(staysInside, { error: 'a name inside the directory' });
+
+const fileSchema = z.object({
+  file: name,
+  bytes: z.int().nonnegative(),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .exactOptional(),
+});
+
+// Earlier builds recorded no side files, and earlier ones still no seal.
+const schema = z.object({
+  layerloom: z.string(),
+  method: z.string().exactOptional(),
+  shards: z.array(fileSchema).exactOptional(),
+  sideFiles: z.array(fileSchema).exactOptional(),
+  files: z.array(name),
+  completeRecipe: z.unknown().optional(),
+  [sealName]: z.unknown().optional(),
+});
+
+/** A file as it was when it was written; `bytes` and `sha256` where they were recorded. */
+export interface WrittenFile {
+  readonly file: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+}
+
+/** What the `layerloom.json` of an output says. */
+export interface WrittenRecord {
+  /** The version that wrote it. */
+  readonly layerloom: string;
+  readonly files: readonly WrittenFile[];
+  /** True for the output of a merge, which has a recipe; false for an extracted adapter. */
+  readonly isMerge: boolean;
+  /** The complete recipe, as the card has it; undefined where there is none. */
+  readonly recipe: string | undefined;
+  /** True if it is as it was written; undefined where it has no seal to tell by. */
+  readonly isSealed: boolean | undefined;
+  /** All that it says, unchecked. */
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** @throws LayerloomError OUTPUT_UNRECORDED where there is no such record, or it is none */
+export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
+  const file = join(directory, provenanceName);
+  const unrecorded = (reason: string, cause?: unknown) =>
+    new LayerloomError('OUTPUT_UNRECORDED', { out: directory, reason, verdict: 'damaged' }, { cause });
+  const read = await readJsonFile(file, {
+    schema,
+    what: 'the record of an output',
+    fail: ({ reason, isRead, cause }) =>
+      unrecorded(`its ${provenanceName} ${isRead ? reason : `cannot be read (${reason})`}`, cause),
+  });
+  try {
+    return {
+      layerloom: read.layerloom,
+      isMerge: read.method !== extractionMethod,
+      recipe: isObject(read.completeRecipe) ? recipeYaml(read.completeRecipe) : undefined,
+      isSealed: isAsSealed(read, await readSmallFile(file)),
+      content: read,
+      files: filesOf(read),
+    };
+  } catch (error) {
+    // Values within values without end, or a file that is replaced meanwhile.
+    throw unrecorded(`its ${provenanceName} cannot be read (${reasonOf(error)})`, error);
+  }
+};
+
+const isAsSealed = (
+  { [sealName]: seal, ...content }: Readonly<Record<string, unknown>>,
+  bytes: Buffer,
+): boolean | undefined => (seal === undefined ? undefined : bytes.equals(Buffer.from(sealedText(content))));
+
+const filesOf = ({ shards = [], sideFiles = [], files }: z.infer<typeof schema>): WrittenFile[] => {
+  const described = new Map([...shards, ...sideFiles].map((one) => [one.file, one]));
+  const others = files.filter((file) => file !== provenanceName && !described.has(file));
+  return [
+    ...[...described.values()].map(({ file, bytes, sha256 }) => ({
+      ...{ file, bytes },
+      ...(sha256 === undefined ? {} : { sha256 }),
+    })),
+    ...others.map((file) => ({ file })),
+  ];
+};

@@ -1,0 +1,102 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import { schemaOf } from '../framework/declared.js';
+import {
+  averagedPlainly,
+  type FilesOfModels,
+  filesSchema,
+  haveTensor,
+  inNoFile,
+  modelsWithFiles,
+  oneForEach,
+  sharesSchema,
+  withFiles,
+} from '../framework/files-of-models.js';
+import type { Method } from '../framework/method.js';
+import { fisherMerging } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+import type { Expression } from '../operations/expression.js';
+
+/** Parameters of `fisher`. */
+export interface FisherParameters {
+  /** The models to average, two or more. The first gives names, dtypes and side files. */
+  models: readonly ModelInput[];
+  /**
+   * One file a model, in their order: the diagonal of its Fisher information, each tensor under the name and in the shape
+   * of the model's. `python -m layerloom.train.importances` makes them.
+   */
+  importances: readonly string[];
+  /** One weight a model, in their order, 0 or more; divided by their sum. Default: all 1. */
+  weights?: readonly number[] | undefined;
+  /** The model that all were fine-tuned from: only checked against them, and named in the model card. */
+  base?: ModelInput | undefined;
+  /** Added to each importance, so that an element that no model's data depend on has the plain average. Default 1e-6. */
+  eps?: number | undefined;
+}
+
+/** Below it, products of it and of small weights would not be normal numbers of float32. */
+const leastEps = 1e-30;
+const epsRange = `a number from ${leastEps} to 1`;
+
+const files: FilesOfModels = {
+  key: 'importances',
+  role: 'importance',
+  what: 'importances',
+  program: 'layerloom.train.importances',
+};
+
+const schema = schemaOf<FisherParameters>()(
+  z
+    .strictObject({
+      models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+      importances: filesSchema(files),
+      weights: sharesSchema.optional(),
+      base: modelSchema.optional(),
+      eps: z
+        .number({ error: epsRange })
+        .min(leastEps, { error: epsRange })
+        .max(1, { error: epsRange })
+        .default(1e-6),
+    })
+    .superRefine(oneForEach(files)),
+);
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * Fisher-weighted averaging (Matena and Raffel 2022): each element is the mean of the models' elements, weighted by the
+ * model's weight times the element's importance in it.
+ */
+export const fisher: Method<Parameters> = {
+  name: 'fisher',
+  title: 'Fisher merging',
+  citations: [fisherMerging],
+  schema,
+  tags: ['fisher-merging'],
+  takes: { base: 'optional', models: 'list' },
+  keepsCard: false,
+  needsLayers: false,
+  filesOfModels: files.key,
+  models: ({ models, importances }) => withFiles(files, models, importances),
+  companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
+  compile: ({ models, importances, weights = models.map(() => 1), eps }, { models: views }) => {
+    const taken = modelsWithFiles(files, importances, weights, views);
+    const terms = taken.map(({ source, file, weight }) => ({ source, importance: file, weight }));
+    const { tensors } = itemAt(views, 0);
+    const plain: Expression = {
+      kind: 'linear',
+      terms: terms.map(({ source, weight }) => ({ source, weight })),
+    };
+    // The mean of one model alone is that model, which its importances would only round.
+    const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
+    const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
+    return {
+      resolved: { weights, importances: views.slice(models.length).map(({ name }) => name), eps },
+      expressionOf: (_, tensor) =>
+        isFloating(tensors.get(tensor)?.dtype ?? 'U8') && haveTensor(files, taken, tensor) ? weighted : plain,
+      warnings: averagedPlainly(files, inNoFile(files, taken, floating)),
+    };
+  },
+};

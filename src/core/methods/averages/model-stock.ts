@@ -1,0 +1,32 @@
+import { modelStockPaper } from '../framework/papers.js';
+import { flag, type SettingInput } from '../framework/settings.js';
+import { tensorMethod } from '../framework/tensors/tensor-method.js';
+import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
+
+/** Parameters of `model_stock` besides its models. */
+export interface ModelStockParameters {
+  /** True takes each row by itself, along the last dimension; false the whole tensor. Default false. */
+  filterWise?: SettingInput<boolean> | undefined;
+}
+
+/**
+ * Model Stock (Jang et al. 2024): t·average + (1−t)·base, where t = N·c / (1 + (N−1)·c) and c is the mean
+ * cosine of the pairs of task vectors; of whole tensors, or with `filter_wise` of each row along the last
+ * dimension.
+ */
+export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
+  name: 'model_stock',
+  title: 'Model Stock',
+  citations: [modelStockPaper],
+  base: 'required',
+  models: { least: 2 },
+  shared: { filterWise: flag(false) },
+  expression: ({ base, models, shared: { filterWise } }) => ({
+    kind: 'gram',
+    rule: 'model_stock',
+    origin: base,
+    sources: models,
+    of: filterWise ? 'output' : 'tensor',
+    parameters: {},
+  }),
+});

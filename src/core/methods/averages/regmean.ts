@@ -1,0 +1,127 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import { schemaOf } from '../framework/declared.js';
+import {
+  averagedPlainly,
+  type FilesOfModels,
+  filesSchema,
+  haveTensor,
+  inNoFile,
+  modelsWithFiles,
+  oneForEach,
+  sharesSchema,
+  withFiles,
+} from '../framework/files-of-models.js';
+import type { Method } from '../framework/method.js';
+import { regMeanMerging } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+import { invalid } from '../framework/settings.js';
+import type { Expression } from '../operations/expression.js';
+
+/** Parameters of `regmean`. */
+export interface RegmeanParameters {
+  /** The models to merge, two or more. The first gives names, dtypes and side files. */
+  models: readonly ModelInput[];
+  /**
+   * One file a model, in their order: the Gram matrices of the inputs of its linear layers, each under the name of the
+   * layer's weight. `python -m layerloom.train.grams` makes them.
+   */
+  grams: readonly string[];
+  /** One weight a model, in their order, 0 or more; divided by their sum. Default: all 1. */
+  weights?: readonly number[] | undefined;
+  /** The model that all were fine-tuned from: only checked against them, and named in the model card. */
+  base?: ModelInput | undefined;
+  /** Multiplies the elements of Gram matrices off the diagonal, 0 to 1. Default 0.9. */
+  scaling?: number | undefined;
+  /**
+   * Added to the diagonal of the sum of the Gram matrices, as a share of the diagonal's mean: pulls towards the plain average,
+   * wholly where an input is 0 in all rows. 0 to 1e6. Default 0.
+   */
+  ridge?: number | undefined;
+}
+
+/** Far above it the average is all that is left, and the sum is no finite number. */
+const mostRidge = 1e6;
+
+const share = 'a number from 0 to 1';
+const notNegative = `a number from 0 to ${mostRidge}`;
+
+const files: FilesOfModels = {
+  key: 'grams',
+  role: 'gram',
+  what: 'Gram matrices',
+  program: 'layerloom.train.grams',
+};
+
+const schema = schemaOf<RegmeanParameters>()(
+  z
+    .strictObject({
+      models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+      grams: filesSchema(files),
+      weights: sharesSchema.optional(),
+      base: modelSchema.optional(),
+      scaling: z.number({ error: share }).min(0, { error: share }).max(1, { error: share }).default(0.9),
+      ridge: z
+        .number({ error: notNegative })
+        .nonnegative({ error: notNegative })
+        .max(mostRidge, { error: notNegative })
+        .default(0),
+    })
+    .superRefine(oneForEach(files)),
+);
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * RegMean (Jin et al. 2023): each linear layer is the one whose outputs are nearest to those of the models' layers, each on
+ * its own inputs, in the least squares that their Gram matrices give. Other tensors are averaged.
+ */
+export const regmean: Method<Parameters> = {
+  name: 'regmean',
+  title: 'RegMean',
+  citations: [regMeanMerging],
+  schema,
+  tags: ['regmean'],
+  takes: { base: 'optional', models: 'list' },
+  keepsCard: false,
+  needsLayers: false,
+  filesOfModels: files.key,
+  standsAlone: true,
+  models: ({ models, grams }) => withFiles(files, models, grams),
+  companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
+  compile: ({ models, grams, weights = models.map(() => 1), scaling, ridge }, { models: views }) => {
+    const taken = modelsWithFiles(files, grams, weights, views);
+    const terms = taken.map(({ source, file, weight }) => ({ source, gram: file, weight }));
+    const { tensors, places } = itemAt(views, 0);
+    const plain: Expression = {
+      kind: 'linear',
+      terms: terms.map(({ source, weight }) => ({ source, weight })),
+    };
+    // One model alone is nearest to itself.
+    const solved: Expression = terms.length === 1 ? plain : { kind: 'regMean', terms, scaling, ridge };
+    const isMatrix = (tensor: string): boolean => {
+      const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
+      return isFloating(dtype) && shape.length === 2;
+    };
+    const isSolved = (tensor: string): boolean => {
+      const having = taken.find(({ view }) => view.tensors.has(tensor));
+      if (having !== undefined && !isMatrix(tensor))
+        throw invalid(
+          having.path,
+          having.name,
+          `${files.what} of linear layers alone, and ${tensor} is no matrix of these`,
+        );
+      return haveTensor(files, taken, tensor);
+    };
+    const inLayers = [...tensors.keys()].filter(
+      (tensor) => isMatrix(tensor) && places.get(tensor)?.layer !== undefined,
+    );
+    return {
+      resolved: { weights, grams: views.slice(models.length).map(({ name }) => name), scaling, ridge },
+      expressionOf: (_, tensor) => (isSolved(tensor) ? solved : plain),
+      warnings: averagedPlainly(files, inNoFile(files, taken, inLayers)),
+    };
+  },
+};

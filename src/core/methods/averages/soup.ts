@@ -1,0 +1,160 @@
+import * as z from 'zod';
+import { schemaOf } from '../framework/declared.js';
+import type { Method } from '../framework/method.js';
+import { modelSoups } from '../framework/papers.js';
+import {
+  countOf,
+  magnitudeStatistics,
+  magnitudeWeights,
+  modelSchema,
+  normalise,
+  repeatableWeights,
+  resolvedWeights,
+  weightingSchema,
+  weightNotes,
+} from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+import {
+  citationsOf,
+  type Decay,
+  decayNames,
+  defaultSettings,
+  type Schedule,
+  type ScheduleSettings,
+  scheduleNames,
+  scheduleWeights,
+  settingOf,
+} from '../framework/schedules.js';
+import type { Expression } from '../operations/expression.js';
+
+/** Parameters of `soup` (paper §5). */
+export interface SoupParameters {
+  /**
+   * The models to average, at least one. The first gives names, dtypes and side files. With a `schedule` they are the
+   * checkpoints of a run, oldest first; one alone is the run's folder, which holds `checkpoint-N` folders.
+   */
+  models: readonly ModelInput[];
+  /**
+   * The model that all were fine-tuned from: checked against them, and named in the model card. `weights:
+   * 'magnitude'` needs it.
+   */
+  base?: ModelInput | undefined;
+  /**
+   * One weight a model, in their order, divided by their sum, which must not be 0; or `magnitude`, 1 / mean
+   * MAV of each task vector. Default: all 1.
+   */
+  weights?: readonly number[] | 'magnitude' | undefined;
+  /**
+   * In the place of `weights`: `uniform`; `ema`, an exponential moving average; or `wsm`, the average that stands for a
+   * decay of the learning rate (arXiv 2507.17634).
+   */
+  schedule?: Schedule | undefined;
+  /** With `wsm`: the decay, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
+  decay?: Decay | undefined;
+  /** With `ema`: the share of each newer checkpoint, between 0 and 1. Default 0.2. */
+  alpha?: number | undefined;
+  /** Of a run: the number of checkpoints, the last ones. Default all. */
+  window?: number | undefined;
+  /** Of a run: the step N of the last `checkpoint-N` to average. Default the run's last. */
+  until?: number | undefined;
+}
+
+const betweenZeroAndOne = 'a number between 0 and 1';
+
+const schema = schemaOf<SoupParameters>()(
+  z
+    .strictObject({
+      models: z.array(modelSchema, { error: 'a list of models' }).min(1, { error: 'at least one model' }),
+      base: modelSchema.optional(),
+      weights: weightingSchema.optional(),
+      schedule: z.enum(scheduleNames, { error: scheduleNames.join(', ') }).optional(),
+      decay: z.enum(decayNames, { error: decayNames.join(', ') }).optional(),
+      alpha: z
+        .number({ error: betweenZeroAndOne })
+        .gt(0, { error: betweenZeroAndOne })
+        .lt(1, { error: betweenZeroAndOne })
+        .optional(),
+      window: countOf('checkpoints').min(1, { error: '1 checkpoint or more' }).optional(),
+      until: countOf('steps').optional(),
+    })
+    .refine(({ weights, schedule }) => weights === undefined || schedule === undefined, {
+      path: ['schedule'],
+      error: 'nothing beside weights, which it would give',
+    })
+    .refine(({ models, weights = models }) => weights === 'magnitude' || weights.length === models.length, {
+      path: ['weights'],
+      error: 'one weight for each model, in their order',
+    })
+    .superRefine((given, context) => {
+      for (const name of ['decay', 'alpha'] as const)
+        if (given[name] !== undefined && (given.schedule === undefined || settingOf(given.schedule) !== name))
+          context.addIssue({
+            code: 'custom',
+            path: [name],
+            message: `nothing, unless schedule is ${scheduleNames.filter((of) => settingOf(of) === name).join(' or ')}`,
+          });
+      for (const name of ['window', 'until'] as const)
+        if (given[name] !== undefined && (given.schedule === undefined || given.models.length !== 1))
+          context.addIssue({
+            code: 'custom',
+            path: [name],
+            message: 'nothing, unless there is a schedule and the one model is the folder of a run',
+          });
+    }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
+  decay: decay ?? defaultSettings.decay,
+  alpha: alpha ?? defaultSettings.alpha,
+});
+
+/** Weights by a schedule, as they are recorded: with the setting that they depend on. */
+const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
+  const setting = settingOf(schedule);
+  return {
+    schedule,
+    ...(setting === undefined ? {} : { [setting]: settings[setting] }),
+    schedule_weights: normalise(used),
+  };
+};
+
+/**
+ * Model soup (Wortsman et al. 2022; paper §5): every tensor is Σ wᵢθᵢ / Σ wᵢ over the models, uniform unless
+ * weights are given.
+ */
+export const soup: Method<Parameters> = {
+  name: 'soup',
+  title: 'Soup',
+  citations: ({ schedule }) => (schedule === undefined ? [modelSoups] : citationsOf(schedule)),
+  schema,
+  tags: ['model-soup'],
+  takes: { base: 'optional', models: 'list' },
+  keepsCard: false,
+  needsLayers: false,
+  models: ({ models }) => models.map((model, index) => ({ role: 'model', model, path: ['models', index] })),
+  companions: ({ base }) => (base === undefined ? [] : [{ role: 'base', model: base }]),
+  statistics: ({ models, weights, base }) =>
+    weights === 'magnitude' ? magnitudeStatistics(base, models) : undefined,
+  compile: (parameters, { taskVectors }) => {
+    const { models, schedule, weights = models.map(() => 1) } = parameters;
+    const settings = usedSettings(parameters);
+    const used =
+      schedule !== undefined
+        ? scheduleWeights(schedule, models.length, settings)
+        : weights === 'magnitude'
+          ? magnitudeWeights(taskVectors)
+          : weights;
+    const terms = normalise(used).map((weight, index) => ({ source: { model: index }, weight }));
+    const average: Expression = { kind: 'linear', terms };
+    const isGiven = schedule === undefined && weights !== 'magnitude';
+    return {
+      resolved:
+        schedule === undefined ? resolvedWeights(weights, used) : resolvedSchedule(schedule, used, settings),
+      again: { weights: isGiven ? weights : repeatableWeights(used) },
+      expressionOf: () => average,
+    };
+  },
+  notes: weightNotes,
+};

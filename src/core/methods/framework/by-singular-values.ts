@@ -1,0 +1,53 @@
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { Expression } from '../operations/expression.js';
+import type { SpectralRule } from '../operations/spectral.js';
+import type { CompileContext, Compiled, ModelReference } from './method.js';
+import type { ModelInput } from './recipe-input.js';
+
+/** Models that a method merges over their base by singular values. */
+interface Parameters {
+  readonly base: ModelInput;
+  readonly models: readonly ModelInput[];
+}
+
+/** What methods have in common that merge by singular values. */
+export const bySingularValues = {
+  takes: { base: 'required', models: 'list' },
+  keepsCard: false,
+  needsLayers: true,
+  standsAlone: true,
+  models: ({ base, models }: Parameters): ModelReference[] => [
+    { role: 'base', model: base },
+    ...models.map((model, index) => ({ role: 'model', model, path: ['models', index] })),
+  ],
+  companions: (): ModelReference[] => [],
+} as const;
+
+/**
+ * Matrices in layers of the base are merged by a rule, times `scale`; to other tensors (embeddings, head, norms, biases, tables
+ * that are not called `weight`, convolutions, stacks of experts) the mean of the task vectors is added, times `scale`.
+ */
+export const spectralOf = (
+  rule: SpectralRule,
+  scale: number,
+  { models }: CompileContext,
+): Compiled['expressionOf'] => {
+  const { tensors } = itemAt(models, 0);
+  const base = { model: 0 };
+  const sources = models.slice(1).map((_, index) => ({ model: index + 1 }));
+  const averaged: Expression = {
+    kind: 'linear',
+    terms: [
+      { source: base, weight: 1 - scale },
+      ...sources.map((source) => ({ source, weight: scale / sources.length })),
+    ].filter(({ weight }) => weight !== 0),
+  };
+  const merged: Expression = { kind: 'spectral', rule, base, sources, scale };
+  return ({ layer }, tensor) => {
+    const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
+    const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
+    // Biases of stacked experts and tables such as Mamba's `A_log` are no linear maps, for all their two dimensions.
+    return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? merged : averaged;
+  };
+};

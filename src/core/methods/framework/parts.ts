@@ -1,0 +1,262 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { Place } from '../../models/architecture/architecture.js';
+import type { Role } from '../../models/architecture/role.js';
+import { formatLayers, type LayerSet, layerSetSchema, parseLayers } from './layer-set.js';
+import type { RecipePath } from './method.js';
+import { modelSchema, normalise, weightsSchema } from './parameters.js';
+import type { ModelInput } from './recipe-input.js';
+
+/** Groups of tensors that a part may be limited to. */
+export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 'head'] as const;
+
+export type ModuleName = (typeof moduleNames)[number];
+
+/** A part of an output: which of its tensors, and where they come from. */
+export interface PartParameters {
+  /** The model that it comes from; `task`, `language` and `base` mean the recipe's. */
+  model?: ModelInput | undefined;
+  /** Models whose average it is, instead of `model`. */
+  models?: readonly ModelInput[] | undefined;
+  /** One weight for each of `models`, divided by their sum. Default: all 1. */
+  weights?: readonly number[] | undefined;
+  /**
+   * Its layers, such as `0-4,30,31`; `outside`: the tensors outside the layers; `rest`: all that no other part takes,
+   * inside the layers and outside. Default: everywhere, of `modules`.
+   */
+  layers?: LayerSet | undefined;
+  /** Its modules, one or a list. Default: all. */
+  modules?: ModuleName | readonly ModuleName[] | undefined;
+}
+
+const moduleName = z.enum(moduleNames, { error: `one of ${moduleNames.join(', ')}` });
+
+/** A part, as a recipe has it. */
+export const partSchema: z.ZodType<PartParameters, PartParameters> = z
+  .strictObject({
+    model: modelSchema.optional(),
+    models: z
+      .array(modelSchema, { error: 'a list of models' })
+      .min(1, { error: 'at least one model' })
+      .optional(),
+    weights: weightsSchema.optional(),
+    layers: z
+      .union([z.enum(['rest', 'outside']), layerSetSchema], {
+        error: 'layers such as 0-4,30,31, each named once, or rest, or outside',
+      })
+      .optional(),
+    modules: z
+      .union(
+        [
+          moduleName,
+          z.array(moduleName).min(1, { error: `one of ${moduleNames.join(', ')}, or a list of them` }),
+        ],
+        {
+          error: `one of ${moduleNames.join(', ')}, or a list of them`,
+        },
+      )
+      .optional(),
+  })
+  .superRefine(({ model, models, weights, layers, modules }, { addIssue }) => {
+    const refuse = (path: string[], message: string) => addIssue({ code: 'custom', path, message });
+    if ((model === undefined) === (models === undefined))
+      refuse(['model'], 'either model, or models whose average it is');
+    if (weights !== undefined && weights.length !== models?.length)
+      refuse(['weights'], 'one weight for each of models, in their order');
+    if (layers === undefined && modules === undefined)
+      refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
+  });
+
+/** Where the tensors of a part come from: a weighted average of models, or one of them. */
+export interface Share {
+  readonly of: ModelInput;
+  /** The weights of a part add up to 1. */
+  readonly weight: number;
+}
+
+/** A part, as it is carried out. */
+export interface Part {
+  readonly shares: readonly Share[];
+  /** Undefined: inside the layers and outside. */
+  readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
+  readonly modules: readonly ModuleName[] | undefined;
+  /** What messages call it: `part 2`. */
+  readonly name: string;
+  readonly path: RecipePath;
+}
+
+const rolesOf: Readonly<Record<ModuleName, readonly Role[]>> = {
+  attention: ['attention'],
+  feed_forward: ['feedForward'],
+  norms: ['blockNorm', 'finalNorm'],
+  embeddings: ['embedding'],
+  head: ['head'],
+};
+
+/** Returns the part of a recipe that its parameters say. */
+export const partOf = (
+  { model, models = model === undefined ? [] : [model], weights, layers, modules }: PartParameters,
+  index: number,
+): Part => {
+  const normalised = normalise(weights ?? models.map(() => 1));
+  return {
+    shares: models
+      .map((of, at): Share => ({ of, weight: itemAt(normalised, at) }))
+      .filter(({ weight }) => weight !== 0),
+    layers: layersOf(layers),
+    modules: modules === undefined ? undefined : [modules].flat(),
+    name: `part ${index + 1}`,
+    path: ['parts', index],
+  };
+};
+
+const layersOf = (layers: PartParameters['layers']): Part['layers'] =>
+  layers === undefined || layers === 'rest' || layers === 'outside'
+    ? layers
+    : new Set(parseLayers(layers as LayerSet));
+
+const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
+  if (modules !== undefined && !modules.some((name) => rolesOf[name].includes(role))) return false;
+  if (layers === undefined || layers === 'rest') return true;
+  return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
+};
+
+/** Orders parts by what goes before what: named layers and modules, then what is left of modules, then the rest. */
+const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
+
+/** Returns the parts that claim a place: more than one where they overlap, none in a gap. */
+export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
+  const found = parts.filter((part) => takes(part, place));
+  const first = Math.min(...found.map(rankOf));
+  return found.filter((part) => rankOf(part) === first);
+};
+
+/**
+ * Returns a function that says which part a place is in.
+ *
+ * @param places of the output's tensors, all of which must be in exactly one part
+ * @throws LayerloomError PARTS_INVALID for a layer that the models do not have, for places in several parts or in none,
+ *   and for a part without any
+ */
+export const divide = (
+  parts: readonly Part[],
+  layers: number,
+  places: Iterable<Place>,
+): ((place: Place) => Part) => {
+  for (const part of parts) checkLayers(part, layers);
+  const faults = new Map<string, { parts: readonly Part[]; places: Place[] }>();
+  const used = new Set<Part>();
+  let isEmpty = true;
+  for (const place of places) {
+    isEmpty = false;
+    const claims = claimsOf(parts, place);
+    for (const part of claims) used.add(part);
+    if (claims.length === 1) continue;
+    const key = claims.map(({ name }) => name).join();
+    const fault = faults.get(key) ?? { parts: claims, places: [] };
+    faults.set(key, fault);
+    fault.places.push(place);
+  }
+  // What several parts take goes before what none does: it is rather what was mistyped.
+  const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
+  if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
+  // What is outside an adapter's modules, or a layer that it does not change, is not there to be taken.
+  const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
+  if (idle !== undefined)
+    throw invalid(
+      [idle],
+      `${idle.name} takes no tensor: there is none of ${wordsOf(idle)}`,
+      'leave the part out; a head that is the embeddings goes with these',
+    );
+  return (place) => {
+    const [part, ...others] = claimsOf(parts, place);
+    if (part === undefined || others.length > 0)
+      throw refused(part === undefined ? [] : [part, ...others], whereOf([place]));
+    return part;
+  };
+};
+
+const checkLayers = (part: Part, layers: number): void => {
+  if (typeof part.layers !== 'object') return;
+  const beyond = [...part.layers].filter((layer) => layer >= layers);
+  if (beyond.length === 0) return;
+  throw invalid(
+    [part],
+    `${part.name} names ${layersText(beyond)}, but the models have ${layers}: 0-${layers - 1}`,
+    'name layers that there are',
+    beyond,
+  );
+};
+
+/** Places as messages name them. */
+interface Where {
+  readonly text: string;
+  readonly layers: readonly number[];
+}
+
+const refused = (parts: readonly Part[], { text, layers }: Where): LayerloomError =>
+  parts.length === 0
+    ? invalid(parts, `no part takes ${text}`, 'add them to a part, or a part with layers: rest', layers)
+    : invalid(
+        parts,
+        `${parts.map(({ name }) => name).join(' and ')} both take ${text}`,
+        'every tensor comes from one part: take them out of the others',
+        layers,
+      );
+
+const invalid = (
+  parts: readonly Part[],
+  problem: string,
+  remedy: string,
+  layers: readonly number[] = [],
+): LayerloomError =>
+  new LayerloomError(
+    'PARTS_INVALID',
+    { problem, remedy, parts: parts.map(({ name }) => name), layers: formatLayers(layers) },
+    { context: { recipePath: parts.at(-1)?.path ?? ['parts'] } },
+  );
+
+const layersText = (layers: readonly number[]): string =>
+  `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
+
+/** `layers 3-4 (attention), embeddings`: modules are named where it is not whole layers. */
+const whereOf = (places: readonly Place[]): Where => {
+  const inside = places.filter(({ layer }) => layer !== undefined);
+  const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);
+  const outside = [...new Set(places.filter(({ layer }) => layer === undefined).map(nameOf))];
+  const modules = [...new Set(inside.map(nameOf))];
+  const texts = [
+    ...(layers.length === 0 ? [] : [`${layersText(layers)} (${modules.join(', ')})`]),
+    ...(outside.length === 0 ? [] : [`${outside.join(', ')} outside the layers`]),
+  ];
+  return { text: texts.join(' and '), layers };
+};
+
+/** The name of the modules that a place is of; the name of its tensor where no module has it. */
+const nameOf = ({ role, module }: Place): string =>
+  moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
+
+const wordsOf = ({ layers, modules }: Part): string => {
+  const inModules = modules === undefined ? '' : modules.join(', ');
+  if (typeof layers !== 'object')
+    return [inModules, layers === 'outside' ? 'outside the layers' : ''].filter(Boolean).join(' ');
+  return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
+};
+
+/** A part in YAML's spelling, its models by the names that `nameOf` gives. */
+export const spellPart = (
+  { shares, layers, modules }: Part,
+  nameOfModel: (of: ModelInput) => unknown,
+): Record<string, unknown> => {
+  const [share, ...others] = shares;
+  return {
+    ...(share !== undefined && others.length === 0
+      ? { model: nameOfModel(share.of) }
+      : { models: shares.map(({ of }) => nameOfModel(of)), weights: shares.map(({ weight }) => weight) }),
+    ...(layers === undefined
+      ? {}
+      : { layers: typeof layers === 'string' ? layers : formatLayers([...layers]) }),
+    ...(modules === undefined ? {} : { modules }),
+  };
+};

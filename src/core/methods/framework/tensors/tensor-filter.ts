@@ -1,0 +1,43 @@
+import * as z from 'zod';
+import { matches } from '../match-names.js';
+import type { RecipePath } from '../method.js';
+
+const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
+
+/**
+ * Filters of tensors, as a list or as one text with commas. Each is a part of a name, as filters of recipes are,
+ * or with `*` a pattern of the whole name.
+ */
+export const filtersSchema = z
+  .union([z.string(), z.array(z.string())], { error: expected })
+  .transform((given) => (typeof given === 'string' ? given.split(',') : given).map((each) => each.trim()))
+  .refine((filters) => filters.length > 0 && filters.every((each) => each !== ''), { error: expected });
+
+/** Filters of tensors. It remembers which of them have matched a name. */
+export class TensorFilter {
+  readonly #filters: readonly string[] | undefined;
+  readonly #path: RecipePath;
+  readonly #matched = new Set<string>();
+
+  /** @param filters undefined matches all names */
+  constructor(filters: readonly string[] | undefined, path: RecipePath) {
+    this.#filters = filters;
+    this.#path = path;
+  }
+
+  matches(name: string): boolean {
+    if (this.#filters === undefined) return true;
+    const found = this.#filters.filter((filter) =>
+      filter.includes('*') ? matches(name, filter) : name.includes(filter),
+    );
+    for (const filter of found) this.#matched.add(filter);
+    return found.length > 0;
+  }
+
+  /** Filters that no name has matched so far. */
+  unused(): { what: string; path: RecipePath }[] {
+    return (this.#filters ?? [])
+      .filter((filter) => !this.#matched.has(filter))
+      .map((filter) => ({ what: `filter ${filter}`, path: this.#path }));
+  }
+}

@@ -1,0 +1,155 @@
+import { LayerloomError } from '../../../base/errors.js';
+import type { Place } from '../../../models/architecture/architecture.js';
+import type { CompileContext, Compiled, OutputTensor } from '../method.js';
+import type { ModelInput } from '../recipe-input.js';
+import { invalid } from '../settings.js';
+import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
+
+/** Layers of the output, bottom first: which slice they are of, and where in it. */
+export interface Layer {
+  readonly slice: LayerSlice;
+  readonly offset: number;
+  readonly t: number;
+}
+
+export const wholeModels = (recipe: TensorRecipe, layers: number): LayerSlice => ({
+  sources: recipe.models.map((entry) => ({ ...entry, layerRange: [0, layers] as const })),
+  base: undefined,
+  settings: {},
+  path: [],
+});
+
+export const layersOf = (slice: LayerSlice): Layer[] => {
+  const [first = 0, end = 0] = slice.sources[0]?.layerRange ?? [];
+  const count = end - first;
+  // A slice of one layer stands at the end of its gradients, as in mergekit.
+  return Array.from({ length: count }, (_, offset) => ({
+    slice,
+    offset,
+    t: count > 1 ? offset / (count - 1) : 1,
+  }));
+};
+
+/**
+ * The slice of a tensor: outside the layers embeddings go with the first slice, others with the last, and
+ * stand at the gradients' beginning.
+ */
+export const placeIn = (
+  slices: readonly LayerSlice[],
+  layers: readonly Layer[],
+  { layer, role }: Place,
+): Layer => {
+  const found = layer === undefined ? undefined : layers[layer];
+  if (found !== undefined) return found;
+  const slice = (role === 'embedding' ? slices[0] : slices.at(-1)) as LayerSlice;
+  return { slice, offset: 0, t: 0 };
+};
+
+export const checkRanges = (
+  slices: readonly LayerSlice[],
+  viewOf: (model: ModelInput) => CompileContext['models'][number] | undefined,
+): void => {
+  for (const { sources } of slices)
+    for (const { model, layerRange, path } of sources) {
+      const view = viewOf(model);
+      if (view !== undefined && layerRange[1] > view.layers)
+        throw invalid(
+          [...path, 'layerRange'],
+          layerRange,
+          `layers of ${view.name}, which has ${view.layers} (0 to ${view.layers - 1}; the range's end is not in it)`,
+        );
+    }
+};
+
+const indexed = new WeakMap<object, ReadonlyMap<string, string>>();
+
+/** A model's names by layer and module. */
+const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, string> => {
+  const names =
+    indexed.get(view) ??
+    new Map([...view.places].map(([name, { layer, module }]) => [`${layer} ${module}`, name]));
+  indexed.set(view, names);
+  return names;
+};
+
+/** The name of a module in another layer. */
+export const nameIn = (
+  view: CompileContext['models'][number] | undefined,
+  layer: number,
+  module: string,
+  tensor: string,
+): string => {
+  const name = view === undefined ? undefined : namesOf(view).get(`${layer} ${module}`);
+  if (name !== undefined) return name;
+  throw new LayerloomError('TENSOR_NAMES_DIFFER', {
+    first: tensor,
+    other: view?.name ?? '',
+    missing: [`layer ${layer} ${module}`],
+    unexpected: [],
+  });
+};
+
+export const stacked = (
+  layers: readonly Layer[],
+  slices: readonly LayerSlice[],
+  { models }: CompileContext,
+  indexOf: (model: ModelInput | undefined) => number,
+): Pick<Compiled, 'outputs' | 'layersLike' | 'leavesDraftsOut' | 'warnings'> => {
+  const outputs: OutputTensor[] = [];
+  const drafts: string[] = [];
+  const sourceOf = (slice: LayerSlice) => {
+    const source = slice.sources[0];
+    return { model: indexOf(source?.model), first: source?.layerRange[0] ?? 0 };
+  };
+  const outside = (slice: LayerSlice | undefined, wanted: (role: Place['role']) => boolean) => {
+    if (slice === undefined) return;
+    const { model } = sourceOf(slice);
+    const view = models[model];
+    const numbered = view === undefined || view.layers === layers.length ? undefined : stackOf(view);
+    for (const [name, place] of view?.places ?? [])
+      if (place.layer === undefined && wanted(place.role)) {
+        if (numbered !== undefined && place.role === 'tower' && isNumbered(name, numbered)) drafts.push(name);
+        else outputs.push({ name, like: { model, tensor: name }, place });
+      }
+  };
+  outside(slices[0], (role) => role === 'embedding');
+  const layersLike = layers.map(({ slice, offset }, layer) => {
+    const { model, first } = sourceOf(slice);
+    for (const [name, place] of models[model]?.places ?? [])
+      if (place.layer === first + offset) {
+        const renumbered = name
+          .slice(0, name.length - place.module.length - 1)
+          .replace(/\d+$/, String(layer));
+        outputs.push({
+          name: `${renumbered}.${place.module}`,
+          like: { model, tensor: name },
+          place: { ...place, layer },
+        });
+      }
+    const others = slice.sources.slice(1).map((source) => ({
+      model: indexOf(source.model),
+      layer: source.layerRange[0] + offset,
+    }));
+    return { model, layer: first + offset, ...(others.length === 0 ? {} : { with: others }) };
+  });
+  outside(slices.at(-1), (role) => role !== 'embedding');
+  return {
+    outputs,
+    layersLike,
+    ...(drafts.length === 0 ? {} : { leavesDraftsOut: true, warnings: [withoutDrafts(drafts)] }),
+  };
+};
+
+/** Returns the part of names before the number of a model's layers: `model.layers.`. */
+const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
+  for (const [name, { layer, module }] of places)
+    if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
+  return undefined;
+};
+
+/** True for a tensor with a number as layers have it: outside the layers, that is multi-token prediction behind the last. */
+const isNumbered = (name: string, stack: string): boolean =>
+  name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
+
+const withoutDrafts = (names: readonly string[]): string =>
+  `layers of multi-token prediction are left out (${names.length} tensors such as ${names[0]}), as the number of layers before them changes`;

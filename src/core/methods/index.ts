@@ -1,0 +1,97 @@
+import { LayerloomError } from '../base/errors.js';
+import { fisher } from './averages/fisher.js';
+import { karcher } from './averages/karcher.js';
+import { linear } from './averages/linear.js';
+import { modelStock } from './averages/model-stock.js';
+import { multislerp } from './averages/multislerp.js';
+import { nearswap } from './averages/nearswap.js';
+import { nuslerp } from './averages/nuslerp.js';
+import { regmean } from './averages/regmean.js';
+import { slerp } from './averages/slerp.js';
+import { soup } from './averages/soup.js';
+import type { Method } from './framework/method.js';
+import { type GramRule, registerRule } from './operations/rules.js';
+import type { RecipesByMethod } from './recipes.js';
+import { layerSwap } from './swaps/layer-swap.js';
+import { mixture } from './swaps/mixture.js';
+import { passthrough } from './swaps/passthrough.js';
+import { relayout } from './swaps/relayout.js';
+import { revert } from './swaps/revert.js';
+import { transplant } from './swaps/transplant.js';
+import { arceeFusion } from './vectors/arcee-fusion.js';
+import { breadcrumbs } from './vectors/breadcrumbs.js';
+import { breadcrumbsTies } from './vectors/breadcrumbs-ties.js';
+import { dareLinear } from './vectors/dare-linear.js';
+import { dareTies } from './vectors/dare-ties.js';
+import { della } from './vectors/della.js';
+import { dellaLinear } from './vectors/della-linear.js';
+import { isoC } from './vectors/iso-c.js';
+import { ram } from './vectors/ram.js';
+import { ramplusTl } from './vectors/ramplus-tl.js';
+import { sce } from './vectors/sce.js';
+import { taskArithmetic } from './vectors/task-arithmetic.js';
+import { ties } from './vectors/ties.js';
+import { tsvM } from './vectors/tsv-m.js';
+
+const registered = new Map<string, Method<never>>();
+
+/** Every method, by the name recipes use. */
+export const methods: ReadonlyMap<string, Method<never>> = registered;
+
+/**
+ * Makes a method known to recipes of this process (docs/methods.md).
+ *
+ * @param rules rules that its `gram` formulas name
+ * @throws LayerloomError USAGE where the name of the method or of a rule is taken
+ */
+export const registerMethod = <Parameters>(
+  method: Method<Parameters>,
+  { rules = {} }: { rules?: Readonly<Record<string, GramRule>> } = {},
+): void => {
+  if (!/^[a-z][a-z0-9_]*$/.test(method.name))
+    throw new LayerloomError('USAGE', {
+      reason: `a method's name is in snake_case, and ${method.name} is not`,
+    });
+  if (registered.has(method.name))
+    throw new LayerloomError('USAGE', { reason: `there is a method ${method.name} already` });
+  for (const [name, rule] of Object.entries(rules)) registerRule(name, rule);
+  registered.set(method.name, method as unknown as Method<never>);
+};
+
+const known = {
+  layer_swap: layerSwap,
+  soup,
+  revert,
+  relayout,
+  linear,
+  passthrough,
+  slerp,
+  nuslerp,
+  multislerp,
+  karcher,
+  task_arithmetic: taskArithmetic,
+  ties,
+  dare_ties: dareTies,
+  dare_linear: dareLinear,
+  breadcrumbs,
+  breadcrumbs_ties: breadcrumbsTies,
+  della,
+  della_linear: dellaLinear,
+  model_stock: modelStock,
+  sce,
+  nearswap,
+  ram,
+  ramplus_tl: ramplusTl,
+  arcee_fusion: arceeFusion,
+  fisher,
+  regmean,
+  iso_c: isoC,
+  tsv_m: tsvM,
+  mixture,
+  transplant,
+} satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
+
+/** True for a method that comes with layerloom, and not from a module that registered it. */
+export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
+
+for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

@@ -1,0 +1,99 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
+import { bitsOf } from '../../tensor/dtype.js';
+import { elementsOf } from '../../tensor/reference.js';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+import { sharedList } from './shared-list.js';
+import { describeSum } from './words.js';
+
+/**
+ * Matrices in one, one below the other (`rows`) or side by side (`columns`) in the order of the parts, each times its factor
+ * and rounded once to the output's dtype; a part of factor 1 and of that dtype is moved bit by bit. Each operand has the
+ * output's shape, and is not looked at outside its own rows or columns. Low-rank changes are added so: the rows of all A and
+ * the columns of all B are the factors of the sum.
+ */
+export interface Concatenate<T> {
+  readonly kind: 'concatenate';
+  readonly along: 'rows' | 'columns';
+  readonly parts: readonly {
+    readonly source: T;
+    /** Rows or columns of the part. */
+    readonly count: number;
+    readonly factor: number;
+    /** Weight of the change that the part is a factor of, for words and pictures: no element depends on it. */
+    readonly weight: number;
+  }[];
+}
+
+/**
+ * Returns the width of the rows in which parts are put side by side: the largest that divides each part's columns, so that
+ * every row of a part is some rows of that width.
+ */
+export const commonWidth = (counts: readonly number[]): number =>
+  counts.reduce((a, b) => {
+    while (b > 0) [a, b] = [b, a % b];
+    return a;
+  });
+
+const totalOf = ({ parts }: Concatenate<unknown>): number =>
+  parts.reduce((total, { count }) => total + count, 0);
+
+/** The runs of rows that have so many of each part, in numbers of a width. */
+const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
+  const runs: number[] = [];
+  let to = 0;
+  for (let row = 0; row < rows; row += 1)
+    for (const [part, count] of counts.entries()) {
+      runs.push(to, part, count / width);
+      to += count / width;
+    }
+  return runs;
+};
+
+export const concatenate = {
+  schema: z.strictObject({
+    kind: z.literal('concatenate'),
+    along: z.enum(['rows', 'columns']),
+    parts: z
+      .array(
+        z.strictObject({
+          source: z.unknown(),
+          count: z.int().positive(),
+          factor: z.number(),
+          weight: z.number(),
+        }),
+      )
+      .min(1),
+  }),
+  map: <T, U>(formula: Concatenate<T>, to: (operand: T) => U): Concatenate<U> => ({
+    ...formula,
+    parts: formula.parts.map((part) => ({ ...part, source: to(part.source) })),
+  }),
+  refusal: (formula, { shape, dtype }) => {
+    if (shape.length !== 2 || elementsOf(shape) === 0)
+      return 'it is no matrix that could be put together of others';
+    if (bitsOf(dtype) % 8 !== 0)
+      return `matrices of ${dtype} cannot be put together: its elements are not whole bytes`;
+    return totalOf(formula) === shape[formula.along === 'rows' ? 0 : 1]
+      ? undefined
+      : `its parts do not have its ${formula.along}`;
+  },
+  describe: ({ parts }) => describeSum(parts.map(({ source, weight }) => [weight, source])),
+  figures: ({ parts }) => parts.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
+  key: ({ along, parts }) =>
+    `${along} ${parts.map(({ source, count, factor }) => `${count} of ${factor} ${source}`).join(' ')}`,
+  lower: (formula, dtype, { program }) => {
+    const [rows, columns] = [itemAt(program.shape, 0), itemAt(program.shape, 1)];
+    const counts = formula.parts.map(({ count }) => count);
+    const isSideBySide = formula.along === 'columns';
+    const width = isSideBySide ? commonWidth(counts) : columns;
+    const runs = isSideBySide
+      ? sharedList(`${rows} rows of ${counts.join(' + ')}`, () => runsOf(rows, counts, width))
+      : runsOf(1, counts, 1);
+    const values = formula.parts.map(({ source, factor }) =>
+      factor === 1 && program.dtypeOf(source) === dtype ? source : program.linear([source], [factor], dtype),
+    );
+    return program.assemble({ values, width, runs, dtype });
+  },
+} satisfies Operation<Concatenate<unknown>, Concatenate<string>, Concatenate<Value>>;

@@ -1,0 +1,81 @@
+import * as z from 'zod';
+import { factorDtypes } from '../../native/factorise.js';
+import type { Operation } from './operation.js';
+import type { Value } from './program.js';
+import { describeSum } from './words.js';
+
+/**
+ * One factor of a matrix of `shape`, Δ = Σ coefficient · source: of its truncated singular value decomposition
+ * left · right, √σ on both sides. Left is [rows, rank], right [rank, columns]. The two factors of a matrix stand in one
+ * shard under the same `of`, and the engine makes them together, in a job of its own kind.
+ */
+export interface Factor<T> {
+  readonly kind: 'factor';
+  /** The matrix: the name of the parameter that it changes. */
+  readonly of: string;
+  readonly side: 'left' | 'right';
+  /** [rows, columns] of Δ. */
+  readonly shape: readonly [number, number];
+  readonly terms: readonly {
+    readonly source: T;
+    readonly coefficient: number;
+    /** Weight of the model that the term is of, for words and pictures: no element depends on it. */
+    readonly weight: number;
+  }[];
+}
+
+const extent = z.int().positive();
+
+/** Columns of the sketch: half as many more than the rank, in panels of 16; native/jobs/factorise.cpp. */
+const sketchOf = (rank: number, most: number): number =>
+  16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
+
+/** Rows of a tile, and the elements that it may have. */
+const [tileRows, tileElements] = [64, 4 * 1024 * 1024];
+
+export const factor = {
+  schema: z.strictObject({
+    kind: z.literal('factor'),
+    of: z.string(),
+    side: z.enum(['left', 'right']),
+    shape: z.tuple([extent, extent]),
+    terms: z
+      .array(z.strictObject({ source: z.unknown(), coefficient: z.number(), weight: z.number() }))
+      .min(1),
+  }),
+  map: <T, U>(formula: Factor<T>, to: (operand: T) => U): Factor<U> => ({
+    ...formula,
+    terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
+  }),
+  isWhole: true,
+  // The basis in float64 and float32, four small squares in float64; beside them the basis once more, or the product in float32
+  // and both factors. Of a tile the sum and each term in float32.
+  threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
+    const rank = Number(shape[side === 'left' ? 1 : 0]);
+    const width = sketchOf(rank, Math.min(rows, columns));
+    return (
+      12 * columns * width +
+      32 * width ** 2 +
+      Math.max(8 * columns * width, 4 * rows * width + 4 * (rows + columns) * rank) +
+      4 * Math.min(tileRows * columns, tileElements) * (terms.length + 1)
+    );
+  },
+  lighter: () => 'a smaller rank',
+  operandShapes: ({ terms, shape }) => terms.map(() => shape),
+  refusal: ({ side, shape: [rows, columns] }, { shape, dtype }) => {
+    if (!factorDtypes.some((one) => one === dtype)) return `factors are not written in ${dtype}`;
+    const [first, second, more] = shape;
+    const rank = Number(side === 'left' ? second : first);
+    if (more !== undefined || (side === 'left' ? first !== rows : second !== columns))
+      return 'it is no factor of its matrix';
+    return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
+  },
+  // Weights are words alone.
+  key: ({ of, side, shape, terms }) =>
+    `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
+  describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
+  figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
+  lower: ({ of }): Value => {
+    throw new Error(`a factor of ${of} is made by a job of its own, and not by a program`);
+  },
+} satisfies Operation<Factor<unknown>, Factor<string>, Factor<Value>>;

@@ -1,0 +1,464 @@
+import { itemAt, valueAt } from '../../base/lookup.js';
+import type {
+  Dequantisation,
+  Election,
+  MagnitudeBound,
+  NodeOperation,
+  ProgramNode,
+  Quantisation,
+  RowSlicing,
+  WholeSlicing,
+} from '../../native/job.js';
+import type { BlockForm } from '../../tensor/block-form.js';
+import { type ArithmeticDtype, arithmeticOf } from '../../tensor/dtype.js';
+import type { Rows } from '../../tensor/rows.js';
+import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../tensor/stored-tensor.js';
+import { sharedNumbers } from './shared-list.js';
+import { watchedFor } from './watched.js';
+
+/** A value of a program under construction: a stored tensor or a node's result. */
+export type Value = { readonly source: number } | { readonly node: number };
+
+/** A node that is being written. */
+interface Node {
+  readonly operation: NodeOperation;
+  readonly inputs: readonly Value[];
+  readonly dtype: ArithmeticDtype;
+}
+
+/** A stored tensor that a program is over, and the rule of slicing where it is not element by element. */
+export interface ProgramSource extends StoredTensor {
+  readonly sliced?: RowSlicing | WholeSlicing;
+}
+
+/** Rows as sums of other rows: row r is the sum of the terms from `starts[r]` to `starts[r + 1]`. */
+export interface RowSums {
+  readonly starts: ArrayLike<number>;
+  /** Two numbers for each term: the index of a row, and its coefficient. */
+  readonly terms: ArrayLike<number>;
+}
+
+/** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
+export interface Emitted {
+  readonly sources: readonly ProgramSource[];
+  readonly nodes: readonly ProgramNode[];
+  /** The values asked for, as they are numbered there. */
+  readonly values: readonly number[];
+  /** Those to look at for elements that are no finite numbers; and for each of the values asked for, which of them. */
+  readonly watched: readonly number[];
+  readonly watchedOf: readonly (readonly number[])[];
+  /** Elements of a row. */
+  readonly columns: number;
+  /** Rows that slices are multiples of, but at the tensor's end. */
+  readonly rowsTogether: number;
+}
+
+/**
+ * Builder of a program that computes one or several tensors of one shape. Each method appends a node and
+ * returns its value. A node's result is rounded to `dtype`, float32 by default.
+ */
+export class Program {
+  /** The tensor's extents, and its number of elements. */
+  readonly shape: readonly number[];
+  readonly elements: number;
+  #rows: 'first' | 'last' | undefined;
+  readonly #sources: ProgramSource[] = [];
+  readonly #nodes: Node[] = [];
+  /** Values of nested recipes. */
+  readonly #results: Value[] = [];
+
+  readonly #idOf: IdOfSource;
+
+  /** @param idOf tells byte ranges that are one; default by input and file */
+  constructor(shape: readonly number[], idOf: IdOfSource = sourceId) {
+    this.#idOf = idOf;
+    this.shape = shape;
+    this.elements = shape.reduce((product, extent) => product * extent, 1);
+  }
+
+  /** Elements of a row: the extent of the last dimension, or those of all but the first. */
+  get columns(): number {
+    const [first = 1] = this.shape;
+    return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
+  }
+
+  /**
+   * Takes the tensor as a matrix: its rows along the last dimension, or, for input rows, along the first, all
+   * others being columns. Both are the same for up to two dimensions.
+   *
+   * @returns false where the program has rows of the other kind already
+   */
+  rowsAlong(dimension: 'first' | 'last'): boolean {
+    if (this.shape.length <= 2 || this.elements === 0) return true;
+    this.#rows ??= dimension;
+    return this.#rows === dimension;
+  }
+
+  /** Returns the value of a stored tensor. The same byte range in the same dtype is the same source. */
+  source(source: StoredTensor): Value {
+    return this.#source(source);
+  }
+
+  /**
+   * Returns the value whose rows of `width` elements are rows of a stored tensor: rows [to, to + count) are its
+   * rows [from, from + count), and rows that no run has are 0.
+   *
+   * @param runs as [to, from, count], ascending by `to` and disjoint; or these numbers one after another
+   */
+  gather(
+    source: StoredTensor,
+    width: number,
+    runs: readonly (readonly [to: number, from: number, count: number])[] | Float64Array,
+  ): Value {
+    const numbers = sharedNumbers(runs instanceof Float64Array ? runs : runs.flat());
+    return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
+  }
+
+  /** B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]; or those of experts (`src/core/native/job.ts`). */
+  product(
+    a: StoredTensor,
+    b: StoredTensor,
+    how: Omit<Extract<NodeOperation, { readonly kind: 'product' }>, 'kind'>,
+  ): Value {
+    return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
+  }
+
+  /** Rows of `width` elements that are sums of rows of a stored tensor, in float64 and rounded to float32. */
+  combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
+    return this.#add(
+      { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
+      [this.#whole(source)],
+    );
+  }
+
+  /** A quantised tensor in float32. @param sources in the order of the node's inputs (`src/core/native/job.ts`) */
+  dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
+    return this.#add(
+      { kind: 'dequantise', ...how },
+      sources.map((source) => this.#whole(source)),
+    );
+  }
+
+  /** A tensor that GGUF stores in blocks, in float32. */
+  unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
+    return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
+  }
+
+  /** What the codes of `value`, quantised, stand for in float32; or these, as bytes that F8_E4M3 is said of. */
+  quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
+    const codes = as === 'codes';
+    return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
+  }
+
+  #whole(source: StoredTensor): Value {
+    return this.#source({ ...source, sliced: { slicing: 'whole', elements: elementsIn(source) } });
+  }
+
+  #source(source: ProgramSource): Value {
+    const isSame = (other: ProgramSource): boolean =>
+      this.#idOf(other) === this.#idOf(source) &&
+      other.dtype === source.dtype &&
+      isSameSlicing(other, source);
+    const known = this.#sources.findIndex(isSame);
+    return { source: known === -1 ? this.#sources.push(source) - 1 : known };
+  }
+
+  /** The dtype of a value. */
+  dtypeOf(value: Value): ArithmeticDtype {
+    return 'source' in value
+      ? arithmeticOf(itemAt(this.#sources, value.source).dtype)
+      : itemAt(this.#nodes, value.node).dtype;
+  }
+
+  /**
+   * Σ weightᵢ · valueᵢ: products and sums in float32, in the order of the values, rounded once to `dtype`.
+   */
+  linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
+    return this.#add({ kind: 'linear', weights }, values, dtype);
+  }
+
+  /** The same sum with weights for each row: `weights[row · values.length + value]`. */
+  rowLinear({
+    values,
+    rows,
+    weights,
+    dtype,
+  }: {
+    values: readonly Value[];
+    rows: Rows;
+    weights: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
+  }
+
+  /**
+   * `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0.
+   */
+  keep({
+    value,
+    by,
+    lower,
+    upper,
+    scale,
+  }: {
+    value: Value;
+    by: Value;
+    lower: MagnitudeBound;
+    upper: MagnitudeBound;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'keep', lower, upper, scale }, [value, by]);
+  }
+
+  /** `value` · `scale` with a probability, else 0. */
+  drop({
+    value,
+    key,
+    probability,
+    scale,
+  }: {
+    value: Value;
+    /** Key of the counter-based random generator: 64 bits. */
+    key: bigint;
+    probability: number;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'drop', key, probability, scale }, [value]);
+  }
+
+  /**
+   * The same as `drop`; the probability rises from `lowest` to `highest` with the rank of the element's
+   * magnitude in its row.
+   */
+  dropRanked({
+    value,
+    key,
+    lowest,
+    highest,
+    scale,
+  }: {
+    value: Value;
+    /** Key of the counter-based random generator: 64 bits. */
+    key: bigint;
+    lowest: number;
+    highest: number;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
+  }
+
+  /** A random number for each element, times `scale`; 0 where the scale is 0. */
+  random({
+    dtype,
+    ...how
+  }: Omit<Extract<NodeOperation, { readonly kind: 'random' }>, 'kind'> & {
+    readonly dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'random', ...how }, [], dtype);
+  }
+
+  /**
+   * base + scale · (Σ weightᵢ · changeᵢ) / divisor. With an election, the sum at an element takes only the
+   * changes of the elected sign. The divisor is 1, or over the changes in the sum: the sum of their weights,
+   * or their number. With `least` 0 a divisor of 0 is replaced by 1, otherwise a divisor below `least` is
+   * replaced by `least`.
+   */
+  vote({
+    base,
+    changes,
+    weights,
+    election,
+    divisor,
+    least,
+    scale,
+    dtype,
+  }: {
+    base: Value;
+    changes: readonly Value[];
+    weights: readonly number[];
+    election: Election | null;
+    divisor: 'none' | 'weights' | 'count';
+    least: number;
+    scale: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    const operation = { kind: 'vote', weights, election, divisor, least, scale } as const;
+    return this.#add(operation, [base, ...changes], dtype);
+  }
+
+  /** The variance over the values at each element. */
+  variance(values: readonly Value[]): Value {
+    return this.#add({ kind: 'variance' }, values);
+  }
+
+  /** base + (value − base) · clamp(t / |value − base|, 0, 1). */
+  nearSwap({
+    base,
+    value,
+    t,
+    dtype,
+  }: {
+    base: Value;
+    value: Value;
+    t: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
+  }
+
+  /** Σ wᵢ · valueᵢ / Σ wᵢ at each element, wᵢ = weightᵢ · (importanceᵢ + eps); NaN where an importance is negative. */
+  fisher({
+    values,
+    importances,
+    weights,
+    eps,
+    dtype,
+  }: {
+    values: readonly Value[];
+    importances: readonly Value[];
+    weights: readonly number[];
+    eps: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fisher', weights, eps }, [...values, ...importances], dtype);
+  }
+
+  /** |value − base| · the divergence of the element's row. */
+  importance({
+    value,
+    base,
+    divergences,
+  }: {
+    value: Value;
+    base: Value;
+    divergences: ArrayLike<number>;
+  }): Value {
+    return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
+  }
+
+  /** Rows of `value` where `kept` is 1, rows of `base` elsewhere, bit by bit: both must have `dtype`. */
+  select({
+    value,
+    base,
+    rows,
+    kept,
+    dtype,
+  }: {
+    value: Value;
+    base: Value;
+    rows: Rows;
+    kept: Uint8Array;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'select', rows, kept: sharedBytes(kept) }, [value, base], dtype);
+  }
+
+  /**
+   * Rows of `width` elements, of one value each, bit by bit: all must have `dtype`. Rows that no run has are 0.
+   *
+   * @param runs three numbers for each: first row, index of the value, rows; ascending and disjoint
+   */
+  assemble({
+    values,
+    width,
+    runs,
+    dtype,
+  }: {
+    values: readonly Value[];
+    width: number;
+    runs: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
+  }
+
+  /** `value` bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
+  fillRows({
+    value,
+    from,
+    values,
+    dtype,
+  }: {
+    value: Value;
+    from: number;
+    values: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
+  }
+
+  /** Has a value looked at like one that is written: that of a nested recipe, which a merge of its own would write. */
+  markResult(value: Value): void {
+    this.#results.push(value);
+  }
+
+  #add(operation: NodeOperation, inputs: readonly Value[], dtype: ArithmeticDtype = 'F32'): Value {
+    return { node: this.#nodes.push({ operation, inputs, dtype }) - 1 };
+  }
+
+  /**
+   * Returns the program of some values, without the nodes and sources that they do not depend on.
+   *
+   * @param watch which values to look at for elements that are not finite: of `results`, which are written, stored ones
+   *   are copies and not looked at; `all` where they are computed with
+   */
+  emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
+    const [sources, nodes] = [new Set<number>(), new Set<number>()];
+    const visit = (value: Value): void => {
+      if ('source' in value) sources.add(value.source);
+      else if (!nodes.has(value.node)) {
+        itemAt(this.#nodes, value.node).inputs.forEach(visit);
+        nodes.add(value.node);
+      }
+    };
+    wanted.forEach(visit);
+    const sourceIds = new Map([...sources].sort((a, b) => a - b).map((source, id) => [source, id]));
+    const nodeIds = new Map(
+      [...nodes].sort((a, b) => a - b).map((node, index) => [node, sourceIds.size + index]),
+    );
+    const idOf = (value: Value): number =>
+      'source' in value ? valueAt(sourceIds, value.source) : valueAt(nodeIds, value.node);
+    const emitted = [...nodeIds.keys()].map((index): ProgramNode => {
+      const { operation, inputs, dtype } = itemAt(this.#nodes, index);
+      return { ...operation, inputs: inputs.map(idOf), dtype };
+    });
+    const values = wanted.map(idOf);
+    const nested = this.#results.filter((value) => 'node' in value && nodes.has(value.node)).map(idOf);
+    const watchedOf = values.map((value) =>
+      watch === 'nothing'
+        ? []
+        : [
+            ...watchedFor(emitted, sourceIds.size, value, [...values, ...nested]),
+            ...(watch === 'all' ? [value] : []),
+          ],
+    );
+    return {
+      sources: [...sourceIds.keys()].map((source) => itemAt(this.#sources, source)),
+      nodes: emitted,
+      values,
+      watched: [...new Set(watchedOf.flat())].sort((a, b) => a - b),
+      watchedOf,
+      columns: this.columns,
+      rowsTogether: emitted.reduce(
+        (most, node) => Math.max(most, node.kind === 'quantise' ? node.blockRows : 1),
+        1,
+      ),
+    };
+  }
+}
+
+const isSameSlicing = ({ sliced: a }: ProgramSource, { sliced: b }: ProgramSource): boolean => {
+  if (a?.slicing !== 'rows' || b?.slicing !== 'rows') return a?.slicing === b?.slicing;
+  return (
+    a.width === b.width &&
+    (a.runs === b.runs ||
+      (a.runs.length === b.runs.length && a.runs.every((number, index) => number === b.runs[index])))
+  );
+};
+
+const sharedBytes = (bytes: Uint8Array): Uint8Array => {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return shared;
+};

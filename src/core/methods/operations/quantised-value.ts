@@ -1,0 +1,34 @@
+import type { Quantisation, QuantisingScheme } from '../../native/job.js';
+import type { Lowering } from './lowering.js';
+import { largestMagnitude } from './magnitude-bounds.js';
+import type { Value } from './program.js';
+
+/** How a matrix is quantised. */
+export interface QuantisedMatrix {
+  readonly scheme: QuantisingScheme;
+  /** [rows, columns] */
+  readonly shape: readonly [number, number];
+  /** Rows and columns of the blocks that share a scale. */
+  readonly block: readonly [number, number];
+}
+
+/**
+ * Appends what the codes of a value stand for, or these.
+ *
+ * @param matrix the value's; blocks may reach beyond it
+ */
+export const quantisedValue = async (
+  value: Value,
+  { scheme, shape, block }: QuantisedMatrix,
+  to: Lowering,
+  as: 'values' | 'codes' = 'values',
+): Promise<Value> => {
+  const how: Quantisation = {
+    scheme,
+    rows: shape[0],
+    blockRows: Math.min(block[0], shape[0]),
+    blockColumns: Math.min(block[1], shape[1]),
+    largest: scheme === 'nvfp4' ? await largestMagnitude(to, value) : 0,
+  };
+  return to.program.quantise(value, how, as);
+};

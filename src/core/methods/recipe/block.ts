@@ -1,0 +1,130 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { wordsOf } from '../../base/setting.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { toCamelCase, toSnakeCase } from './case.js';
+import { unknownKeyOf } from './invalid.js';
+import { nearest } from './nearest.js';
+
+// Checks of blocks of settings that were read as plain values.
+
+/** Returns a key as files spell it. */
+export const spelt = (key: string): string => toSnakeCase(key) ?? key;
+
+/** Returns the keys of a block, as files spell them. */
+export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
+
+/** Returns words for the values of a setting, and those of its values that are names. */
+const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
+  const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
+  const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
+  if (expected !== undefined) return { expected, names };
+  if (names.length > 0) return { expected: `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`, names };
+  if (type === 'boolean') return { expected: 'true or false', names };
+  if (type !== 'integer') return { expected: type === 'string' ? 'text' : 'another value', names };
+  const isAny = minimum === undefined || minimum < 0;
+  return { expected: isAny ? 'a whole number' : `a whole number, ${minimum} or more`, names };
+};
+
+/** The parts of a message about a value of a block. */
+interface Fault {
+  readonly key: string;
+  readonly reason: string;
+  readonly expected?: string | undefined;
+  readonly nearest?: string | undefined;
+}
+
+/**
+ * An error about the value at a path of a block that was checked as plain values.
+ *
+ * @param block its name; undefined for the whole file
+ */
+export const faultIn = (
+  block: string | undefined,
+  path: readonly (string | number)[],
+  { key, reason, expected, nearest }: Fault,
+): LayerloomError =>
+  new LayerloomError(
+    'RECIPE_INVALID',
+    {
+      key,
+      reason,
+      ...(block === undefined ? {} : { file: block }),
+      ...(expected === undefined ? {} : { expected }),
+      ...(nearest === undefined ? {} : { nearest }),
+    },
+    { context: { recipePath: [...(block === undefined ? [] : [block]), ...path] } },
+  );
+
+/** Checks values by a block, and says which is the first wrong one. */
+const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record<string, unknown>>) => {
+  const { data, error } = schema.safeParse(values);
+  if (error === undefined) return { data };
+  const path = (error.issues[0]?.path ?? []).map((step) => (typeof step === 'number' ? step : String(step)));
+  const [key = ''] = path;
+  const [type, value] = [schema.shape[key], values[key]];
+  if (type === undefined) throw new RangeError(`${key} is a key of the block`);
+  const { expected, names } = valuesOf(type);
+  const meant = typeof value === 'string' ? nearest(value, names) : undefined;
+  return {
+    wrong: {
+      path,
+      value,
+      expected,
+      isMissing: !Object.hasOwn(values, key),
+      ...(meant === undefined ? {} : { nearest: meant }),
+    },
+  };
+};
+
+/**
+ * Checks a block of settings, with keys in snake case.
+ *
+ * @param block its name, for messages; undefined for a whole file, whose keys are known
+ * @throws LayerloomError RECIPE_INVALID, with the path of the value
+ */
+export const parseBlock = <Block extends z.ZodObject>(
+  schema: Block,
+  block: string | undefined,
+  given: unknown,
+): z.output<Block> => {
+  if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
+  const keys = keysOf(schema);
+  // A misspelt key is also a missing one: its own message says more.
+  const unknown = Object.keys(given).find((key) => !keys.includes(key));
+  if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
+  const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));
+  const { data, wrong } = check(schema, values);
+  if (wrong === undefined) return data;
+  const { isMissing, expected, nearest: meant } = wrong;
+  const [key, ...inner] = wrong.path;
+  const path = [spelt(String(key)), ...inner];
+  throw faultIn(block, path, {
+    key: path.join('.'),
+    expected,
+    nearest: meant,
+    reason: isMissing ? 'is missing' : 'not what it takes',
+  });
+};
+
+/**
+ * Checks values that a caller gives by their names in camel case: options of a function, keys of a recipe.
+ *
+ * @param at the place of the values in a recipe, where they are of one
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const checkOptions = <Block extends z.ZodObject>(
+  schema: Block,
+  options: Readonly<Record<string, unknown>>,
+  at?: readonly (string | number)[],
+): z.output<Block> => {
+  const { data, wrong } = check(schema, options);
+  if (wrong === undefined) return data;
+  const { path, isMissing: _isMissing, ...fault } = wrong;
+  const whole = [...(at ?? []), ...path];
+  throw new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: whole.join('.'), ...fault },
+    at === undefined ? {} : { context: { recipePath: whole } },
+  );
+};

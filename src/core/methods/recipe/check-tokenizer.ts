@@ -1,0 +1,134 @@
+import { isGiven, isObject } from '../../models/checkpoint/json.js';
+import type { TokenizerRequest, TokenSource } from '../../models/tokenizer/vocabulary.js';
+import type { ModelReference, RecipePath } from '../framework/method.js';
+import { invalid } from '../framework/settings.js';
+import { same } from '../framework/tensors/tensor-recipe.js';
+import type { ModelInput } from '../recipes.js';
+import { nearest } from './nearest.js';
+
+/**
+ * Checks `tokenizerSource` and `tokenizer` of a recipe. Without a source the vocabulary is `auto` in our own
+ * dialect; mergekit merges rows by their numbers.
+ *
+ * @param references the recipe's models and then its companions, by whose indices the request goes
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const checkTokenizer = (
+  { dialect, tokenizerSource, tokenizer }: Readonly<Record<string, unknown>>,
+  references: readonly ModelReference[],
+  path: RecipePath,
+): TokenizerRequest => {
+  const at = [...path, 'tokenizer'];
+  if (isGiven(tokenizer) && !isObject(tokenizer))
+    throw invalid(at, tokenizer, 'source, tokens or pad_to_multiple_of');
+  const block = isObject(tokenizer) ? tokenizer : {};
+  const known = ['source', 'tokens', 'padToMultipleOf'];
+  const unknown = Object.keys(block).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw invalid([...at, unknown], block[unknown], wordsOf(unknown, known));
+  const { source, tokens, padToMultipleOf } = block;
+  if (isGiven(source) && isGiven(tokenizerSource))
+    throw invalid([...path, 'tokenizerSource'], tokenizerSource, 'no source beside that of tokenizer');
+  const base = references.findIndex(({ role }) => role === 'base');
+  const asked = isGiven(source) ? source : tokenizerSource;
+  const place = isGiven(source) ? [...at, 'source'] : [...path, 'tokenizerSource'];
+  const multiple = isGiven(padToMultipleOf)
+    ? checkMultiple(padToMultipleOf, [...at, 'padToMultipleOf'])
+    : undefined;
+  return {
+    source: isGiven(asked)
+      ? checkSource(asked, references, place)
+      : dialect === 'mergekit' && !isObject(tokenizer)
+        ? 'rows'
+        : 'auto',
+    base: base < 0 ? undefined : base,
+    tokens: checkTokens(isGiven(tokens) ? tokens : [], references, [...at, 'tokens']),
+    ...(multiple === undefined ? {} : { padToMultipleOf: multiple }),
+  };
+};
+
+const words = ['auto', 'strict', 'union', 'base'] as const;
+
+const isWord = (value: unknown): value is (typeof words)[number] =>
+  (words as readonly unknown[]).includes(value);
+
+const modelWords = "one of the recipe's models as it is written there";
+
+const indexOf = (model: unknown, references: readonly ModelReference[], path: RecipePath): number => {
+  const index = references.findIndex((reference) => same(reference.model, model as ModelInput));
+  if (index < 0) throw invalid(path, model, modelWords);
+  return index;
+};
+
+const checkSource = (
+  source: unknown,
+  references: readonly ModelReference[],
+  path: RecipePath,
+): TokenizerRequest['source'] => {
+  if (isWord(source)) return source;
+  const index = references.findIndex(({ model }) => same(model, source as ModelInput));
+  if (index >= 0) return index;
+  const near = typeof source === 'string' ? nearest(source, words) : undefined;
+  throw invalid(
+    path,
+    source,
+    `${words.join(', ')}, or ${modelWords}${near === undefined ? '' : `; did you mean ${near}?`}`,
+  );
+};
+
+const checkMultiple = (value: unknown, path: RecipePath): number => {
+  if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
+  throw invalid(path, value, 'a whole number from 1 on');
+};
+
+const checkTokens = (
+  tokens: unknown,
+  references: readonly ModelReference[],
+  path: RecipePath,
+): TokenizerRequest['tokens'] => {
+  if (!Array.isArray(tokens)) throw invalid(path, tokens, 'a list of tokens, each with source or force');
+  const checked = new Map<string, { readonly source?: TokenSource; readonly force: boolean }>();
+  for (const [index, each] of tokens.entries()) {
+    const at = [...path, index];
+    const { token, source, force, ...others } = isObject(each) ? each : ({} as Record<string, unknown>);
+    if (typeof token !== 'string' || token === '')
+      throw invalid([...at, 'token'], token ?? null, 'the text of a token');
+    if (checked.has(token)) throw invalid([...at, 'token'], token, 'each token once');
+    if (isGiven(force) && typeof force !== 'boolean') throw invalid([...at, 'force'], force, 'true or false');
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined)
+      throw invalid([...at, unknown], others[unknown], wordsOf(unknown, ['token', 'source', 'force']));
+    checked.set(token, {
+      ...(isGiven(source) ? { source: checkEmbedding(source, references, [...at, 'source']) } : {}),
+      force: force === true,
+    });
+  }
+  return checked;
+};
+
+const checkEmbedding = (
+  source: unknown,
+  references: readonly ModelReference[],
+  path: RecipePath,
+): TokenSource => {
+  const isOther = isObject(source) && !('method' in source);
+  if (!isOther) return { kind: 'model', model: indexOf(source, references, path) };
+  const { zero, model, token, tokenId, ...others } = source;
+  const [unknown] = Object.keys(others);
+  const keys = ['zero', 'model', 'token', 'tokenId'];
+  if (unknown !== undefined) throw invalid([...path, unknown], others[unknown], wordsOf(unknown, keys));
+  if (zero === true && !isGiven(model)) return { kind: 'zero' };
+  const id = typeof token === 'string' ? token : tokenId;
+  const isToken = typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
+  if (!isToken || (typeof token === 'string' && isGiven(tokenId)))
+    throw invalid(path, source, 'a model and its token or token_id, or {zero: true}');
+  return {
+    kind: 'token',
+    model: indexOf(model, references, [...path, 'model']),
+    token: id as string | number,
+  };
+};
+
+const wordsOf = (key: string, known: readonly string[]): string => {
+  const near = nearest(key, known);
+  return `one of ${known.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`;
+};

@@ -1,0 +1,64 @@
+import { LayerloomError } from '../../base/errors.js';
+import { nearest } from './nearest.js';
+import { locationOf, type Mark } from './source.js';
+import type { Entries } from './tree.js';
+
+/** The parts of a message about a mistake at a place of a recipe. */
+interface Fault {
+  /** The wrong word. */
+  readonly key?: string;
+  readonly reason: string;
+  /** Text after "expected". */
+  readonly expected?: string;
+  /** Text after "did you mean". */
+  readonly nearest?: string | undefined;
+}
+
+/** Shortens a quotation of the file to one short line. */
+export const shown = (word: string): string =>
+  /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
+    ? word
+    : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
+
+export const invalid = (mark: Mark, found: Fault): LayerloomError => {
+  const place = locationOf(mark);
+  const { key, ...fault }: Fault = mark.source.foreign ?? found;
+  return new LayerloomError(
+    'RECIPE_INVALID',
+    { ...(key === undefined ? {} : { key: shown(key) }), ...fault, excerpt: place.excerpt },
+    { context: { place } },
+  );
+};
+
+/** @param place words for the mapping, for the message */
+export const unknownKey = (
+  key: string,
+  mark: Mark,
+  place: string,
+  known: readonly string[],
+): LayerloomError => {
+  const meant = nearest(key, known);
+  return invalid(mark, {
+    key,
+    reason: `unknown key of ${place}`,
+    expected: `one of ${known.join(', ')}`,
+    ...(meant === undefined ? {} : { nearest: meant }),
+  });
+};
+
+/** An unknown key of a block that was checked as plain values; its path leads to its place in the file. */
+export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
+  new LayerloomError(
+    'RECIPE_INVALID',
+    {
+      ...{ file: block, key, reason: `unknown key of ${block}`, expected: `one of ${known.join(', ')}` },
+      nearest: nearest(key, known),
+    },
+    { context: { recipePath: [block, key] } },
+  );
+
+/** @throws LayerloomError RECIPE_INVALID at the first unknown key */
+export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
+  for (const [key, entry] of entries)
+    if (!known.includes(key)) throw unknownKey(key, entry.key, place, known);
+};

@@ -1,0 +1,77 @@
+import { existsIn } from '../../../base/exists.js';
+import { expectKey, expectMapping, type Field, isRecipe, notAModel, present, type Scope } from '../fields.js';
+import { invalid, unknownKey } from '../invalid.js';
+import { nearest } from '../nearest.js';
+import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../tree.js';
+import { warnOfUnknown } from '../warning.js';
+
+/** Returns a required key; where it is missing, a key of nearly its name is what is wrong. */
+export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
+  if (!of.entries.has(key))
+    for (const [other, { key: mark }] of of.entries)
+      if (nearest(other, [key]) !== undefined) throw unknownKey(other, mark, place, [key]);
+  return expectKey(of, key, place);
+};
+
+/**
+ * Returns a reader of models as mergekit writes them: `path[@revision][+adapter]`, `{model, lora}`, each of them a path or
+ * `{path, revision}`, or a nested recipe, in place or by its name.
+ */
+export const mergekitModel = (scope: Scope): Field => {
+  const pathOf = (tree: Tree): string => {
+    if (isText(tree)) return tree.value;
+    const given = expectMapping(tree, 'model', 'a path, or path and revision');
+    warnOfUnknown(given, 'the model', ['path', 'revision'], scope.warn);
+    const { value: path } = expectNamed(given, 'path', 'the model');
+    if (!isText(path)) throw notAModel(path);
+    const revision = present(given.entries).get('revision')?.value;
+    if (revision === undefined) return path.value;
+    if (isText(revision)) return `${path.value}@${revision.value}`;
+    throw invalid(revision.mark, {
+      key: 'revision',
+      reason: 'no revision',
+      expected: 'text: put it in quotes',
+    });
+  };
+
+  /** Returns the path of a local model before `@revision`, which counts on the hub only; other paths as they are. */
+  const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
+    const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
+    const isHere = (at: string) => existsIn('.', at);
+    if (folder === undefined || (await isHere(path)) || !(await isHere(folder))) return path;
+    scope.warn({
+      mark,
+      key: `@${revision}`,
+      reason: `${folder} is a local model, which has no revisions`,
+    });
+    return folder;
+  };
+
+  const named = async (tree: Tree, path: string): Promise<Tree> => {
+    const recipe = await scope.named(path, tree.mark, '');
+    if (recipe !== undefined) return recipe;
+    const local = await withoutRevision(path, tree);
+    return isText(tree) && local === path ? tree : leaf(tree.mark, local);
+  };
+
+  return async (value) => {
+    if (isText(value)) return named(value, value.value);
+    if (value.kind !== 'mapping') throw notAModel(value);
+    if (isRecipe(value)) return scope.nested(value);
+    warnOfUnknown(value, 'the model', ['model', 'lora', 'override_architecture'], scope.warn);
+    const entries = present(value.entries);
+    const override = entries.get('override_architecture');
+    if (override !== undefined)
+      scope.warn({
+        mark: override.key,
+        key: 'override_architecture',
+        reason: 'tensors are taken by their names, whatever the architecture',
+        effect: 'ignored',
+      });
+    const { value: inner } = expectNamed(value, 'model', 'the model');
+    const lora = entries.get('lora')?.value;
+    if (lora !== undefined) return leaf(inner.mark, `${pathOf(inner)}+${pathOf(lora)}`);
+    if (inner.kind === 'mapping' && isRecipe(inner)) return scope.nested(inner);
+    return named(inner, pathOf(inner));
+  };
+};

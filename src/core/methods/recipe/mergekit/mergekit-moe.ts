@@ -1,0 +1,83 @@
+import { eachOf, expectMapping, type Field, present, type Scope } from '../fields.js';
+import { type Entries, leaf, type Mapping, type MappingEntry, mapping } from '../tree.js';
+import { warnOfUnknown } from '../warning.js';
+import { expectNamed, mergekitModel } from './mergekit-model.js';
+
+/** Keys by which a file of mergekit-moe is told from a recipe of a merge. */
+const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
+
+/** True for a file of mergekit-moe, which has no models or slices. */
+export const isMergekitMoe = (entries: Entries): boolean =>
+  telling.some((key) => entries.has(key)) &&
+  !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
+
+/** Keys of an expert that are the method's, by their names there. */
+const ofExpert = {
+  positive_prompts: 'positivePrompts',
+  negative_prompts: 'negativePrompts',
+  residual_scale: 'residualScale',
+  noise_scale: 'noiseScale',
+};
+
+/** Keys of the recipe; the last two are none of mergekit's, which ignores them. */
+const ofRecipe = {
+  gate_mode: 'gateMode',
+  experts_per_token: 'expertsPerToken',
+  architecture: 'architecture',
+  dtype: 'dtype',
+  gates: 'gates',
+  seed: 'seed',
+};
+
+/**
+ * Reads a file of mergekit-moe (`base_model`, `experts`, …) and translates it to our method `mixture`. Paths begin in the
+ * working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores are ignored with a warning.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const readMergekitMoe = async (recipe: Mapping, scope: Scope): Promise<Mapping> => {
+  const model = mergekitModel(scope);
+  const expert: Field = async (value) => {
+    const given = expectMapping(value, 'experts', 'source_model and prompts');
+    warnOfUnknown(given, 'the expert', ['source_model', ...Object.keys(ofExpert)], scope.warn);
+    const source = expectNamed(given, 'source_model', 'the expert');
+    return mapping(
+      given.mark,
+      new Map([
+        ['model', { key: source.key, value: await model(source.value) }],
+        ...renamed(present(given.entries), ofExpert),
+      ]),
+    );
+  };
+  const experts = eachOf(
+    'experts',
+    'a list of experts, each with source_model: and positive_prompts:',
+    expert,
+  );
+  const known = ['base_model', 'experts', 'shared_experts', ...Object.keys(ofRecipe)];
+  warnOfUnknown(recipe, 'the recipe', known, scope.warn);
+  const entries = present(recipe.entries);
+  const given = mapping(recipe.mark, entries);
+  const base = expectNamed(given, 'base_model', 'the recipe');
+  const routed = expectNamed(given, 'experts', 'the recipe');
+  const shared = entries.get('shared_experts');
+  const isEmpty = shared?.value.kind === 'list' && shared.value.items.length === 0;
+  return mapping(
+    recipe.mark,
+    new Map<string, MappingEntry>([
+      ['method', { key: base.key, value: leaf(base.key, 'mixture') }],
+      ['base', { key: base.key, value: await model(base.value) }],
+      ['models', { key: routed.key, value: await experts(routed.value) }],
+      ...(shared === undefined || isEmpty
+        ? []
+        : [['sharedExperts', { key: shared.key, value: await experts(shared.value) }] as const]),
+      ...renamed(entries, ofRecipe),
+    ]),
+  );
+};
+
+const renamed = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
+  Object.entries(names).flatMap(([key, name]) => {
+    const entry = entries.get(key);
+    return entry === undefined ? [] : [[name, entry]];
+  });

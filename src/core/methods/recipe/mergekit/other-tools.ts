@@ -1,0 +1,43 @@
+import { layerloomCommand } from '../../../base/command-line.js';
+import { invalid } from '../invalid.js';
+import type { Entries } from '../tree.js';
+
+/** A file of one of mergekit's other programs, none of which merges tensors of equal models into one model. */
+interface OtherTool {
+  readonly program: string;
+  /** A key that only its files have, which is where the error points. */
+  readonly key: string;
+  readonly remedy: string;
+}
+
+const otherTools: readonly OtherTool[] = [
+  {
+    program: 'mergekit-evolve',
+    key: 'genome',
+    remedy: `run mergekit-evolve itself; \`${layerloomCommand('search')}\` searches configurations of layer swaps, and the recipe that mergekit-evolve writes (best_config.yaml) merges here`,
+  },
+  {
+    program: 'bakllama',
+    key: 'layer_slices',
+    remedy:
+      'write merge_method: passthrough with slices, each with sources: [{model, layer_range: [start, end]}]',
+  },
+];
+
+/**
+ * Refuses a file of another of mergekit's programs by that name.
+ *
+ * @throws LayerloomError RECIPE_INVALID at the key that tells
+ */
+export const refuseOtherTools = (entries: Entries): void => {
+  if (['models', 'slices', 'modules', 'method'].some((key) => entries.has(key))) return;
+  for (const { program, key, remedy } of otherTools) {
+    const entry = entries.get(key);
+    if (entry !== undefined)
+      throw invalid(entry.key, {
+        key,
+        reason: `this is a file of ${program} and no recipe of a merge`,
+        expected: `a recipe; ${remedy}`,
+      });
+  }
+};

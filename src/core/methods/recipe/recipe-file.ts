@@ -1,0 +1,139 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import {
+  type DocumentKind,
+  parseDocuments,
+  type RepeatedKey,
+  recipeKind,
+  refuseRepeated,
+} from './document.js';
+import { invalid } from './invalid.js';
+import { nearest } from './nearest.js';
+import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
+import { isText, type Mapping, mapping } from './tree.js';
+
+/** One document of a recipe's file. */
+export interface RecipeDocument {
+  readonly name: string | undefined;
+  /** The document without its `name`. */
+  readonly recipe: Mapping;
+}
+
+/** True for a recipe that is given as text in a file's place: a mapping in the flow style of YAML, such as JSON. */
+export const isRecipeText = (given: string): boolean => given.startsWith('{');
+
+/** Keys of recipes in either dialect, one of which each has. */
+export const recipeKeys = [
+  ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
+  ...['merge_method', 'base_model', 'experts'],
+];
+
+/** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
+const largest = 1_000_000;
+
+/** Limit on a layerloom.json, which has lines for each shard, and of `revert` for each tensor. */
+const largestProvenance = 256 * largest;
+
+/** A recipe's file. */
+export interface RecipeFile {
+  readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
+  /** Of a merge's output: the inputs that it was made from. */
+  readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
+  /** Keys of documents of mergekit's dialect that stand twice in one mapping: the last one counts. */
+  readonly repeated: readonly RepeatedKey[];
+}
+
+/**
+ * Reads a recipe's file: YAML, a model card (`.md`), or the layerloom.json of an output.
+ *
+ * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
+ */
+export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
+  recipeFileOf(await recipeIn(file), file);
+
+/** Reads a recipe that is given as text, of which messages speak by `name`. @throws LayerloomError RECIPE_INVALID */
+export const readRecipeText = (text: string, name: string): RecipeFile => {
+  if (text.length > largest)
+    throw new LayerloomError('RECIPE_INVALID', { file: name, reason: 'is longer than a megabyte' });
+  return recipeFileOf({ text, recordedFirst: false }, name);
+};
+
+const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string): RecipeFile => {
+  const repeated: RepeatedKey[] = [];
+  const kind: DocumentKind = {
+    ...recipeKind,
+    // An experiment is answered with the command that runs it.
+    keys: [...recipeKeys, 'merges'],
+    onRepeated: (document, keys) => {
+      if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
+      repeated.push(...keys);
+    },
+  };
+  return { documents: documentsIn(parseDocuments(text, file, kind, part)), recorded, repeated };
+};
+
+const recipeIn = async (file: string): Promise<RecordedRecipe> => {
+  const extension = extname(file).toLowerCase();
+  const text = await readText(file, undefined, extension === '.json' ? largestProvenance : largest);
+  if (extension === '.md') return cardRecipe(text, file);
+  return (extension === '.json' ? provenanceRecipe(text, file) : undefined) ?? { text, recordedFirst: false };
+};
+
+const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
+  RecipeDocument,
+  ...RecipeDocument[],
+] => {
+  const documents: [RecipeDocument, ...RecipeDocument[]] = [documentOf(first), ...others.map(documentOf)];
+  const seen = new Set<string | undefined>();
+  for (const { name, recipe } of documents) {
+    if (seen.has(name))
+      throw invalid(recipe.mark, {
+        ...(name === undefined ? {} : { key: name }),
+        reason: `a second document ${name === undefined ? 'without a name' : 'of this name'}`,
+        expected: 'documents that their name: tells apart',
+      });
+    seen.add(name);
+  }
+  return documents;
+};
+
+/**
+ * @param what words for the kind of file in messages
+ * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is larger than a megabyte
+ */
+export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(
+      await readSmallFile(file, { most, what, pipes: true }),
+    );
+  } catch (cause) {
+    throw new LayerloomError('RECIPE_INVALID', { file, ...(await whyUnread(file, what, cause)) }, { cause });
+  }
+};
+
+/** Returns why a file cannot be read, and what to give instead. */
+const whyUnread = async (
+  file: string,
+  what: string,
+  cause: unknown,
+): Promise<{ reason: string; expected?: string; nearest?: string | undefined }> => {
+  if (cause instanceof TypeError) return { reason: 'cannot be read: it is not text in UTF-8' };
+  const reason = reasonOf(cause);
+  if (reason.startsWith('EISDIR')) return { reason: 'is a directory', expected: `the file of ${what}` };
+  if (!reason.startsWith('ENOENT')) return { reason: `cannot be read: ${reason}` };
+  const names = await readdir(dirname(file)).catch((): string[] => []);
+  const near = nearest(basename(file), names);
+  return { reason: 'no such file', nearest: near === undefined ? undefined : join(dirname(file), near) };
+};
+
+const documentOf = (recipe: Mapping): RecipeDocument => {
+  const name = recipe.entries.get('name')?.value;
+  if (name === undefined) return { name, recipe };
+  if (!isText(name) || name.value === '')
+    throw invalid(name.mark, { key: 'name', reason: 'no name', expected: 'text' });
+  const rest = new Map(recipe.entries);
+  rest.delete('name');
+  return { name: name.value, recipe: mapping(recipe.mark, rest) };
+};

@@ -1,0 +1,292 @@
+import type { z } from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { isGiven } from '../../models/checkpoint/json.js';
+import type { Layout } from '../../models/checkpoint/layouts.js';
+import type { ExpertForm } from '../../models/experts/forms.js';
+import type { WrittenName } from '../../models/quantisation/quantising.js';
+import { chatTemplateOf } from '../../models/tokenizer/chat-templates/chat-template.js';
+import type { TokenizerRequest, TransplantRequest } from '../../models/tokenizer/vocabulary.js';
+import { type ArithmeticDtype, parseDtype } from '../../tensor/dtype.js';
+import { commonSettings, layoutSettings, outputSettings } from '../framework/common-settings.js';
+import type {
+  Citation,
+  CompileContext,
+  Compiled,
+  Method,
+  ModelReference,
+  NeededStatistics,
+  RecipePath,
+} from '../framework/method.js';
+import { invalid } from '../framework/settings.js';
+import { methods } from '../index.js';
+import type { RecipeInput } from '../recipes.js';
+import { checkOptions } from './block.js';
+import { toSnakeCase } from './case.js';
+import { checkTokenizer } from './check-tokenizer.js';
+import { nearest } from './nearest.js';
+
+/** A recipe whose parameters are not known when a program is compiled, such as a file's. */
+export interface UncheckedRecipe {
+  readonly method: string;
+  readonly [parameter: string]: unknown;
+}
+
+/** A recipe checked: what follows trusts it. Models have not been opened yet. */
+export interface Recipe {
+  readonly method: string;
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly citations: readonly Citation[];
+  /** The recipe as it was given: what is not about models is the same in a recipe that makes it again. */
+  readonly given: UncheckedRecipe;
+  /** How the recipe itself wants its shards; options go before it. */
+  readonly layout: Layout | undefined;
+  readonly maxShardSize: string | number | undefined;
+  /** Whether the output is to have the experts of mixtures fused or each by itself; options go before it. */
+  readonly experts: ExpertForm | undefined;
+  /** The scheme that the output is quantised in. */
+  readonly quantize: WrittenName | undefined;
+  readonly dtype: ArithmeticDtype | undefined;
+  /** Of a merge of adapters: the rank of averaged products, at most. */
+  readonly rank: number | undefined;
+  /** True if values that are no finite numbers are computed with, instead of refused. */
+  readonly allowNonFinite: boolean;
+  /** The output's tokenizer; models by their index, in `models` and then `companions`. */
+  readonly tokenizer: TokenizerRequest;
+  /** Where the output is the first model with the tokenizer of the second. */
+  readonly transplant: TransplantRequest | undefined;
+  /** `auto`, or the template's text. */
+  readonly chatTemplate: string | undefined;
+  /** Which of a model's stacks of layers is meant; undefined for the only one. */
+  readonly stack: string | undefined;
+  readonly models: readonly ModelReference[];
+  readonly companions: readonly ModelReference[];
+  /** The recipes that stand in models' places, checked too. */
+  readonly nested: ReadonlyMap<RecipeInput, Recipe>;
+  readonly keepsCard: boolean;
+  readonly needsLayers: boolean;
+  /** True where models may differ in their number of layers. */
+  readonly stacksLayers: boolean;
+  /** Statistics of whole models that `compile` needs. */
+  readonly statistics: NeededStatistics | undefined;
+  readonly compile: (context: CompileContext) => Compiled;
+}
+
+/** The deepest nesting of recipes in recipes. */
+const mostNesting = 16;
+
+/**
+ * Checks a recipe before anything is read.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is
+ *   wrong
+ */
+export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
+  if (typeof input !== 'object' || input === null)
+    throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
+  const given = input as UncheckedRecipe;
+  const name = given.method;
+  const method = methods.get(name);
+  if (method === undefined) {
+    const at = [...path, 'method'];
+    throw new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: at.join('.'),
+        value: name ?? null,
+        expected: `one of ${[...methods.keys()].join(', ')}`,
+        nearest: typeof name === 'string' ? nearest(name, methods.keys()) : undefined,
+      },
+      { context: { recipePath: at } },
+    );
+  }
+  if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
+  if (path.length > 0 && method.standsAlone)
+    throw invalid(path, name, `a model, and no recipe of ${name}: merge that first, in a step of its own`);
+  if (path.length > 4 * mostNesting)
+    throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
+  const common = checkSettings(commonSettings, given, path);
+  // Nothing of the form: it is settled before a recipe is parsed (compile/adapters/form.ts).
+  const output = checkSettings(outputSettings, given, path);
+  const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
+  // A recipe of mergekit's says so; to methods without dialects that is all they know.
+  const { dialect: _dialect, ...plain } = rest;
+  const parameters = within(path, () =>
+    checkParameters(
+      method,
+      'dialect' in method.schema.shape ? rest : rest['dialect'] === 'mergekit' ? plain : rest,
+    ),
+  );
+  const models = method.models(parameters);
+  const companions = method.companions(parameters);
+  const transplant = method.transplant?.(parameters);
+  if (transplant !== undefined)
+    for (const key of ['tokenizer', 'tokenizerSource'])
+      if (isGiven(given[key]))
+        throw invalid(
+          [...path, key],
+          given[key],
+          `no tokenizer but that of the donor in a recipe of ${name}`,
+        );
+  const nested = new Map<RecipeInput, Recipe>();
+  for (const { model, path: at } of [...models, ...companions].map((reference) => under(path, reference)))
+    if (typeof model !== 'string') nested.set(model, parseRecipe(model, at));
+  const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
+    typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
+  return {
+    method: method.name,
+    title: method.title,
+    tags: method.tags,
+    citations: decided<readonly Citation[]>(method.citations, []),
+    given,
+    layout: output.layout,
+    maxShardSize: output.maxShardSize,
+    experts: output.experts,
+    quantize: output.quantize,
+    dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
+    rank: output.rank,
+    allowNonFinite: output.allowNonFinite ?? false,
+    tokenizer: checkTokenizer(
+      given,
+      [...models, ...companions].filter(({ inPart }) => !inPart),
+      path,
+    ),
+    transplant,
+    chatTemplate: chatTemplateOf(common.chatTemplate),
+    stack: common.stack,
+    models: models.map((reference) => under(path, reference)),
+    companions: companions.map((reference) => under(path, reference)),
+    nested,
+    keepsCard: method.keepsCard,
+    needsLayers: decided(method.needsLayers, false),
+    stacksLayers: decided(method.stacksLayers, false),
+    statistics: within(path, () => method.statistics?.(parameters)),
+    compile: (context) => within(path, () => compileUnder(path, method.compile(parameters, context))),
+  };
+};
+
+/**
+ * Refuses a layout of a recipe that has no shards of its own.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const refuseLayout = ({ given }: Recipe, where: string): void =>
+  refuse(given, Object.keys(layoutSettings), [], where);
+
+const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePath, where: string): void => {
+  for (const key of keys)
+    if (given[key] !== undefined)
+      throw invalid([...path, key], given[key], `no such key of a recipe ${where}`);
+};
+
+/** A recipe and those in it, which come first. */
+export const allRecipes = (recipe: Recipe): Recipe[] => [
+  ...[...recipe.nested.values()].flatMap(allRecipes),
+  recipe,
+];
+
+const under = (path: RecipePath, reference: ModelReference): ModelReference => ({
+  ...reference,
+  path: [...path, ...(reference.path ?? [reference.role])],
+});
+
+/** Does work whose errors speak of a nested recipe's own paths. */
+const within = <T>(path: RecipePath, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    if (path.length === 0 || !(error instanceof LayerloomError)) throw error;
+    throw error.with({ recipePath: [...path, ...(error.context.recipePath ?? [])] });
+  }
+};
+
+const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
+  ...compiled,
+  expressionOf: (place, tensor) => within(path, () => compiled.expressionOf(place, tensor)),
+  ...(compiled.unused === undefined
+    ? {}
+    : { unused: () => (compiled.unused?.() ?? []).map((one) => ({ ...one, path: [...path, ...one.path] })) }),
+});
+
+const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
+  const result = method.schema.safeParse(given);
+  if (!result.success) {
+    // A misspelt parameter goes before the one that is missing for it.
+    const { issues } = result.error;
+    throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
+  }
+  return result.data;
+};
+
+/** The keys that recipes have whatever their method. */
+const settingsOfAll: ReadonlySet<string> = new Set([
+  ...['method', 'tokenizerSource', 'tokenizer'],
+  ...Object.keys(commonSettings.shape),
+  ...Object.keys(outputSettings.shape),
+]);
+
+/** @throws LayerloomError INVALID_PARAMETER */
+const checkSettings = <Block extends z.ZodObject>(
+  schema: Block,
+  given: UncheckedRecipe,
+  path: RecipePath,
+): z.output<Block> => {
+  // A key without a value means the same as no key.
+  const values = Object.fromEntries(Object.keys(schema.shape).map((key) => [key, given[key] ?? undefined]));
+  return checkOptions(schema, values, path);
+};
+
+const fromIssue = (
+  issue: z.core.$ZodIssue | undefined,
+  input: unknown,
+  method: Method<never>,
+): LayerloomError => {
+  const path = (issue?.path ?? []) as (string | number)[];
+  if (issue?.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys;
+    const where = path.length === 0 ? method.name : `${path.join('.')} of ${method.name}`;
+    const known = knownAt(method, path).map((name) => toSnakeCase(name) ?? name);
+    const near = nearest(key, known);
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
+    return new LayerloomError(
+      'USAGE',
+      {
+        reason: `${where} has no parameter ${toSnakeCase(key) ?? key}; it has ${known.join(', ')}${meant}`,
+      },
+      { context: { recipePath: [...path, key] } },
+    );
+  }
+  const value = path.reduce<unknown>(
+    (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
+    input,
+  );
+  return new LayerloomError(
+    'INVALID_PARAMETER',
+    {
+      parameter: path.length === 0 ? 'recipe' : path.join('.'),
+      value: value ?? null,
+      expected: issue?.message ?? 'another value',
+    },
+    { context: { recipePath: path } },
+  );
+};
+
+/** The parameters that stand at a place of the recipe. */
+const knownAt = (method: Method<never>, path: RecipePath): string[] => {
+  let shape = method.schema.shape as Record<string, z.ZodType>;
+  for (const key of path) {
+    if (typeof key === 'number') continue;
+    let inner = shape[key] as z.ZodType & {
+      unwrap?: () => z.ZodType;
+      element?: z.ZodType;
+      out?: z.ZodType;
+      shape?: typeof shape;
+    };
+    for (let next: typeof inner | undefined = inner; next !== undefined; ) {
+      inner = next;
+      next = (inner.unwrap?.() ?? inner.element ?? inner.out) as typeof inner | undefined;
+    }
+    shape = inner?.shape ?? {};
+  }
+  return Object.keys(shape);
+};

@@ -1,0 +1,97 @@
+import { dirname, join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { exists } from '../../base/exists.js';
+import { provenanceName } from '../../models/checkpoint/file-names.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { objectPlaces } from '../../texts/edit-json.js';
+import { jsonOrNone, ownFile } from '../../texts/json.js';
+import { fencedBlocks } from '../../texts/markdown.js';
+import type { TextPart } from './document.js';
+import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
+
+// Files of an output that hold its recipe: the model card, and layerloom.json.
+
+/** A recipe's text at its place in a file, and the inputs that were recorded with it. */
+export interface RecordedRecipe {
+  /** The whole file's, so that lines and columns are those of the file. */
+  readonly text: string;
+  /** The recipe in it. Default: all. */
+  readonly part?: TextPart;
+  readonly recorded?: RecordedInputs;
+  /** True where models are looked for at their recorded paths before the folder of the file. */
+  readonly recordedFirst: boolean;
+}
+
+const refused = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('RECIPE_INVALID', { file, reason });
+
+/** Matches a line of a recipe that other text of a card does not have. */
+const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
+
+/** Returns the places of the recipes of a model card: blocks fenced as YAML, and others that say a method. */
+const recipePlaces = (card: string): TextPart[] =>
+  fencedBlocks(card)
+    .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
+    .map(({ begin, end }): TextPart => [begin, end]);
+
+/** Returns the text of the recipe of a model card, the first of several; undefined where it has none. */
+export const recipeBlock = (card: string): string | undefined => {
+  const all = recipePlaces(card);
+  const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
+  return place && card.slice(...place);
+};
+
+/**
+ * Returns the recipe of a model card: its block fenced as YAML; of several the one that says a method. Models that do not
+ * lie beside the card are looked for where the layerloom.json beside it recorded them.
+ *
+ * @throws LayerloomError RECIPE_INVALID without such a block, and for several recipes
+ */
+export const cardRecipe = async (card: string, file: string): Promise<RecordedRecipe> => {
+  const all = recipePlaces(card);
+  const recipes = all.filter(([begin, end]) => ofRecipe.test(card.slice(begin, end)));
+  if (recipes.length > 1) throw refused(file, `has ${recipes.length} recipes; leave the one that is meant`);
+  const part = recipes[0] ?? all[0];
+  if (part === undefined) throw refused(file, 'has no recipe: no block between ```yaml and ```');
+  const recorded = await recordBeside(file);
+  return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
+};
+
+/** Reads the inputs that the layerloom.json beside a card records; undefined where there is none. */
+const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
+  const file = join(dirname(card), provenanceName);
+  if (!(await exists(file))) return undefined;
+  const inputs = inputsSchema.safeParse(provenanceIn((await readSmallFile(file)).toString())?.['inputs']);
+  return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
+};
+
+/** Parses a text as the provenance that layerloom writes; undefined if it is anything else, such as a recipe. */
+const provenanceIn = (text: string): Record<string, unknown> | undefined => {
+  // A recipe's file may be YAML of any name.
+  const value = jsonOrNone(text, ownFile);
+  return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
+};
+
+/**
+ * Returns the complete recipe of a layerloom.json, with its inputs; undefined if the text is no provenance.
+ *
+ * @throws LayerloomError RECIPE_INVALID for a file of a version that recorded no complete recipe
+ */
+export const provenanceRecipe = (json: string, file: string): RecordedRecipe | undefined => {
+  const provenance = provenanceIn(json);
+  if (provenance === undefined) return undefined;
+  const inputs = inputsSchema.safeParse(provenance['inputs']);
+  const place = objectPlaces(json, new Set(['completeRecipe'])).inner.get('completeRecipe');
+  if (place === undefined || !inputs.success)
+    throw refused(
+      file,
+      `records no complete recipe: layerloom ${String(provenance['layerloom'])} wrote it before that was recorded, or it was edited; merge by the recipe's own file`,
+    );
+  return {
+    text: json,
+    part: [place.begin, place.end + 1],
+    recorded: new RecordedInputs(file, inputs.data),
+    recordedFirst: true,
+  };
+};

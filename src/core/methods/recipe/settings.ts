@@ -1,0 +1,239 @@
+import type { ParameterFacts } from '../framework/parameter-facts.js';
+import type { ParameterSpec } from '../framework/settings.js';
+import { snakeCase } from '../framework/tensors/tensor-method.js';
+import { isSnakeCase, toCamelCase } from './case.js';
+import { expectKey, expectMapping, inCamelCase } from './fields.js';
+import { invalid } from './invalid.js';
+import { nearest } from './nearest.js';
+import type { Mark } from './source.js';
+import {
+  type Entries,
+  type Leaf,
+  type List,
+  leaf,
+  list,
+  type Mapping,
+  type MappingEntry,
+  mapping,
+  type Tree,
+} from './tree.js';
+import { type Oddity, warnOfUnknown } from './warning.js';
+
+type Scalar = boolean | number | string;
+
+/** A value for the tensors whose name contains `filter`, or for all tensors. */
+interface Conditional {
+  readonly filter?: string;
+  readonly value: Scalar | readonly Scalar[];
+}
+
+/**
+ * A parameter in a recipe: a value, a gradient over the layers, or values with filters, of which the first
+ * match applies.
+ */
+export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
+
+/** Keys beside the parameters in the recipe that this reader returns; no parameter may have these names. */
+const reserved = new Set([
+  'method',
+  'dialect',
+  'base',
+  'baseModel',
+  'models',
+  'slices',
+  'model',
+  'sources',
+  'layerRange',
+  'name',
+  'dtype',
+  'outDtype',
+  'tokenizerSource',
+  'tokenizer',
+  'chatTemplate',
+  'stack',
+]);
+
+/** The parameters that a place of a recipe may have, and what is done about others. */
+export interface ParameterPlace {
+  readonly method: string;
+  /** The method's parameters by their names in camel case; undefined for a method that checks them itself. */
+  readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
+  /** True where only parameters count that each model may have its own of. */
+  readonly ofModel: boolean;
+  readonly warn: (oddity: Oddity) => void;
+}
+
+/**
+ * Reads mergekit's `parameters`. Values are read as YAML 1.1 and mergekit's conversions read them: numbers in
+ * quotes are numbers, a bare `yes` or `off` is true or false, and so are 1 and 0 where the parameter is true or
+ * false. Parameters that the method does not have are ignored, with a warning.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const readParameters = (
+  given: MappingEntry | undefined,
+  place: ParameterPlace,
+): Map<string, MappingEntry> => {
+  if (given === undefined) return new Map();
+  const { entries } = expectMapping(given.value, 'parameters', 'names and values');
+  if (place.known === undefined) return unchecked(entries, place);
+  const read = new Map<string, MappingEntry>();
+  for (const [key, { key: mark, value }] of entries) {
+    const name = isSnakeCase(key) ? toCamelCase(key) : key;
+    const facts = place.known.get(name);
+    if (facts === undefined || (place.ofModel && !facts.perModel)) {
+      // mergekit checks the form of all values, also of those that it then ignores.
+      readSetting(value, { warn: () => undefined });
+      place.warn(unusedParameter(key, mark, place, facts !== undefined));
+    } else read.set(name, { key: mark, value: readSetting(value, { warn: place.warn, spec: facts.spec }) });
+  }
+  return read;
+};
+
+/** Parameters of a method that checks them itself. */
+const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
+  for (const [key, { key: mark }] of entries)
+    if (reserved.has(toCamelCase(key)))
+      throw invalid(mark, { key, reason: 'unknown key of parameters', expected: `${key} beside parameters` });
+  return new Map(
+    [...inCamelCase(entries, 'parameters')].map(([name, { key, value }]) => [
+      name,
+      { key, value: readSetting(value, { warn }) },
+    ]),
+  );
+};
+
+const unusedParameter = (
+  key: string,
+  mark: Mark,
+  { method, known = new Map() }: ParameterPlace,
+  isShared: boolean,
+): Oddity => {
+  if (isShared)
+    return {
+      key,
+      mark,
+      reason: 'a parameter of the whole merge, not of one model',
+      expected: 'it under the parameters of the recipe',
+    };
+  const reason = `${method} has no such parameter`;
+  if (reserved.has(toCamelCase(key)) || key === 'base_model')
+    return { key, mark, reason, expected: `${key} beside parameters` };
+  return { key, mark, reason, nearest: nearest(key, [...known.keys()].map(snakeCase)) };
+};
+
+interface SettingPlace {
+  readonly warn: (oddity: Oddity) => void;
+  readonly spec?: ParameterSpec;
+}
+
+const readSetting = (tree: Tree, place: SettingPlace): Tree => {
+  if (tree.kind === 'mapping') return readConditional(tree, place);
+  return tree.kind === 'list' && tree.items.some(({ kind }) => kind === 'mapping')
+    ? list(
+        tree.mark,
+        tree.items.map((item) =>
+          readConditional(expectMapping(item, 'parameters', 'filter and value'), place),
+        ),
+      )
+    : readValue(tree, place);
+};
+
+/** Reads a filter; `*` matches all tensors, like no filter. */
+const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
+  warnOfUnknown(tree, 'the setting', ['filter', 'value'], place.warn);
+  const filter = tree.entries.get('filter');
+  const { key, value } = expectKey(tree, 'value', 'the setting');
+  const forAll = filter?.value.kind === 'leaf' && (filter.value.value === null || filter.value.value === '*');
+  return mapping(
+    tree.mark,
+    new Map([
+      ...(filter === undefined || forAll ? [] : [['filter', filter] as const]),
+      ['value', { key, value: readValue(value, place) }],
+    ]),
+  );
+};
+
+const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
+  if (tree.kind === 'leaf' && tree.value !== null) return atMost(readScalar(tree, spec), spec, warn);
+  if (tree.kind === 'list' && tree.items.every((item) => item.kind === 'leaf'))
+    return list(
+      tree.mark,
+      tree.items.map((item) => readScalar(item, spec)),
+    );
+  throw invalid(tree.mark, {
+    reason: 'no value of a parameter',
+    expected: 'a number, a list of numbers, or filter and value',
+  });
+};
+
+/** Returns the maximum for a share above it, such as a density of 1.5, which leaves out as little as 1 does. */
+const atMost = (
+  read: Leaf,
+  { json: { maximum } = {} }: Partial<ParameterSpec> = {},
+  warn: SettingPlace['warn'],
+): Leaf => {
+  const { value, mark } = read;
+  if (typeof value !== 'number' || typeof maximum !== 'number' || !(value > maximum)) return read;
+  warn({ mark, key: String(value), reason: `more than ${maximum}`, effect: `read as ${maximum}` });
+  return leaf(mark, maximum);
+};
+
+/** Python's numbers, which may have single underscores between digits. Longer texts are none. */
+const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
+const truth = /^(yes|on|Yes|On|YES|ON)$/;
+const falsehood = /^(no|off|No|Off|NO|OFF)$/;
+
+const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
+  const { value, bare, mark } = given;
+  const read =
+    typeof value !== 'string'
+      ? value
+      : number.test(value)
+        ? Number(value.replaceAll('_', ''))
+        : bare && truth.test(value)
+          ? true
+          : bare && falsehood.test(value)
+            ? false
+            : value;
+  const converted = spec === undefined ? read : convert(read, spec);
+  return converted === value ? given : leaf(mark, converted);
+};
+
+/** Converts as mergekit (pydantic) does: 1 and 0 to true and false, and back, where the parameter is such. */
+const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
+  const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
+  const isFlag = type === 'boolean' || values?.includes(true) === true;
+  if (isFlag && (value === 1 || value === 0)) return value === 1;
+  if (isFlag && typeof value === 'string') {
+    if (/^(t|true|y|yes|on)$/i.test(value)) return true;
+    if (/^(f|false|n|no|off)$/i.test(value)) return false;
+  }
+  return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
+};
+
+/**
+ * Merges the parameters of a scope into those of the enclosing scope. Tensors that match no filter of the
+ * inner setting get the value of the enclosing one, as in mergekit.
+ */
+export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
+  const joined = new Map([...outer, ...inner]);
+  for (const [name, { key, value }] of inner) {
+    const around = outer.get(name);
+    if (around !== undefined && isConditional(value))
+      joined.set(name, {
+        key,
+        value: list(value.mark, [...conditionals(value), ...conditionals(around.value)]),
+      });
+  }
+  return joined;
+};
+
+const isConditional = (tree: Tree): tree is Mapping | List =>
+  tree.kind === 'mapping' || (tree.kind === 'list' && tree.items.every(({ kind }) => kind === 'mapping'));
+
+const conditionals = (tree: Tree): readonly Tree[] => {
+  if (tree.kind === 'mapping') return [tree];
+  if (isConditional(tree)) return tree.items;
+  return [mapping(tree.mark, new Map([['value', { key: tree.mark, value: tree }]]))];
+};

@@ -1,0 +1,74 @@
+import type { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
+import { visibleLine } from '../../base/visible.js';
+import { invalid, shown } from './invalid.js';
+import { nearest } from './nearest.js';
+import { type Location, locationOf, type Mark } from './source.js';
+import type { Mapping } from './tree.js';
+
+/** A part of a recipe that is read as mergekit reads it, which is hardly as it was meant. */
+export interface RecipeWarning {
+  /** One line: file, line, column, what is ignored, and the nearest known key where there is one. */
+  readonly text: string;
+  readonly place: Location;
+  /** The error that it is with `strict`. */
+  readonly error: LayerloomError<'RECIPE_INVALID'>;
+}
+
+/** What a warning is about. */
+export interface Oddity {
+  readonly mark: Mark;
+  readonly key: string;
+  readonly reason: string;
+  /** What is done about it. Default: it is ignored, as mergekit does. */
+  readonly effect?: string;
+  /** Text after "expected". */
+  readonly expected?: string | undefined;
+  /** Text after "did you mean". */
+  readonly nearest?: string | undefined;
+}
+
+export const warningOf = ({
+  mark,
+  key,
+  reason,
+  effect = 'ignored, as mergekit does',
+  expected,
+  nearest,
+}: Oddity): RecipeWarning => {
+  const place = locationOf(mark);
+  const remedy =
+    (expected === undefined ? '' : `; expected ${expected}`) +
+    (nearest === undefined ? '' : `; did you mean ${nearest}?`);
+  return {
+    text: `${visibleLine(place.file)}:${place.line}:${place.column}: ${shown(key)}: ${reason}; ${effect}${remedy}`,
+    place,
+    error: invalid(mark, {
+      key,
+      reason: `${reason} (${optionName('strict')})`,
+      ...(expected === undefined ? {} : { expected }),
+      nearest,
+    }) as LayerloomError<'RECIPE_INVALID'>,
+  };
+};
+
+/**
+ * Warns of keys that a mapping of mergekit's does not have.
+ *
+ * @param place words for the mapping
+ * @param parameters names that the mapping has under `parameters`
+ */
+export const warnOfUnknown = (
+  { entries }: Mapping,
+  place: string,
+  known: readonly string[],
+  warn: (oddity: Oddity) => void,
+  parameters: readonly string[] = [],
+): void => {
+  for (const [key, { key: mark }] of entries) {
+    if (known.includes(key)) continue;
+    const reason = `unknown key of ${place}`;
+    if (parameters.includes(key)) warn({ key, mark, reason, expected: `${key} under parameters` });
+    else warn({ key, mark, reason, nearest: nearest(key, [...known, ...parameters]) });
+  }
+};

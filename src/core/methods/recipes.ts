@@ -1,0 +1,103 @@
+import type { FisherParameters } from './averages/fisher.js';
+import type { karcher } from './averages/karcher.js';
+import type { linear } from './averages/linear.js';
+import type { modelStock } from './averages/model-stock.js';
+import type { multislerp } from './averages/multislerp.js';
+import type { nearswap } from './averages/nearswap.js';
+import type { nuslerp } from './averages/nuslerp.js';
+import type { RegmeanParameters } from './averages/regmean.js';
+import type { slerp } from './averages/slerp.js';
+import type { SoupParameters } from './averages/soup.js';
+import type { MethodParameters } from './framework/tensors/tensor-parameters.js';
+import type { LayerSwapParameters, SwapOfParts } from './swaps/layer-swap.js';
+import type { MixtureParameters } from './swaps/mixture.js';
+import type { passthrough } from './swaps/passthrough.js';
+import type { RelayoutParameters } from './swaps/relayout.js';
+import type { RevertParameters } from './swaps/revert.js';
+import type { TransplantParameters } from './swaps/transplant.js';
+import type { arceeFusion } from './vectors/arcee-fusion.js';
+import type { breadcrumbs } from './vectors/breadcrumbs.js';
+import type { breadcrumbsTies } from './vectors/breadcrumbs-ties.js';
+import type { dareLinear } from './vectors/dare-linear.js';
+import type { dareTies } from './vectors/dare-ties.js';
+import type { della } from './vectors/della.js';
+import type { dellaLinear } from './vectors/della-linear.js';
+import type { IsoCParameters } from './vectors/iso-c.js';
+import type { ram } from './vectors/ram.js';
+import type { ramplusTl } from './vectors/ramplus-tl.js';
+import type { sce } from './vectors/sce.js';
+import type { taskArithmetic } from './vectors/task-arithmetic.js';
+import type { ties } from './vectors/ties.js';
+import type { TsvMParameters } from './vectors/tsv-m.js';
+
+// Parameters hold models, and models may be recipes, which hold parameters: so this table adds to an
+// interface that stands before the methods.
+declare module './framework/recipe-input.js' {
+  // methods/index.ts has the methods themselves, and does not compile unless both tables have the same names.
+  interface RecipesByMethod {
+    layer_swap: LayerSwapParameters | SwapOfParts;
+    soup: SoupParameters;
+    revert: RevertParameters;
+    relayout: RelayoutParameters;
+    linear: MethodParameters<typeof linear>;
+    passthrough: MethodParameters<typeof passthrough>;
+    slerp: MethodParameters<typeof slerp>;
+    nuslerp: MethodParameters<typeof nuslerp>;
+    multislerp: MethodParameters<typeof multislerp>;
+    karcher: MethodParameters<typeof karcher>;
+    task_arithmetic: MethodParameters<typeof taskArithmetic>;
+    ties: MethodParameters<typeof ties>;
+    dare_ties: MethodParameters<typeof dareTies>;
+    dare_linear: MethodParameters<typeof dareLinear>;
+    breadcrumbs: MethodParameters<typeof breadcrumbs>;
+    breadcrumbs_ties: MethodParameters<typeof breadcrumbsTies>;
+    della: MethodParameters<typeof della>;
+    della_linear: MethodParameters<typeof dellaLinear>;
+    model_stock: MethodParameters<typeof modelStock>;
+    sce: MethodParameters<typeof sce>;
+    nearswap: MethodParameters<typeof nearswap>;
+    ram: MethodParameters<typeof ram>;
+    ramplus_tl: MethodParameters<typeof ramplusTl>;
+    arcee_fusion: MethodParameters<typeof arceeFusion>;
+    fisher: FisherParameters;
+    regmean: RegmeanParameters;
+    iso_c: IsoCParameters;
+    tsv_m: TsvMParameters;
+    mixture: MixtureParameters;
+    transplant: TransplantParameters;
+  }
+}
+
+export type { FisherParameters } from './averages/fisher.js';
+export type { KarcherParameters } from './averages/karcher.js';
+export type { LinearParameters } from './averages/linear.js';
+export type { ModelStockParameters } from './averages/model-stock.js';
+export type { MultislerpParameters } from './averages/multislerp.js';
+export type { NearswapParameters } from './averages/nearswap.js';
+export type { NuslerpParameters } from './averages/nuslerp.js';
+export type { RegmeanParameters } from './averages/regmean.js';
+export type { SlerpParameters } from './averages/slerp.js';
+export type { SoupParameters } from './averages/soup.js';
+export type { PartParameters } from './framework/parts.js';
+export type * from './framework/recipe-input.js';
+export type { TensorParts } from './framework/tensors/tensor-parts.js';
+export type { LayerSwapParameters, SwapOfParts } from './swaps/layer-swap.js';
+export type { MixtureExpert, MixtureParameters } from './swaps/mixture.js';
+export type { PassthroughParameters } from './swaps/passthrough.js';
+export type { RelayoutParameters } from './swaps/relayout.js';
+export type { RevertParameters } from './swaps/revert.js';
+export type { TransplantParameters } from './swaps/transplant.js';
+export type { ArceeFusionParameters } from './vectors/arcee-fusion.js';
+export type { BreadcrumbsParameters } from './vectors/breadcrumbs.js';
+export type { BreadcrumbsTiesParameters } from './vectors/breadcrumbs-ties.js';
+export type { DareLinearParameters } from './vectors/dare-linear.js';
+export type { DareTiesParameters } from './vectors/dare-ties.js';
+export type { DellaParameters } from './vectors/della.js';
+export type { DellaLinearParameters } from './vectors/della-linear.js';
+export type { IsoCParameters } from './vectors/iso-c.js';
+export type { RamParameters } from './vectors/ram.js';
+export type { RamplusTlParameters } from './vectors/ramplus-tl.js';
+export type { SceParameters } from './vectors/sce.js';
+export type { TaskArithmeticParameters } from './vectors/task-arithmetic.js';
+export type { TiesParameters } from './vectors/ties.js';
+export type { TsvMParameters } from './vectors/tsv-m.js';

@@ -1,0 +1,274 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { valueAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
+import type { Place } from '../../models/architecture/architecture.js';
+import { schemaOf } from '../framework/declared.js';
+import { type LayerSet, layerSetSchema } from '../framework/layer-set.js';
+import type { Compiled, Method } from '../framework/method.js';
+import { layerSwapping } from '../framework/papers.js';
+import {
+  countSchema,
+  magnitudeStatistics,
+  magnitudeWeights,
+  modelSchema,
+  normalise,
+  resolvedWeights,
+  weightingSchema,
+  weightNotes,
+} from '../framework/parameters.js';
+import type { PartName } from '../framework/part-names.js';
+import { divide, type PartParameters, partSchema, type Share } from '../framework/parts.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+import { PartOfTensor, partitionSchema, type TensorParts } from '../framework/tensors/tensor-parts.js';
+import type { Expression } from '../operations/expression.js';
+import { checkCounts, countsFor, ofFewLayers } from './swap-counts.js';
+import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js';
+import { repeatable, repeatedWeights, resolve } from './swap-record.js';
+
+/**
+ * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
+ * exceed the number of layers. Instead of counts, `langLayers` and `baseLayers` name any layers, and `parts` any layers and modules of
+ * any number of models.
+ */
+export interface LayerSwapParameters {
+  /** The task expert: gives the layers that no other model gives, and the output's side files. */
+  task: ModelInput;
+  /** The language expert: gives the bottom and top layers. */
+  language: ModelInput;
+  /**
+   * The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'`, `baseLayers` and
+   * parts of the `base` need it.
+   */
+  base?: ModelInput | undefined;
+  /** Layers from the language expert next to the embeddings: a whole number, 0 or more. Default 5 (§4.2). */
+  bottom?: number | undefined;
+  /** Layers from the language expert next to the head: a whole number, 0 or more. Default 2 (§4.2). */
+  top?: number | undefined;
+  /** Averaged layers above the bottom ones: a whole number, 0 or more. Default 0. */
+  bottomTransition?: number | undefined;
+  /** Averaged layers below the top ones: a whole number, 0 or more. Default 0. */
+  topTransition?: number | undefined;
+  /**
+   * Weights of task and language expert where they are averaged, divided by their sum, which must not be 0; or `magnitude`, 1 / mean MAV of each
+   * task vector (§5). Default [1, 1].
+   */
+  weights?: readonly [number, number] | 'magnitude' | undefined;
+  /**
+   * Tensors outside the layers (embeddings, final norm, head): the average of both experts, or one's own. `lang` is short for `language`. Default
+   * `average` (Algorithm 1).
+   */
+  others?: 'average' | 'task' | 'language' | 'lang' | undefined;
+  /** Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`), as Algorithm 1 reads literally. Default `layer`. */
+  norms?: 'layer' | 'average' | undefined;
+  /** Scale the counts from the paper's 32 layers to those of the models: count · L / 32, to the nearest, half up. Default false. */
+  scaled?: boolean | undefined;
+  /**
+   * Take each tensor from the expert that a partition gives it to, instead of by layers: the path of the
+   * `partition.json` that `partition` wrote, or its parts. What both train is averaged by `weights`; what neither
+   * trains is the task expert's. Default: by layers.
+   */
+  partition?: string | TensorParts | undefined;
+  /**
+   * Layers from the language expert, by their numbers, instead of `bottom` and `top`: `0-4,30,31`, one number, or a list of both. Default:
+   * by the counts.
+   */
+  langLayers?: LayerSet | undefined;
+  /** Layers from the base, by their numbers. Default: none. */
+  baseLayers?: LayerSet | undefined;
+  /**
+   * Parts of the output, each with its model, instead of all that says where layers come from: every tensor must be in exactly one. Models
+   * are the recipe's `task`, `language` and `base` by these words, or others. Default: by layers.
+   */
+  parts?: readonly PartParameters[] | undefined;
+}
+
+/** A swap whose parts say where they come from: it needs no experts besides. */
+export interface SwapOfParts {
+  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or else of the first. */
+  task?: ModelInput | undefined;
+  language?: ModelInput | undefined;
+  base?: ModelInput | undefined;
+  parts: readonly PartParameters[];
+}
+
+/** Both, as they are checked. */
+type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
+
+const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
+  weights === 'magnitude' || weights.length === 2;
+
+const schema = schemaOf<AnySwap>()(
+  z
+    .strictObject({
+      task: modelSchema.optional(),
+      language: modelSchema.optional(),
+      base: modelSchema.optional(),
+      bottom: countSchema.default(5),
+      top: countSchema.default(2),
+      bottomTransition: countSchema.default(0),
+      topTransition: countSchema.default(0),
+      weights: weightingSchema
+        .refine(isMagnitudeOrPair, { error: 'two weights, of task and language' })
+        .default([1, 1]),
+      others: z
+        .enum(['average', 'task', 'language', 'lang'], { error: 'average, task or language' })
+        .transform((value) => (value === 'lang' ? 'language' : value))
+        .default('average'),
+      norms: z.enum(['layer', 'average'], { error: 'layer or average' }).default('layer'),
+      scaled: z.boolean({ error: 'true or false' }).default(false),
+      partition: partitionSchema.optional(),
+      langLayers: layerSetSchema.optional(),
+      baseLayers: layerSetSchema.optional(),
+      parts: z
+        .array(partSchema, { error: 'a list of parts, each with its model, layers and modules' })
+        .min(1, { error: 'at least one part' })
+        .optional(),
+    })
+    .superRefine(({ task, language, parts }, { addIssue }) => {
+      if (parts !== undefined) return;
+      const missing = task === undefined ? 'task' : language === undefined ? 'language' : undefined;
+      if (missing !== undefined)
+        addIssue({
+          code: 'custom',
+          path: [missing],
+          message: 'a model: a directory, a file of weights, org/name, or a recipe with its method',
+        });
+    }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+// Parameters that say nothing beside one that decides instead.
+const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
+const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
+const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
+
+/**
+ * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from the task
+ * expert, the weighted average in the transition layers and outside the layers.
+ *
+ * For a parameter of layer `l` of `L`, with `b`, `u`, `t_b`, `t_u` for bottom, top and their transitions:
+ * - `l < b` or `l > L−1−u`: the language expert's, verbatim
+ * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
+ * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
+ *
+ * These are parts of the output, each from a model or an average of models; `langLayers`, `baseLayers` and `parts` say others.
+ *
+ * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged unless the zones
+ * overlap; §4.1 and Fig. 1 describe "and", which is what this does. Without transitions the two agree.
+ */
+export const layerSwap: Method<Parameters> = {
+  name: 'layer_swap',
+  title: 'Layer swap',
+  citations: [layerSwapping],
+  schema,
+  tags: ['layer-swap'],
+  takes: { base: 'optional', models: 'pair' },
+  keepsCard: false,
+  needsLayers: true,
+  required: [['task', 'language'], ['parts']],
+  needsBase: takesFromBase,
+  idle: ({ partition, parts, langLayers }) => {
+    if (partition !== undefined) return allButPartition;
+    if (parts !== undefined) return allButParts;
+    return langLayers === undefined ? [] : counted;
+  },
+  models: swapModels,
+  companions: (parameters) =>
+    parameters.base === undefined || swapModels(parameters).some(({ role }) => role === 'base')
+      ? []
+      : [{ role: 'base', model: parameters.base }],
+  statistics: ({ weights, task, language, base }) =>
+    weights === 'magnitude' && task !== undefined && language !== undefined
+      ? magnitudeStatistics(base, [task, language])
+      : undefined,
+  compile: (parameters, { layers, taskVectors, models }) => {
+    const weights = parameters.weights === 'magnitude' ? magnitudeWeights(taskVectors) : parameters.weights;
+    const [task, language] = normalise(weights) as [number, number];
+    const average: Share[] = [
+      { of: 'task', weight: task },
+      { of: 'language', weight: language },
+    ];
+    const position = positionsOf(parameters);
+    if (parameters.partition !== undefined) {
+      refuseBeside(parameters, 'a partition', allButPartition);
+      const expressions = {
+        task: expressionOf([{ of: 'task', weight: 1 }], position),
+        language: expressionOf([{ of: 'language', weight: 1 }], position),
+        average: expressionOf(average, position),
+      };
+      const parts = new PartOfTensor(parameters.partition);
+      const { partition } = parameters;
+      return {
+        resolved: { partition, ...resolvedWeights(parameters.weights, weights) },
+        again: { partition, weights: repeatedWeights(parameters, weights) },
+        expressionOf: (_place, tensor) => expressions[expertOf[parts.of(tensor)]],
+        unused: () => parts.unused(),
+      };
+    }
+    if (parameters.parts !== undefined) refuseBeside(parameters, 'parts', allButParts);
+    if (parameters.langLayers !== undefined) refuseBeside(parameters, optionName('langLayers'), counted);
+    const counts = countsFor(parameters, layers);
+    const byCounts = parameters.parts === undefined && parameters.langLayers === undefined;
+    if (byCounts) checkCounts(counts, layers);
+    const parts = partsOf(parameters, counts, layers, average);
+    const placeOf = parameters.norms === 'average' ? outsideIfNorm : (place: Place) => place;
+    const places = [...(models[0]?.places.values() ?? [])];
+    const partAt = divide(parts, layers, places.map(placeOf));
+    const expressions = new Map(parts.map((part) => [part, expressionOf(part.shares, position)]));
+    const described = { parameters, counts, used: weights, parts, models, position };
+    return {
+      resolved: resolve(described),
+      again: repeatable(described),
+      warnings: byCounts && !parameters.scaled ? ofFewLayers(counts, layers) : [],
+      expressionOf: (place) => valueAt(expressions, partAt(placeOf(place))),
+    } satisfies Compiled;
+  },
+  notes: weightNotes,
+};
+
+const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => number): Expression => {
+  const terms = shares.map(({ of, weight }) => ({ source: { model: position(of) }, weight }));
+  const [term, ...others] = terms;
+  return term !== undefined && others.length === 0
+    ? { kind: 'copy', source: term.source }
+    : { kind: 'linear', terms };
+};
+
+/** The literal reading of Algorithm 1 gives block norms no layer number: they are then outside the layers. */
+const outsideIfNorm = (place: Place): Place =>
+  place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
+
+/** Where the tensors of a partition's part are from; what neither trains is the same in both. */
+const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
+  language: 'language',
+  task: 'task',
+  both: 'average',
+  neither: 'task',
+};
+
+/**
+ * Refuses parameters that another one decides instead of.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+const refuseBeside = (
+  parameters: Parameters,
+  decides: string,
+  names: readonly (keyof Parameters)[],
+): void => {
+  for (const name of names) {
+    const value = parameters[name];
+    if (JSON.stringify(value) !== JSON.stringify(schema.shape[name].parse(undefined)))
+      throw new LayerloomError(
+        'INVALID_PARAMETER',
+        {
+          parameter: name,
+          value,
+          expected: `not to be given with ${decides}, which decides instead`,
+        },
+        { context: { recipePath: [name] } },
+      );
+  }
+};

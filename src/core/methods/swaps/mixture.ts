@@ -1,0 +1,186 @@
+import * as z from 'zod';
+import { schemaOf } from '../framework/declared.js';
+import type { Method, ModelReference } from '../framework/method.js';
+import { compileMixture, type Expert } from '../framework/mixture-outputs.js';
+import { mergekit } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+
+/** Ways to make the routers. */
+export const gateModes = [
+  'hidden',
+  'hidden_avg',
+  'hidden_last',
+  'cheap_embed',
+  'random',
+  'uniform_random',
+] as const;
+
+/** A dense model whose MLPs become an expert in each layer. */
+export interface MixtureExpert {
+  model: ModelInput;
+  /** Texts that are to be routed to it, and such as are not. */
+  positivePrompts?: readonly string[] | undefined;
+  negativePrompts?: readonly string[] | undefined;
+  /** Factor of what it adds to the residual stream: of its down projections. Default 1. */
+  residualScale?: number | undefined;
+  /** Standard deviation of normal noise that is added to its weights. Default 0. */
+  noiseScale?: number | undefined;
+}
+
+/** Parameters of `mixture`. */
+export interface MixtureParameters {
+  /** The dense model whose attention, norms and embeddings the mixture has, and whose tokenizer. */
+  base: ModelInput;
+  /** The experts among which routers choose. */
+  models: readonly (ModelInput | MixtureExpert)[];
+  /** The expert that every token passes, one at most. */
+  sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
+  /**
+   * Where the routers come from: `random` (normal) or `uniform_random` numbers of `seed`; or a file, `gates`, that
+   * `layerloom_gates` makes of hidden states of the prompts (`hidden`, `hidden_last`: of the last token;
+   * `hidden_avg`: their mean) or of their embeddings (`cheap_embed`). Default `hidden`.
+   */
+  gateMode?: (typeof gateModes)[number] | undefined;
+  /** The file of the routers. */
+  gates?: string | undefined;
+  /** Experts that a router chooses for a token. Default 2. */
+  expertsPerToken?: number | undefined;
+  /** The family of the mixture: the beginning of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that can hold the models. */
+  architecture?: string | undefined;
+  /** Selects the random numbers of routers and noise. Default 0. */
+  seed?: number | undefined;
+}
+
+const prompts = z.array(z.string({ error: 'a text: put it in quotes' }), { error: 'a list of texts' });
+
+/** A model alone is an expert without prompts. */
+const asExpert = (value: ModelInput | MixtureExpert): unknown =>
+  typeof value === 'object' && value !== null && 'model' in value && !('method' in value)
+    ? value
+    : { model: value };
+
+/** An expert: a model alone, or with keys of its own. */
+export const expertSchema = z.preprocess(
+  asExpert,
+  z.strictObject({
+    model: modelSchema,
+    positivePrompts: prompts.optional(),
+    negativePrompts: prompts.optional(),
+    residualScale: z.number({ error: 'a finite number' }).optional(),
+    noiseScale: z
+      .number({ error: 'a finite number, 0 or more' })
+      .min(0, { error: 'a finite number, 0 or more' })
+      .optional(),
+  }),
+);
+
+const experts = z
+  .array(expertSchema, { error: 'a list of models, each with its prompts' })
+  .min(1, { error: 'at least one expert' });
+
+/** Modes whose routers are random numbers. */
+const drawn: ReadonlySet<string> = new Set(['random', 'uniform_random']);
+
+const schema = schemaOf<MixtureParameters>()(
+  z
+    .strictObject({
+      base: modelSchema,
+      models: experts,
+      sharedExperts: experts.max(1, { error: 'one shared expert at most' }).optional(),
+      gateMode: z.enum(gateModes, { error: `one of ${gateModes.join(', ')}` }).default('hidden'),
+      gates: z.string({ error: 'a file' }).min(1, { error: 'a file' }).optional(),
+      expertsPerToken: z
+        .int({ error: 'a whole number from 1 on' })
+        .min(1, { error: 'a whole number from 1 on' })
+        .default(2),
+      architecture: z.string({ error: 'the name of a family of mixtures' }).optional(),
+      seed: z
+        .int({ error: 'a whole number, 0 or more' })
+        .min(0, { error: 'a whole number, 0 or more' })
+        .default(0),
+    })
+    .superRefine(({ models, gateMode, gates, expertsPerToken }, { addIssue }) => {
+      const refuse = (path: (string | number)[], message: string) =>
+        addIssue({ code: 'custom', path, message });
+      if (expertsPerToken > models.length)
+        refuse(['expertsPerToken'], `at most ${models.length}, the number of experts`);
+      if (drawn.has(gateMode)) {
+        if (gates !== undefined) refuse(['gates'], `no file where gate_mode is ${gateMode}`);
+        return;
+      }
+      const silent = models.findIndex(({ positivePrompts = [] }) => positivePrompts.length === 0);
+      if (silent !== -1)
+        refuse(
+          ['models', silent, 'positivePrompts'],
+          `texts that are to be routed to the expert, which gate_mode ${gateMode} needs; gate_mode random needs none`,
+        );
+      const texts = models.map(({ positivePrompts, negativePrompts = [] }) =>
+        JSON.stringify([positivePrompts, negativePrompts]),
+      );
+      if (models.length > 1 && new Set(texts).size === 1)
+        refuse(['models'], 'experts with other prompts than each other: a router cannot tell these apart');
+      if (gates === undefined)
+        refuse(
+          ['gates'],
+          `the file of the routers, which gate_mode ${gateMode} needs: \`python -m layerloom_gates RECIPE -o gates.safetensors\` makes it of the prompts; gate_mode random needs none`,
+        );
+    }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * A mixture of experts of dense models, as mergekit-moe makes it: attention, norms and embeddings of the base, the MLPs of each
+ * model as an expert of each layer, and routers of random numbers or of a file.
+ */
+export const mixture: Method<Parameters> = {
+  name: 'mixture',
+  title: 'Mixture of experts',
+  citations: [mergekit],
+  schema,
+  tags: ['moe', 'frankenmoe'],
+  takes: { base: 'required', models: 'list' },
+  keepsCard: false,
+  needsLayers: true,
+  standsAlone: true,
+  models: ({ base, models, sharedExperts = [], gates }) => [
+    { role: 'base', model: base },
+    ...models.map(inPart('expert', 'models')),
+    ...sharedExperts.map(inPart('shared', 'sharedExperts')),
+    ...(gates === undefined ? [] : [{ role: 'gates', model: gates, inPart: true }]),
+  ],
+  companions: () => [],
+  compile: ({ models, sharedExperts = [], ...rest }, context) =>
+    compileMixture(
+      {
+        ...rest,
+        experts: models.map(expertOf('models')),
+        shared: sharedExperts.map(expertOf('sharedExperts')),
+        drawn: drawn.has(rest.gateMode),
+      },
+      context,
+    ),
+};
+
+const inPart =
+  (role: string, key: string) =>
+  ({ model }: { readonly model: ModelInput }, index: number): ModelReference => ({
+    role,
+    model,
+    path: [key, index, 'model'],
+    inPart: true,
+  });
+
+const expertOf =
+  (key: string) =>
+  (
+    { model, positivePrompts = [], residualScale = 1, noiseScale = 0 }: Parameters['models'][number],
+    index: number,
+  ): Expert => ({
+    model,
+    path: [key, index, 'model'],
+    hasPrompts: positivePrompts.length > 0,
+    residualScale,
+    noiseScale,
+  });

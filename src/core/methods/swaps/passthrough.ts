@@ -1,0 +1,25 @@
+import { mergekit } from '../framework/papers.js';
+import { anyNumber, type SettingInput } from '../framework/settings.js';
+import { tensorMethod } from '../framework/tensors/tensor-method.js';
+import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
+
+/** Parameters of `passthrough` besides its model. */
+export interface PassthroughParameters {
+  /** Factor of the tensors. Default 1, at which they are copied byte for byte. */
+  scale?: SettingInput<number> | undefined;
+}
+
+/**
+ * One model's tensors as they are, or times `scale` (mergekit's `passthrough`): with `slices`, for stacking
+ * layers. Where the scale is 1 the output is the input, byte for byte.
+ */
+export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
+  name: 'passthrough',
+  title: 'Passthrough',
+  citations: [mergekit],
+  base: 'ignored',
+  models: { least: 1, most: 1 },
+  perModel: { scale: anyNumber(1) },
+  expression: ({ models: [source], perModel: [{ scale: weight }] }) =>
+    weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] },
+});

@@ -1,0 +1,31 @@
+import * as z from 'zod';
+import { schemaOf } from '../framework/declared.js';
+import type { Method } from '../framework/method.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+
+/** Parameters of `relayout`. */
+export interface RelayoutParameters {
+  /** The checkpoint to write in other shards. */
+  model: ModelInput;
+}
+
+const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchema }));
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * One checkpoint as it is, in other shards: so that later merges can link those of layers they take whole.
+ */
+export const relayout: Method<Parameters> = {
+  name: 'relayout',
+  title: 'Relayout',
+  schema,
+  tags: [],
+  takes: { base: 'none', models: 'one' },
+  needsLayers: false,
+  keepsCard: true,
+  models: ({ model }) => [{ role: 'model', model }],
+  companions: () => [],
+  compile: () => ({ resolved: {}, expressionOf: () => ({ kind: 'copy', source: { model: 0 } }) }),
+};

@@ -1,0 +1,55 @@
+import { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
+import { scaledCount } from '../framework/counts.js';
+
+/** Numbers of layers of a swap (paper, Algorithm 1). */
+export interface Counts {
+  readonly bottom: number;
+  readonly top: number;
+  readonly bottomTransition: number;
+  readonly topTransition: number;
+}
+
+/** Returns the numbers for models of so many layers. */
+export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
+  parameters.scaled ? scale(parameters, layers) : parameters;
+
+/** Warns where the defaults, which are for 32 layers, take most layers of a smaller model. */
+export const ofFewLayers = (counts: Counts, layers: number): string[] => {
+  const { bottom, top, bottomTransition, topTransition } = counts;
+  const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
+  if (!areDefaults || bottom + top <= layers / 2) return [];
+  const scaled = scale(counts, layers);
+  return [
+    `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} (in a file scaled: true) makes them ${scaled.bottom} and ${scaled.top}`,
+  ];
+};
+
+const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers: number): Counts => ({
+  bottom: scaledCount(bottom, layers),
+  top: scaledCount(top, layers),
+  bottomTransition: scaledCount(bottomTransition, layers),
+  topTransition: scaledCount(topTransition, layers),
+});
+
+/** @throws LayerloomError TOO_MANY_LAYERS */
+export const checkCounts = (
+  { bottom, bottomTransition, topTransition, top }: Counts,
+  layers: number,
+): void => {
+  const requested = bottom + bottomTransition + topTransition + top;
+  if (requested > layers)
+    throw new LayerloomError(
+      'TOO_MANY_LAYERS',
+      {
+        layers,
+        requested,
+        counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
+      },
+      { context: { recipePath: ['bottom'] } },
+    );
+};
+
+/** True for a swap whose layers are numbers of layers from both ends, by its parameters as an experiment records them. */
+export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
+  ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

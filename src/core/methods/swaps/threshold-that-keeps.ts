@@ -1,0 +1,51 @@
+import { itemAt } from '../../base/lookup.js';
+
+/** Rows of one tensor: the MAV of each, NaN for one that is not finite, and the parameters of a row. */
+export interface WeighedRows {
+  readonly vector: Float32Array;
+  readonly parameters: number;
+}
+
+const half = 0x10000;
+
+/**
+ * Returns the largest threshold that keeps at least a share of the parameters: the MAV of the last row that must stay. A row
+ * that is not finite is below no threshold; 0 where these are enough, or there are no rows.
+ *
+ * Parameters are counted by the bits of the MAVs, whose order is theirs, first by the upper half and then by the lower: models
+ * of 400 billion parameters have 20 million rows, which an array of objects would need gigabytes for.
+ */
+export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[]): number => {
+  const wanted = share * tensors.reduce((sum, { vector, parameters }) => sum + parameters * vector.length, 0);
+  let kept = 0;
+  for (const { vector, parameters } of tensors)
+    for (const mav of vector) if (!Number.isFinite(mav)) kept += parameters;
+  if (kept > 0 && kept >= wanted) return 0;
+  /** Returns the largest half word down to which enough is kept, and what is kept above it. */
+  const lastOf = (
+    above: number,
+    halfOf: (bits: number) => number | undefined,
+  ): [number, number] | undefined => {
+    const counted = new Float64Array(half);
+    for (const { vector, parameters } of tensors) {
+      const words = new Uint32Array(vector.buffer, vector.byteOffset, vector.length);
+      for (let row = 0; row < words.length; row += 1) {
+        const at = Number.isFinite(vector[row]) ? halfOf(itemAt(words, row)) : undefined;
+        if (at !== undefined) counted[at] = itemAt(counted, at) + parameters;
+      }
+    }
+    let sum = above;
+    for (let at = half - 1; at >= 0; at -= 1) {
+      const here = itemAt(counted, at);
+      if (here > 0 && sum + here >= wanted) return [at, sum];
+      sum += here;
+    }
+    return undefined;
+  };
+  const upper = lastOf(kept, (bits) => bits >>> 16);
+  if (upper === undefined) return 0;
+  const lower = lastOf(upper[1], (bits) => (bits >>> 16 === upper[0] ? bits % half : undefined));
+  return lower === undefined
+    ? 0
+    : itemAt(new Float32Array(Uint32Array.of(upper[0] * half + lower[0]).buffer), 0);
+};

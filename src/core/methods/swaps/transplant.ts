@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/lookup.js';
+import { newRows } from '../../models/tokenizer/vocabulary.js';
+import { mostChosen } from '../../native/pursue.js';
+import { schemaOf } from '../framework/declared.js';
+import type { Method } from '../framework/method.js';
+import { tokenizerTransplantation } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+import { transplantedRows, transplantNotes } from './transplanted.js';
+
+/** Parameters of `transplant`. */
+export interface TransplantParameters {
+  /** The model that gets another tokenizer. */
+  model: ModelInput;
+  /** The model whose tokenizer it gets. Its layers are not used, and may be of any size and number. */
+  donor: ModelInput;
+  /**
+   * Rows of tokens that the model lacks: `omp`, sums of rows of tokens that both have, found in the donor's embeddings by
+   * orthogonal matching pursuit; `subword`, the mean of the rows of the tokens that the model's own tokenizer splits the
+   * text into; `mean`, that of all rows; or `zero`. Default `omp`.
+   */
+  rows?: (typeof newRows)[number] | undefined;
+  /** With `omp`: rows of a sum, at most: 1 to 4096. Default 64. */
+  k?: number | undefined;
+}
+
+const kRange = `a whole number from 1 to ${mostChosen}`;
+
+const schema = schemaOf<TransplantParameters>()(
+  z
+    .strictObject({
+      model: modelSchema,
+      donor: modelSchema,
+      rows: z.enum(newRows, { error: `one of ${newRows.join(', ')}` }).default('omp'),
+      k: z.int({ error: kRange }).min(1, { error: kRange }).max(mostChosen, { error: kRange }).optional(),
+    })
+    .refine(({ rows, k }) => rows === 'omp' || k === undefined, {
+      path: ['k'],
+      error: 'no k beside rows that are no sums (rows: omp)',
+    }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
+
+/**
+ * One model with the tokenizer of another (Goddard and Fernandes Neto 2025): rows of tokens that both have are copied,
+ * those of others are made; all other tensors are as they are.
+ */
+export const transplant: Method<Parameters> = {
+  name: 'transplant',
+  title: 'Vocabulary transplant',
+  citations: [tokenizerTransplantation],
+  schema,
+  tags: ['tokenizer-transplantation'],
+  takes: { base: 'none', models: 'one' },
+  needsLayers: false,
+  keepsCard: false,
+  models: ({ model, donor }) => [
+    { role: 'model', model },
+    { role: 'donor', model: donor, inPart: true },
+  ],
+  companions: () => [],
+  transplant: requestOf,
+  compile: (parameters, { models }) => {
+    const { rows, k } = requestOf(parameters);
+    return {
+      resolved: {
+        donor: itemAt(models, 1).recipe ?? itemAt(models, 1).name,
+        rows,
+        ...(rows === 'omp' ? { k } : {}),
+      },
+      expressionOf: () => ({ kind: 'copy', source: { model: 0 } }),
+    };
+  },
+  notes: transplantNotes,
+  report: (plan) => {
+    const transplanted = transplantedRows(plan);
+    return transplanted === undefined ? {} : { transplanted };
+  },
+};

@@ -1,0 +1,28 @@
+import { modelBreadcrumbs } from '../framework/papers.js';
+import {
+  byOutliers,
+  changesWithoutOutliers,
+  type OutlierParameters,
+  sparseSumOf,
+  summed,
+} from '../framework/task-vectors.js';
+import { tensorMethod } from '../framework/tensors/tensor-method.js';
+import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
+
+/** Parameters of `breadcrumbs` besides its models. */
+export type BreadcrumbsParameters = OutlierParameters;
+
+/**
+ * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density`
+ * share of largest among the rest; base + λ · Σ wᵢδᵢ. The largest stay where there are too few others.
+ */
+export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
+  tensorMethod({
+    name: 'breadcrumbs',
+    title: 'Model Breadcrumbs',
+    citations: [modelBreadcrumbs],
+    base: 'required',
+    shared: sparseSumOf(false, false),
+    perModel: changesWithoutOutliers,
+    expression: (input) => summed(input, byOutliers),
+  });

@@ -1,0 +1,27 @@
+import { superMario, tiesMerging } from '../framework/papers.js';
+import {
+  byChance,
+  elected,
+  type RandomParameters,
+  randomSumOf,
+  sparseChanges,
+} from '../framework/task-vectors.js';
+import { tensorMethod } from '../framework/tensors/tensor-method.js';
+import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
+
+/** Parameters of `dare_ties` besides its models. */
+export type DareTiesParameters = RandomParameters;
+
+/**
+ * DARE with TIES' election (Yu et al. 2023): each change stays with probability `density`, rescaled; then as
+ * `ties`, not normalised.
+ */
+export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
+  name: 'dare_ties',
+  title: 'DARE TIES',
+  citations: [superMario, tiesMerging],
+  base: 'required',
+  shared: randomSumOf(false),
+  perModel: sparseChanges,
+  expression: (input) => elected(input, byChance),
+});

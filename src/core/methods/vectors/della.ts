@@ -1,0 +1,28 @@
+import { dellaMerging } from '../framework/papers.js';
+import {
+  byRank,
+  elected,
+  type RankParameters,
+  randomSumOf,
+  rankedChanges,
+} from '../framework/task-vectors.js';
+import { tensorMethod } from '../framework/tensors/tensor-method.js';
+import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
+
+/** Parameters of `della` besides its models. */
+export type DellaParameters = RankParameters;
+
+/**
+ * DELLA (Deep et al. 2024): a change stays with a probability that rises with the rank of its magnitude in
+ * its row, from density − epsilon to density + epsilon; rescaled; then as `ties`.
+ */
+export const della: TensorMethod<'required', DellaParameters, 'weight' | 'density' | 'epsilon'> =
+  tensorMethod({
+    name: 'della',
+    title: 'DELLA',
+    citations: [dellaMerging],
+    base: 'required',
+    shared: randomSumOf(true),
+    perModel: rankedChanges,
+    expression: (input) => elected(input, byRank),
+  });

@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import { bySingularValues, spectralOf } from '../framework/by-singular-values.js';
+import { schemaOf } from '../framework/declared.js';
+import type { Method } from '../framework/method.js';
+import { isotropicMerging } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+
+/** Parameters of `iso_c`. */
+export interface IsoCParameters {
+  /** The models to merge, two or more. */
+  models: readonly ModelInput[];
+  /** The model that all were fine-tuned from. It gives names, dtypes and side files. */
+  base: ModelInput;
+  /** Factor λ of what is added to the base. Default 1. */
+  lambda?: number | undefined;
+}
+
+const schema = schemaOf<IsoCParameters>()(
+  z.strictObject({
+    models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+    base: modelSchema,
+    lambda: z.number({ error: 'a number' }).default(1),
+  }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * Iso-C (Marczak et al. 2025): to each matrix in a layer of the base the sum of the task vectors is added with all of its
+ * singular values replaced by their mean, times λ; to other tensors the mean of the task vectors, times λ.
+ */
+export const isoC: Method<Parameters> = {
+  ...bySingularValues,
+  name: 'iso_c',
+  title: 'Iso-C',
+  citations: [isotropicMerging],
+  schema,
+  tags: ['iso-c'],
+  compile: ({ lambda }, context) => ({
+    resolved: { lambda },
+    expressionOf: spectralOf('iso_c', lambda, context),
+  }),
+};

@@ -1,0 +1,45 @@
+import * as z from 'zod';
+import { bySingularValues, spectralOf } from '../framework/by-singular-values.js';
+import { schemaOf } from '../framework/declared.js';
+import type { Method } from '../framework/method.js';
+import { taskSingularVectors } from '../framework/papers.js';
+import { modelSchema } from '../framework/parameters.js';
+import type { ModelInput } from '../framework/recipe-input.js';
+
+/** Parameters of `tsv_m`. */
+export interface TsvMParameters {
+  /** The models to merge, two or more. */
+  models: readonly ModelInput[];
+  /** The model that all were fine-tuned from. It gives names, dtypes and side files. */
+  base: ModelInput;
+  /** Factor α of what is added to the base. Default 1. */
+  alpha?: number | undefined;
+}
+
+const schema = schemaOf<TsvMParameters>()(
+  z.strictObject({
+    models: z.array(modelSchema, { error: 'a list of models' }).min(2, { error: 'two models or more' }),
+    base: modelSchema,
+    alpha: z.number({ error: 'a number' }).default(1),
+  }),
+);
+
+type Parameters = z.output<typeof schema>;
+
+/**
+ * TSV-Merge (Gargiulo et al. 2025): to each matrix in a layer of the base the sum of the truncated task vectors is added, times
+ * α. Each of T task vectors keeps 1 / T of its singular triples, the leading ones, and the singular vectors of all are replaced
+ * by the nearest orthonormal ones. To other tensors the mean of the task vectors is added, times α.
+ */
+export const tsvM: Method<Parameters> = {
+  ...bySingularValues,
+  name: 'tsv_m',
+  title: 'TSV-Merge',
+  citations: [taskSingularVectors],
+  schema,
+  tags: ['tsv-merge'],
+  compile: ({ alpha }, context) => ({
+    resolved: { alpha },
+    expressionOf: spectralOf('tsv_m', alpha, context),
+  }),
+};

@@ -1,0 +1,57 @@
+import { originOf } from '../address/found-model.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isTokenizerFile } from '../checkpoint/side-files.js';
+import type { Adapter } from './adapter.js';
+import { changedBy } from './changed.js';
+
+/**
+ * Returns a base with an adapter as one checkpoint: the base's files and then the adapter's. The tokenizer is the adapter's
+ * where that has one. No weights are read.
+ *
+ * @param config SHA-256 of `adapter_config.json`
+ * @throws LayerloomError the codes of `changedBy`
+ */
+export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {
+  const { checkpoint } = adapter;
+  const { tensors, configEdits, replaced, warnings } = changedBy(base, adapter, (reference) => ({
+    ...reference,
+    file: reference.file + base.files.length,
+  }));
+  const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
+  // A tokenizer that was saved is whole: files of the base beside it would contradict it.
+  const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
+  const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
+  const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });
+  const edits = { ...base.configEdits, ...configEdits };
+  const tied = edits['tie_word_embeddings'] === false ? false : base.tied;
+  return {
+    name: checkpoint.name,
+    path: `${base.path}+${checkpoint.path}`,
+    folder: base.folder ?? base.path,
+    files: [...base.files, ...checkpoint.files],
+    metadata: [...base.metadata, ...checkpoint.metadata],
+    tensors,
+    ...(base.stored === undefined ? {} : { stored: base.stored }),
+    config: base.config === undefined ? undefined : { ...base.config, ...configEdits },
+    configEdits: edits,
+    ...(tied === undefined ? {} : { tied }),
+    ...(base.copies === undefined ? {} : { copies: base.copies }),
+    ...(base.notAsLoaded === undefined ? {} : { notAsLoaded: base.notAsLoaded }),
+    sideFiles: [...new Set([...kept, ...sideFiles])].sort(),
+    ...(base.carried === undefined ? {} : { carried: base.carried }),
+    ...(base.quantisation === undefined ? {} : { quantisation: base.quantisation }),
+    ...(base.fusedExperts === undefined ? {} : { fusedExperts: base.fusedExperts }),
+    adapted: {
+      base: location(base),
+      adapter: location(checkpoint),
+      config,
+      folder: checkpoint.folder ?? checkpoint.path,
+      sideFiles,
+      foreignFiles: [
+        ...new Set(replaced.flatMap((name) => base.tensors.get(name)?.file ?? [])),
+        ...checkpoint.files.map((_, file) => base.files.length + file),
+      ],
+    },
+    warnings: [...base.warnings, ...checkpoint.warnings, ...warnings],
+  };
+};

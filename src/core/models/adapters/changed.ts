@@ -1,0 +1,223 @@
+import { argument, layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { Shape, TensorReference } from '../../tensor/reference.js';
+import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { vocabularyEdits } from '../checkpoint/token-ids.js';
+import type { Adapter, LowRankPair } from './adapter.js';
+import { checkComplete } from './check-complete.js';
+import { isConv1d } from './conv1d.js';
+import { mismatchOf, pairsByTensor, replacedByTensor } from './experts.js';
+import { asInBase } from './in-base.js';
+import { addition } from './kinds/kinds.js';
+import { addTaskHead, isOfTaskHead } from './task-head.js';
+
+/** A base with an adapter. */
+export interface Changed {
+  readonly tensors: ReadonlyMap<string, TensorReference>;
+  /** Keys of the base's `config.json` that change with them. */
+  readonly configEdits: Readonly<Record<string, unknown>>;
+  /** Tensors of the base that others stand in the place of. */
+  readonly replaced: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Returns the tensors of a base with an adapter: those that it changes with their `change`, and those that it replaces. No
+ * weights are read.
+ *
+ * @param ofAdapter gives the place of the adapter's tensors among the files of the whole
+ * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
+ */
+export const changedBy = (
+  base: CheckpointIndex,
+  given: Adapter,
+  ofAdapter: (reference: TensorReference) => TensorReference,
+): Changed => {
+  const named = asInBase(base, given);
+  const adapter = { ...named, pairs: pairsByTensor(base, named), replaced: replacedByTensor(base, named) };
+  const { checkpoint } = adapter;
+  const tensors = new Map(base.tensors);
+  const configEdits = {
+    ...replaceWhole(base, adapter, tensors, ofAdapter),
+    ...addTaskHead(base, { ...given, replaced: adapter.replaced }, tensors),
+  };
+  const changeable = changeableIn(base, adapter, tensors);
+  for (const [name, pair] of adapter.pairs) {
+    const reference = changeable(name);
+    const { a, b, beside, rank, scale, experts } = pair;
+    const transposed =
+      experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
+    const isStored = reference.quantised === undefined && reference.blocks === undefined;
+    if (!isStored && adapter.config.kind.noSum !== undefined)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: checkpoint.path,
+        what: `tensor ${name}`,
+        reason: `${adapter.config.kind.noSum}, which is quantised`,
+        remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
+      });
+    const change = adapter.config.kind.change({
+      a: ofAdapter(a),
+      b: ofAdapter(b),
+      beside: beside && ofAdapter(beside),
+      rank,
+      scale,
+      transposed,
+      experts,
+    });
+    tensors.set(name, { ...reference, change });
+  }
+  for (const [name, { tensor, scale }] of adapter.added) {
+    if (!tensors.has(name))
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: itemAt(checkpoint.files, 0).path,
+        what: 'lora_bias',
+        reason: `adds to ${name}, and ${base.path} has no such bias; PEFT does not merge it either`,
+        remedy: 'load the adapter beside its base, or train one without lora_bias',
+      });
+    const reference = changeable(name);
+    if (reference.shape.join() !== tensor.shape.join())
+      throw mismatchOf(
+        base,
+        adapter,
+        name,
+        `is [${reference.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
+      );
+    tensors.set(name, { ...reference, change: addition(ofAdapter(tensor), scale) });
+  }
+  return {
+    tensors,
+    configEdits,
+    replaced: [...adapter.replaced.keys()],
+    warnings: checkComplete(base, adapter),
+  };
+};
+
+/** Tensors of quantised modules beside a weight. */
+const scales =
+  /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
+
+/** Returns the modules of a base, and what these are in, that have tensors of quantised weights. */
+const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
+  const modules = new Set<string>();
+  for (const name of tensors.keys()) {
+    if (!scales.test(name)) continue;
+    for (let dot = name.lastIndexOf('.'); dot > 0; dot = name.lastIndexOf('.', dot - 1))
+      modules.add(name.slice(0, dot));
+  }
+  return modules;
+};
+
+/** Returns a function that returns a tensor of the base to which a change can be added. */
+const changeableIn = (
+  base: CheckpointIndex,
+  adapter: Adapter,
+  tensors: ReadonlyMap<string, TensorReference>,
+): ((name: string) => TensorReference) => {
+  const packed = quantisedModules(base);
+  const isUnknown = base.config?.['quantization_config'] !== undefined && base.quantisation === undefined;
+  return (name) => {
+    const reference = tensors.get(name);
+    if (isUnknown || packed.has(name.slice(0, Math.max(0, name.lastIndexOf('.')))))
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
+    if (reference === undefined) throw mismatchOf(base, adapter, name, 'is not there');
+    if (base.tensors.get(name)?.change !== undefined)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: adapter.checkpoint.path,
+        what: `tensor ${name}`,
+        reason: `is changed by an adapter already in ${base.path}`,
+        remedy: `write that first (${layerloomCommand('relayout', argument(base.path), '-o', 'DIR')}), and add this one to it`,
+      });
+    if (!isFloating(reference.dtype))
+      throw new LayerloomError('QUANTISED_WEIGHTS', { model: base.path, tensor: name });
+    return reference;
+  };
+};
+
+/** Returns true if the product of the factors is to be transposed; checks that it then has the shape of the base's tensor. */
+const isTransposed = (
+  base: CheckpointIndex,
+  adapter: Adapter,
+  name: string,
+  { a, b, names, transposed: configured }: LowRankPair,
+  shape: Shape,
+): boolean => {
+  if (shape.length !== 2)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file: itemAt(adapter.checkpoint.files, 0).path,
+      what: `tensor ${names.a}`,
+      reason: `changes a parameter of ${shape.length} dimensions ([${shape.join(', ')}]), as experts of a mixture have, which is not supported`,
+    });
+  const isEmbedding = names.a.includes('lora_embedding_A');
+  // PEFT decides by the kind of each module, whatever the configuration says of all.
+  const transposed = isEmbedding || (isConv1d(base.config, name) ?? configured);
+  const [out, inner] = [itemAt(b.shape, 0), itemAt(a.shape, 1)];
+  const product = transposed ? [inner, out] : [out, inner];
+  if (product.join() !== shape.join())
+    throw mismatchOf(
+      base,
+      adapter,
+      name,
+      `is [${shape.join(', ')}] there, and the product of ${names.b} and ${names.a} [${product.join(', ')}]`,
+    );
+  return transposed;
+};
+
+/**
+ * Puts the tensors that the adapter has whole in the place of the base's, and returns the keys of `config.json` that
+ * change with them.
+ */
+const replaceWhole = (
+  base: CheckpointIndex,
+  adapter: Adapter,
+  tensors: Map<string, TensorReference>,
+  ofAdapter: (reference: TensorReference) => TensorReference,
+): Record<string, unknown> => {
+  const { replaced, config } = adapter;
+  const embedding = embeddingOf(base);
+  const head = headOf(base);
+  const tied = isTied(base);
+  let edits: Record<string, unknown> = {};
+  for (const [name, { tensor }] of replaced) {
+    const own = base.tensors.get(name);
+    const isHead = tied && name === head;
+    if (own === undefined && isOfTaskHead(adapter, name)) {
+      tensors.set(name, ofAdapter(tensor));
+      continue;
+    }
+    if (own === undefined && !isHead) throw mismatchOf(base, adapter, name, 'is not there');
+    const like = own ?? base.tensors.get(embedding ?? '');
+    const isVocabulary = name === embedding || name === head;
+    const [rows = 0, ...width] = tensor.shape;
+    const [rowsBefore = 0, ...widthBefore] = like?.shape ?? [];
+    if (width.join() !== widthBefore.join() || (rows !== rowsBefore && !isVocabulary))
+      throw mismatchOf(
+        base,
+        adapter,
+        name,
+        `is [${like?.shape.join(', ')}] there, and [${tensor.shape.join(', ')}] here`,
+      );
+    if (rows !== rowsBefore && base.config !== undefined)
+      edits = { ...edits, ...vocabularyEdits(base.config, { from: rowsBefore, to: rows, idOf: (id) => id }) };
+    if (!isHead) tensors.set(name, ofAdapter(tensor));
+  }
+  const rows = new Set([embedding, head].flatMap((name) => tensors.get(name ?? '')?.shape[0] ?? []));
+  if (rows.size > 1)
+    throw mismatchOf(
+      base,
+      adapter,
+      String(head),
+      `and ${embedding} would have ${[...rows].join(' and ')} rows`,
+    );
+  const isTrained = (name: string | undefined) =>
+    name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
+  if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;
+  // Trained apart they are no longer one: PEFT unties them too when it merges such an adapter.
+  const untied = replaced.get(head)?.tensor;
+  const shared = base.tensors.get(embedding ?? '');
+  if (untied !== undefined) tensors.set(head, ofAdapter(untied));
+  else if (shared !== undefined) tensors.set(head, shared);
+  return { ...edits, tie_word_embeddings: false };
+};

@@ -1,0 +1,62 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
+import type { Adapter } from './adapter.js';
+
+/**
+ * Checks that an adapter has what its configuration says of this base. Without a tensor of `modules_to_save` it is refused.
+ * Factors that are missing in some layers only are a warning: a base's files may hold weights that the model does not use
+ * (keys and values that Gemma 3n shares between layers), and PEFT trains none for these.
+ *
+ * @param adapter its parameters named as the base's files name them
+ * @returns warnings
+ * @throws LayerloomError ADAPTER_INVALID
+ */
+export const checkComplete = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
+  const { config, replaced, checkpoint } = adapter;
+  const { path } = itemAt(checkpoint.files, 0);
+  for (const saved of config.modulesToSave) {
+    const isSaved = (parameter: string) => `${moduleOf(parameter)}.`.includes(`${saved}.`);
+    if ([...base.tensors.keys()].some(isSaved) && ![...replaced.keys()].some(isSaved))
+      throw new LayerloomError('ADAPTER_INVALID', {
+        file: path,
+        reason: `has no tensor of ${saved}, which modules_to_save of adapter_config.json names`,
+        remedy: 'download or save the adapter again',
+      });
+  }
+  const [module, ...others] = missingModules(base, adapter);
+  if (module === undefined) return [];
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return [
+    `${path} has no factors for ${module}${more}, which target_modules names and other layers have: the base is unchanged there; if the download is not complete, repeat it`,
+  ];
+};
+
+const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, parameter.lastIndexOf('.')));
+
+const layerNumber = /(?<=\.)\d+(?=\.)/g;
+
+/** Returns the modules without factors whose like has them in other layers, where PEFT was to train all layers. */
+const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): readonly string[] => {
+  const { targetModules, raw } = config;
+  const isOfAllLayers = [raw['layers_to_transform'], raw['exclude_modules']].every(
+    (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
+  );
+  if (!Array.isArray(targetModules) || !isOfAllLayers) return [];
+  const inAnyLayer = (name: string) => name.replace(layerNumber, '*');
+  const adapted = new Set([...pairs.keys()].map(inAnyLayer));
+  const layers = layersOf(base);
+  return [...base.tensors.keys()]
+    .filter((name) => name.endsWith('.weight') && !pairs.has(name) && adapted.has(inAnyLayer(name)))
+    .filter((name) => Number(name.match(layerNumber)?.[0] ?? 0) < layers)
+    .map(moduleOf)
+    .filter((module) => targetModules.some((target) => `.${module}`.endsWith(`.${target}`)));
+};
+
+/** The number of layers without draft layers, which some models number after them. */
+const layersOf = ({ config }: CheckpointIndex): number => {
+  const text = isObject(config?.['text_config']) ? config['text_config'] : config;
+  const layers = text?.['num_hidden_layers'];
+  return typeof layers === 'number' ? layers : Number.POSITIVE_INFINITY;
+};

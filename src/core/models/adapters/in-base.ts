@@ -1,0 +1,48 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { byCanonicalName, canonicalName, prefixOf } from '../architecture/canonical-names.js';
+import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { expertNamesOf, nameInFiles } from '../experts/family.js';
+import type { Adapter } from './adapter.js';
+import { hasParameter } from './experts.js';
+
+/**
+ * Returns an adapter with its parameters named as the base's files name them; those that the base lacks keep their names.
+ * Refuses low-rank changes of embeddings that are tied to the head.
+ *
+ * @throws LayerloomError ADAPTER_UNSUPPORTED
+ */
+export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
+  const { pairs, replaced, added } = adapter;
+  const head = headOf(base);
+  const spell = spellingIn(base, (name) => hasParameter(base, name) || name === head);
+  const renamed = <V>(map: ReadonlyMap<string, V>): Map<string, V> =>
+    new Map([...map].map(([name, value]) => [spell(name), value]));
+  const found = { ...adapter, pairs: renamed(pairs), replaced: renamed(replaced), added: renamed(added) };
+  const tied = isTied(base)
+    ? [embeddingOf(base), head].find((name) => found.pairs.has(name ?? ''))
+    : undefined;
+  if (tied !== undefined)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file: itemAt(adapter.checkpoint.files, 0).path,
+      what: `LoRA on ${tied}`,
+      reason: `changes one of the two uses of ${base.path}'s tied embeddings`,
+      remedy: 'untie the base first (tie_word_embeddings: false, lm_head.weight written), and give that',
+    });
+  return found;
+};
+
+/** Returns a function from a parameter's name, as any version of transformers has it, to its name in the files of a base. */
+const spellingIn = (base: CheckpointIndex, isHere: (name: string) => boolean): ((name: string) => string) => {
+  const known = byCanonicalName(base.tensors.keys());
+  // The prefixes before the canonical names of the base's tensors: `model.language_model.`.
+  const prefixes = new Set([...known].flatMap(([plain, name]) => prefixOf(name, plain) ?? []));
+  const ofExperts = expertNamesOf(base);
+  return (name) => {
+    const plain = canonicalName(name);
+    const spellings = [name, known.get(plain) ?? name, ...[...prefixes].map((prefix) => prefix + plain)];
+    const inFiles = spellings.map((spelt) => nameInFiles(ofExperts, spelt));
+    return [...spellings, ...inFiles].find(isHere) ?? name;
+  };
+};

@@ -1,0 +1,219 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../base/errors.js';
+import { ownValue } from '../../base/lookup.js';
+import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/json.js';
+import type { AdapterConfig, ExpertLayout } from './adapter.js';
+import { keyedKinds, plainLora } from './kinds/kinds.js';
+import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
+
+/** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
+export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
+
+/** Keys that change nothing in what a trained adapter computes. */
+const ignored = new Set([
+  ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
+  ...['inference_mode', 'lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
+  // Which modules were trained: the tensors themselves say it.
+  ...['target_modules', 'exclude_modules', 'layers_to_transform', 'layers_pattern'],
+  // How A and B began; `init_lora_weights` says where that has changed the base too.
+  ...['loftq_config', 'eva_config', 'corda_config', 'lora_ga_config', 'velora_config'],
+]);
+
+/** Keys that are honoured, parsed by the schema. */
+const honoured = new Set([
+  ...['peft_type', 'base_model_name_or_path', 'r', 'lora_alpha', 'rank_pattern', 'alpha_pattern'],
+  ...['use_rslora', 'fan_in_fan_out', 'bias', 'lora_bias', 'modules_to_save', 'target_parameters'],
+  'init_lora_weights',
+]);
+
+/** Keys that change what an adapter computes in a way that is not read here; the reasons name the arithmetic. */
+const refused: Readonly<Record<string, string>> = {
+  use_qalora: 'pools inputs by groups (QA-LoRA)',
+  use_bdlora: 'has block-diagonal factors (BD-LoRA)',
+  alora_invocation_tokens: 'acts on a part of the sequence only (activated LoRA)',
+  arrow_config: 'routes between adapters (Arrow)',
+  kasa_config: 'changes the base and has a third factor (KaSA)',
+  monteclora_config: 'draws samples of its factors (MonteCLoRA)',
+  layer_replication: 'repeats layers of the base',
+  trainable_token_indices: 'replaces single rows of the embeddings',
+  megatron_config: 'splits its factors for Megatron',
+  ensure_weight_tying: 'ties factors of the embeddings to those of the head',
+};
+
+/** Keys of adapters that PEFT does not merge either. */
+const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_qalora', 'layer_replication']);
+
+/** Initialisations that take B · A away from the base at first: the adapter belongs to what remains of it. */
+const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
+
+/** The values of a pattern; its keys are read by `entriesInOrder`. */
+const numbers = (isNumber: (value: unknown) => boolean, expected: string) =>
+  z
+    .custom<Record<string, number>>((value) => isObject(value) && Object.values(value).every(isNumber), {
+      error: `expected ${expected} for each key`,
+    })
+    .nullish();
+const names = z.union([z.string(), z.array(z.string())]).nullish();
+
+/** Defaults are PEFT's: configurations written by older versions lack later keys. */
+const schema = z.looseObject({
+  base_model_name_or_path: z.string().nullish(),
+  r: z.int().min(1).default(8),
+  lora_alpha: z.number().default(8),
+  use_rslora: z.boolean().nullish(),
+  fan_in_fan_out: z.boolean().nullish(),
+  bias: z.enum(['none', 'all', 'lora_only']).nullish(),
+  lora_bias: z.boolean().nullish(),
+  rank_pattern: numbers(
+    (value) => Number.isSafeInteger(value) && Number(value) > 0,
+    'a whole number above 0',
+  ),
+  alpha_pattern: numbers(Number.isFinite, 'a number'),
+  modules_to_save: z.array(z.string()).nullish(),
+  target_modules: names,
+  target_parameters: z.array(z.string()).nullish(),
+  init_lora_weights: z.union([z.boolean(), z.string()]).nullish(),
+});
+
+/** True for values by which PEFT writes that a feature is not used. */
+const isUnused = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0);
+
+/**
+ * Parses the text of an `adapter_config.json` of PEFT (0.21 and before): known keys that change nothing are ignored, those that change
+ * what a LoRA adapter computes are honoured or refused by their names, and so is every unknown key that is set.
+ *
+ * @param file its path, for errors
+ * @throws LayerloomError ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
+ */
+export const parseAdapterConfig = (text: string, file: string): AdapterConfig => {
+  const raw = parseJsonObject(text, file);
+  const unsupported = (what: string, reason: string, remedy?: string): LayerloomError =>
+    new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason, remedy });
+  const type = raw['peft_type'];
+  if (type !== 'LORA')
+    throw unsupported(
+      `peft_type ${JSON.stringify(type ?? null)}`,
+      'is not LORA, the only type that is read here',
+    );
+  const parsed = schema.safeParse(raw);
+  const [issue] = parsed.error?.issues ?? [];
+  if (!parsed.success)
+    throw new LayerloomError('ADAPTER_INVALID', {
+      file,
+      reason: `${issue?.path.join('.')}: ${issue?.message}`,
+      remedy: 'write it again with PEFT',
+    });
+  for (const [key, value] of Object.entries(raw)) {
+    const isKind = value === true && keyedKinds.some((kind) => kind.key === key);
+    if (ignored.has(key) || honoured.has(key) || isKind || isUnused(value)) continue;
+    const reason = ownValue(refused, key);
+    if (reason !== undefined)
+      throw mergedNowhere.has(key)
+        ? unsupported(
+            key,
+            `${reason}, which PEFT does not merge into a base either`,
+            'load the adapter beside its base, or train one without it',
+          )
+        : unsupported(key, `${reason}, which is not supported`);
+    throw unsupported(key, `is set (${JSON.stringify(value)}), and its meaning is unknown here`);
+  }
+  const { data } = parsed;
+  const { init_lora_weights: init } = data;
+  if (typeof init === 'string' && changesBase.test(init))
+    throw unsupported(
+      `init_lora_weights ${JSON.stringify(init)}`,
+      'has changed the base, of which the one on disk is not',
+      'convert it to plain LoRA with PEFT (save_pretrained with path_initial_model_for_weight_conversion), or merge it there',
+    );
+  const numbersOf = (option: 'rank_pattern' | 'alpha_pattern', fallback: number) =>
+    numbersByModule(entriesInOrder(text, raw, option) as NumbersByPattern, fallback, { option, file });
+  return {
+    ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
+    kind: keyedKinds.find(({ key = '' }) => raw[key] === true) ?? plainLora,
+    rank: data.r,
+    alpha: data.lora_alpha,
+    rsLora: data.use_rslora ?? false,
+    fanInFanOut: data.fan_in_fan_out ?? false,
+    bias: data.bias ?? 'none',
+    loraBias: data.lora_bias ?? false,
+    rankOf: numbersOf('rank_pattern', data.r),
+    alphaOf: numbersOf('alpha_pattern', data.lora_alpha),
+    modulesToSave: data.modules_to_save ?? [],
+    targetModules: data.target_modules ?? undefined,
+    targetParameters: data.target_parameters ?? [],
+    expertLayout: expertLayoutOf(raw['peft_version']),
+    raw,
+  };
+};
+
+/** PEFT writes its version since 0.18. */
+const expertLayoutOf = (version: unknown): ExpertLayout => {
+  const [, major, minor, patch] = /^(\d+)\.(\d+)\.(\d+)/.exec(String(version ?? '0.17.0')) ?? [];
+  if (major === '0' && Number(minor) < 19) return 'before 0.19';
+  return major === '0' && minor === '19' && patch === '0' ? '0.19.0' : 'since 0.19.1';
+};
+
+/** Returns s, by which B · A is multiplied. */
+export const scaleOf = (rank: number, alpha: number, rsLora: boolean): number =>
+  alpha / (rsLora ? Math.sqrt(rank) : rank);
+
+/** What an adapter that is written says of itself. */
+export interface AdapterConfigContent
+  extends Partial<Pick<AdapterConfig, 'base' | 'rsLora' | 'fanInFanOut' | 'bias' | 'loraBias'>> {
+  readonly rank: number;
+  readonly alpha: number;
+  /** By whole names of modules, or their ends. */
+  readonly rankPattern?: Readonly<Record<string, number>>;
+  readonly alphaPattern?: Readonly<Record<string, number>>;
+  /** Modules with factors: names, of which PEFT compares the end. */
+  readonly targetModules: readonly string[] | string;
+  readonly modulesToSave?: readonly string[];
+  readonly targetParameters?: readonly string[];
+  /** The version whose layout factors of experts have. */
+  readonly peftVersion?: string;
+  /** Default `CAUSAL_LM`. */
+  readonly taskType?: string | null;
+}
+
+/**
+ * Returns the text of an `adapter_config.json` that PEFT reads, in its order of keys. Keys of patterns may be whole
+ * names of modules, which match only themselves.
+ */
+export const adapterConfigText = (content: AdapterConfigContent): string =>
+  `${JSON.stringify(
+    {
+      alpha_pattern: content.alphaPattern ?? {},
+      auto_mapping: null,
+      base_model_name_or_path: content.base ?? null,
+      bias: content.bias ?? 'none',
+      fan_in_fan_out: content.fanInFanOut ?? false,
+      inference_mode: true,
+      init_lora_weights: true,
+      layers_pattern: null,
+      layers_to_transform: null,
+      lora_alpha: content.alpha,
+      lora_bias: content.loraBias ?? false,
+      lora_dropout: 0,
+      modules_to_save: listOrNull(content.modulesToSave),
+      peft_type: 'LORA',
+      ...(content.peftVersion === undefined ? {} : { peft_version: content.peftVersion }),
+      r: content.rank,
+      rank_pattern: content.rankPattern ?? {},
+      revision: null,
+      target_modules: content.targetModules,
+      target_parameters: listOrNull(content.targetParameters),
+      task_type: content.taskType === undefined ? 'CAUSAL_LM' : content.taskType,
+      use_dora: false,
+      use_rslora: content.rsLora ?? false,
+    },
+    null,
+    2,
+  )}\n`;
+
+const listOrNull = (list: readonly string[] | undefined): readonly string[] | null =>
+  list === undefined || list.length === 0 ? null : list;

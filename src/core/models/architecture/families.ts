@@ -1,0 +1,309 @@
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
+import type { Role } from './role.js';
+
+/** Patterns of names and the roles of tensors so named; the first that matches gives the role. */
+export type Rules = readonly (readonly [RegExp, Role])[];
+
+/** What a family of models is, by which docs group them. */
+export type Form = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
+
+/** A family of models: what their configuration calls them, and what their tensors are called where that is not usual. */
+export interface Family {
+  /** As docs call it. */
+  readonly title: string;
+  /** `model_type` of `config.json`, or `_class_name` of diffusers'. */
+  readonly types: readonly string[];
+  readonly form: Form;
+  /** What stands before the number of a layer, without what stands before that; default `usualStacks`. */
+  readonly stacks?: readonly string[];
+  /** The attributes by which classes with a head hold the model below it, `base_model_prefix` in transformers; default `usualWholes`. */
+  readonly wholes?: readonly string[];
+  /** Of the part of a name after the number of its layer; usual names follow. */
+  readonly inside?: Rules;
+  /** Of names outside the layers; usual names follow. */
+  readonly outside?: Rules;
+  /**
+   * Matches names with a layer number that serve all layers, such as T5's position biases, which the first block
+   * computes for the others: they are outside the layers, with the embeddings.
+   */
+  readonly ofAllLayers?: RegExp;
+}
+
+/** What stands before the numbers of layers in most families. */
+export const usualStacks: readonly string[] = ['layers', 'h', 'blocks'];
+
+/** The attribute by which most classes with a head hold the model below it. */
+export const usualWholes: readonly string[] = ['model'];
+
+const stateSpace: Rules = [[/^(mamba|mixer)\./, 'attention']];
+const sharedExperts: Rules = [[/^shared_mlp\./, 'feedForward']];
+/** Scales, gates and projections by which a layer adds to the residual stream. */
+const perLayerInputs: Rules = [[/^(altup|laurel|per_layer_\w+|layer_scalar)(\.|$)/, 'residual']];
+const perLayerEmbeddings: Rules = [
+  [
+    /(^|\.)(embed_tokens_per_layer|per_layer_(model_projection|projection_norm)|altup_projections)\./,
+    'embedding',
+  ],
+  [/(^|\.)altup_unembed_projections\./, 'head'],
+];
+const backbone: Rules = [[/(^|\.)embeddings\.weight$/, 'embedding']];
+const lastNorm: Rules = [
+  [/(^|\.)(layer_norm|final_norm|embedding_norm|ln_out)\.(weight|bias)$/, 'finalNorm'],
+];
+
+/** BERT's, and of models that were made from its code. */
+const bert = {
+  stacks: ['encoder.layer'],
+  inside: [
+    [/(^|\.)(LayerNorm|\w+_layer_norm)\.(weight|bias)$/, 'blockNorm'],
+    [/^(attention|crossattention)\./, 'attention'],
+    [/^(intermediate|output|ffn)\./, 'feedForward'],
+  ],
+  outside: [
+    [
+      /(^|\.)(cls|lm_head|pooler|classifier|qa_outputs|pre_classifier|generator_\w+|discriminator_predictions|vocab_\w+)\./,
+      'head',
+    ],
+    [/(^|\.)embeddings(_project)?\./, 'embedding'],
+    [/(^|\.)(rel_embeddings|relative_attention_bias|encoder\.LayerNorm|encoder\.conv)\./, 'embedding'],
+  ],
+} satisfies Partial<Family>;
+
+const t5 = {
+  stacks: ['encoder.block', 'decoder.block'],
+  wholes: [],
+  inside: [
+    [/\.layer_norm\.weight$/, 'blockNorm'],
+    [/^layer\.\d+\.(SelfAttention|EncDecAttention)\./, 'attention'],
+    [/^layer\.\d+\.DenseReluDense\./, 'feedForward'],
+  ],
+  outside: [
+    [/(^|\.)shared\.weight$/, 'embedding'],
+    [/(^|\.)(classification_head|classifier|qa_outputs)\./, 'head'],
+  ],
+} satisfies Partial<Family>;
+const firstBlockPositions = /\.block\.0\.layer\.0\.SelfAttention\.relative_attention_bias\.weight$/;
+
+const bart = {
+  inside: [[/^encoder_attn\./, 'attention']],
+  outside: [
+    [/(^|\.)(shared\.weight|layernorm_embedding\.(weight|bias))$/, 'embedding'],
+    [/(^|\.)encoder\.conv[12]\.(weight|bias)$/, 'embedding'],
+    [/(^|\.)(proj_out\.weight|final_logits_bias)$|(^|\.)classification_head\./, 'head'],
+    ...lastNorm,
+  ],
+} satisfies Partial<Family>;
+
+/** As diffusers calls them. */
+const diffusion = {
+  stacks: ['transformer_blocks'],
+  inside: [
+    [/^(norm\w*\.linear|\w+_mod)\.|^scale_shift_table$/, 'residual'],
+    [/^attn\w*\./, 'attention'],
+    [/^(ff\w*|\w+_mlp|proj_mlp|proj_out)\./, 'feedForward'],
+  ],
+  outside: [
+    [/^(norm_out\.|scale_shift_table$)/, 'finalNorm'],
+    [/^proj_out\./, 'head'],
+    [
+      /^(pos_embed|time_text_embed|condition_embedder|context_embedder|x_embedder|patch_embedding|adaln_single|caption_projection|\w+_in|txt_norm)\./,
+      'embedding',
+    ],
+  ],
+} satisfies Partial<Family>;
+
+/**
+ * The families that are known, one entry each. A family that is not here is read by usual names, and by those of the
+ * others where they fit; its `title` and place in docs are what it lacks.
+ */
+export const families: readonly Family[] = [
+  { title: 'Llama', types: ['llama'], form: 'decoder' },
+  { title: 'Mistral', types: ['mistral'], form: 'decoder' },
+  { title: 'Mixtral', types: ['mixtral'], form: 'decoder' },
+  { title: 'Qwen 2 and 2.5', types: ['qwen2', 'qwen2_5_vl'], form: 'decoder' },
+  { title: 'Qwen 3', types: ['qwen3', 'qwen3_moe'], form: 'decoder' },
+  { title: 'Qwen 3-Next and 3.5', types: ['qwen3_next', 'qwen3_5_text'], form: 'hybrid' },
+  { title: 'Gemma 1 to 3', types: ['gemma', 'gemma2', 'gemma3', 'gemma3_text'], form: 'decoder' },
+  {
+    title: 'Gemma 3n',
+    types: ['gemma3n', 'gemma3n_text'],
+    form: 'decoder',
+    inside: perLayerInputs,
+    outside: perLayerEmbeddings,
+  },
+  {
+    title: 'Gemma 4',
+    types: ['gemma4', 'gemma4_text'],
+    form: 'decoder',
+    inside: perLayerInputs,
+    outside: perLayerEmbeddings,
+  },
+  {
+    title: 'RecurrentGemma',
+    types: ['recurrent_gemma'],
+    form: 'hybrid',
+    inside: [
+      [/^temporal_block\./, 'attention'],
+      [/^mlp_block\./, 'feedForward'],
+    ],
+    outside: lastNorm,
+  },
+  { title: 'Phi', types: ['phi', 'phi3'], form: 'decoder' },
+  { title: 'OLMo 2', types: ['olmo2'], form: 'decoder' },
+  { title: 'SmolLM 3', types: ['smollm3'], form: 'decoder' },
+  { title: 'StarCoder 2', types: ['starcoder2'], form: 'decoder' },
+  { title: 'StableLM', types: ['stablelm'], form: 'decoder' },
+  { title: 'Cohere 2', types: ['cohere2'], form: 'decoder' },
+  { title: 'GLM 4', types: ['glm4'], form: 'decoder' },
+  { title: 'DeepSeek V3', types: ['deepseek_v3'], form: 'decoder' },
+  { title: 'gpt-oss', types: ['gpt_oss'], form: 'decoder' },
+  { title: 'GPT-2 and GPT-J', types: ['gpt2', 'gptj'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'GPT-NeoX', types: ['gpt_neox'], form: 'decoder', wholes: ['gpt_neox'] },
+  { title: 'Falcon', types: ['falcon'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'BLOOM', types: ['bloom'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'MPT', types: ['mpt'], form: 'decoder', wholes: ['transformer'] },
+  { title: 'OPT', types: ['opt'], form: 'decoder' },
+  { title: 'BioGPT', types: ['biogpt'], form: 'decoder', wholes: ['biogpt'], outside: lastNorm },
+  { title: 'XGLM', types: ['xglm'], form: 'decoder', outside: lastNorm },
+  { title: 'Doge', types: ['doge'], form: 'decoder', inside: [[/^\w+_residual$/, 'residual']] },
+  {
+    title: 'LongCat-Flash',
+    types: ['longcat_flash'],
+    form: 'decoder',
+    inside: [
+      [/^\w+norm\.\d+\./, 'blockNorm'],
+      [/^mlps\./, 'feedForward'],
+    ],
+  },
+  { title: 'Granite', types: ['granite'], form: 'decoder' },
+  {
+    title: 'Granite MoE with shared experts',
+    types: ['granitemoeshared'],
+    form: 'decoder',
+    inside: sharedExperts,
+  },
+  {
+    title: 'Granite 4',
+    types: ['granitemoehybrid'],
+    form: 'hybrid',
+    inside: [...stateSpace, ...sharedExperts],
+  },
+  { title: 'Bamba', types: ['bamba'], form: 'hybrid', inside: stateSpace },
+  { title: 'Falcon-H1', types: ['falcon_h1'], form: 'hybrid', inside: stateSpace },
+  { title: 'Jamba', types: ['jamba'], form: 'hybrid', inside: stateSpace },
+  { title: 'LFM 2', types: ['lfm2'], form: 'hybrid', inside: [[/^conv\./, 'attention']], outside: lastNorm },
+  {
+    title: 'Nemotron-H',
+    types: ['nemotron_h'],
+    wholes: ['backbone', 'model'],
+    form: 'hybrid',
+    inside: [[/^mixer\.(experts|gate|shared_experts|up_proj|down_proj)\./, 'feedForward'], ...stateSpace],
+    outside: backbone,
+  },
+  {
+    title: 'Mamba',
+    types: ['mamba', 'mamba2', 'falcon_mamba'],
+    wholes: ['backbone'],
+    form: 'hybrid',
+    inside: stateSpace,
+    outside: backbone,
+  },
+  {
+    title: 'RWKV 4',
+    types: ['rwkv'],
+    wholes: ['rwkv'],
+    form: 'hybrid',
+    inside: [[/^(ln\d|pre_ln)\.(weight|bias)$/, 'blockNorm']],
+    outside: [...backbone, ...lastNorm, [/^head\.weight$/, 'head']],
+  },
+  { title: 'LLaVA', types: ['llava'], form: 'decoder' },
+  {
+    title: 'Llama 3.2 Vision',
+    types: ['mllama', 'mllama_text_model'],
+    wholes: ['language_model', 'model'],
+    form: 'decoder',
+    inside: [[/^cross_attn_\w+_gate$/, 'residual']],
+  },
+  { title: 'BERT, and MiniLM of BERT’s code', types: ['bert'], form: 'encoder', wholes: ['bert'], ...bert },
+  {
+    title: 'RoBERTa',
+    types: ['roberta', 'xlm-roberta', 'camembert'],
+    form: 'encoder',
+    wholes: ['roberta'],
+    ...bert,
+  },
+  { title: 'ELECTRA', types: ['electra'], form: 'encoder', wholes: ['electra'], ...bert },
+  {
+    title: 'DistilBERT',
+    types: ['distilbert'],
+    form: 'encoder',
+    wholes: ['distilbert'],
+    ...bert,
+    stacks: ['transformer.layer'],
+  },
+  { title: 'MPNet', types: ['mpnet'], form: 'encoder', wholes: ['mpnet'], ...bert },
+  { title: 'DeBERTa V2 and V3', types: ['deberta-v2'], form: 'encoder', wholes: ['deberta'], ...bert },
+  {
+    title: 'ModernBERT',
+    types: ['modernbert'],
+    form: 'encoder',
+    outside: [[/(^|\.)embeddings\./, 'embedding'], ...lastNorm, [/^(head|decoder|classifier)\./, 'head']],
+  },
+  {
+    title: 'T5 and FLAN-T5',
+    types: ['t5', 'mt5'],
+    form: 'encoder–decoder',
+    ...t5,
+    ofAllLayers: firstBlockPositions,
+  },
+  { title: 'UMT5', types: ['umt5'], form: 'encoder–decoder', ...t5 },
+  { title: 'BART and mBART', types: ['bart', 'mbart'], form: 'encoder–decoder', ...bart },
+  { title: 'M2M-100 and NLLB', types: ['m2m_100'], form: 'encoder–decoder', ...bart },
+  { title: 'Marian', types: ['marian'], form: 'encoder–decoder', ...bart },
+  { title: 'Pegasus', types: ['pegasus'], form: 'encoder–decoder', ...bart },
+  { title: 'Whisper', types: ['whisper'], form: 'encoder–decoder', ...bart },
+  {
+    title: 'FLUX.1',
+    types: ['FluxTransformer2DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+    stacks: ['transformer_blocks', 'single_transformer_blocks'],
+  },
+  {
+    title: 'Stable Diffusion 3',
+    types: ['SD3Transformer2DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+  },
+  { title: 'PixArt', types: ['PixArtTransformer2DModel'], form: 'diffusion transformer', ...diffusion },
+  {
+    title: 'Qwen-Image',
+    types: ['QwenImageTransformer2DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+  },
+  {
+    title: 'Wan',
+    types: ['WanTransformer3DModel'],
+    form: 'diffusion transformer',
+    ...diffusion,
+    stacks: usualStacks,
+  },
+];
+
+const byType = new Map(families.flatMap((family) => family.types.map((type) => [type, family])));
+
+/** Returns the family of a `model_type` or `_class_name`; undefined for one that is not known. */
+export const familyOfType = (type: string): Family | undefined => byType.get(type);
+
+/** Returns what a configuration calls its family, that of the whole model first, then that of its language model. */
+export const typesIn = (config: CheckpointIndex['config']): string[] => {
+  const text = config?.['text_config'];
+  const found = [
+    config?.['model_type'],
+    config?.['_class_name'],
+    isObject(text) ? text['model_type'] : undefined,
+  ];
+  return found.filter((type) => typeof type === 'string');
+};

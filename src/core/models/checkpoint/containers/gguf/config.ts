@@ -1,0 +1,92 @@
+import { itemAt } from '../../../../base/lookup.js';
+import type { GgufHeader, GgufTensor } from './header.js';
+import { positionFactors } from './names.js';
+import type { MetadataValue } from './scanner.js';
+
+/** Architectures of whose `config.json` the metadata say all that changes a value, by their names in GGUF. */
+const made: Readonly<Record<string, { readonly model_type: string; readonly architecture: string }>> = {
+  llama: { model_type: 'llama', architecture: 'LlamaForCausalLM' },
+  qwen2: { model_type: 'qwen2', architecture: 'Qwen2ForCausalLM' },
+  qwen3: { model_type: 'qwen3', architecture: 'Qwen3ForCausalLM' },
+};
+
+/** Keys of `config.json` by those of the metadata behind the architecture's name, of which each must be there. */
+const numbers = {
+  block_count: 'num_hidden_layers',
+  context_length: 'max_position_embeddings',
+  embedding_length: 'hidden_size',
+  feed_forward_length: 'intermediate_size',
+  'attention.head_count': 'num_attention_heads',
+  'attention.layer_norm_rms_epsilon': 'rms_norm_eps',
+} as const;
+
+const tokens = {
+  bos_token_id: 'tokenizer.ggml.bos_token_id',
+  eos_token_id: 'tokenizer.ggml.eos_token_id',
+  pad_token_id: 'tokenizer.ggml.padding_token_id',
+} as const;
+
+const torchNames = { F32: 'float32', F16: 'float16' } as const;
+
+/**
+ * Returns the text of a `config.json`, made of the metadata; undefined where they do not say all of it: of other
+ * architectures, and where positions are scaled, or turn a part of each head.
+ */
+export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined => {
+  const name = String(metadata.get('general.architecture'));
+  const known = Object.hasOwn(made, name) ? made[name] : undefined;
+  const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const embeddings = byName.get('token_embd.weight');
+  const isScaled =
+    byName.has(positionFactors) ||
+    [...metadata.keys()].some((key) => key.startsWith(`${name}.rope.scaling.`));
+  if (known === undefined || embeddings === undefined || isScaled) return undefined;
+  const number = (key: string): number | undefined => numberIn(metadata.get(`${name}.${key}`));
+  const entries = Object.entries(numbers).map(([key, to]) => [to, number(key)] as const);
+  if (entries.some(([, value]) => value === undefined)) return undefined;
+  const heads = number('attention.head_count') ?? 1;
+  const [keys, rotary] = [number('attention.key_length'), number('rope.dimension_count')];
+  const headSize = keys ?? (number('embedding_length') ?? 0) / heads;
+  // Models that turn a part of each head, or have values of another size, are of none of these classes.
+  const isWhole = [rotary, number('attention.value_length')].every((size) => (size ?? headSize) === headSize);
+  if (!isWhole || (number('attention.sliding_window') ?? 0) > 0) return undefined;
+  const biased = ['attn_q', 'attn_output'].map((one) => byName.has(`blk.0.${one}.bias`));
+  const config = {
+    architectures: [known.architecture],
+    model_type: known.model_type,
+    ...Object.fromEntries(entries),
+    num_key_value_heads: number('attention.head_count_kv') ?? heads,
+    ...(keys === undefined && rotary === undefined ? {} : { head_dim: headSize }),
+    rope_theta: number('rope.freq_base') ?? 10_000,
+    vocab_size: itemAt(embeddings.shape, 0),
+    tie_word_embeddings: !byName.has('output.weight'),
+    hidden_act: 'silu',
+    // Qwen2 has biases of queries, keys and values always, and no key for it.
+    ...(known.model_type === 'qwen2' ? {} : { attention_bias: biased.includes(true) }),
+    ...Object.fromEntries(
+      Object.entries(tokens).flatMap(([key, from]) => {
+        const id = numberIn(metadata.get(from));
+        return id === undefined ? [] : [[key, id]];
+      }),
+    ),
+    torch_dtype: dtypeOf(tensors),
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+};
+
+/** A number as it was before it was rounded to float32: the shortest that rounds to it. */
+const numberIn = (value: MetadataValue | undefined): number | undefined => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
+  for (let digits = 1; digits <= 9; digits += 1) {
+    const shortest = Number(value.toPrecision(digits));
+    if (Math.fround(shortest) === value) return shortest;
+  }
+  return value;
+};
+
+/** The dtype of matrices; bfloat16 where they are in blocks. */
+const dtypeOf = (tensors: readonly GgufTensor[]): string => {
+  const types = new Set(tensors.filter(({ shape }) => shape.length > 1).map(({ type }) => type));
+  const [only] = types;
+  return types.size === 1 && (only === 'F32' || only === 'F16') ? torchNames[only] : 'bfloat16';
+};

@@ -1,0 +1,153 @@
+import { itemAt } from '../../../../base/lookup.js';
+import { invalid, unsupported } from './refusals.js';
+import { isDict, type Value } from './values.js';
+
+/** Limits on what a pickle makes, far above what 100,000 tensors need. */
+const mostDepth = 1_000_000;
+const mostObjects = 1_000_000;
+
+/** Python's stack machine for pickles without what it executes: bytes that are read in turn, a stack with marks, and a memo. */
+export class Machine {
+  readonly file: string;
+  readonly #bytes: Buffer;
+  readonly #stack: Value[] = [];
+  /** Lengths that the stack had at each mark. */
+  readonly #marks: number[] = [];
+  readonly #memo: Value[] = [];
+  #at = 0;
+  #objects = 0;
+
+  constructor(bytes: Uint8Array, file: string) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.file = file;
+  }
+
+  /** The one value that is left. */
+  stop(): Value {
+    const value = this.pop();
+    if (this.#stack.length > 0 || this.#marks.length > 0)
+      throw invalid(this.file, 'its pickle leaves values behind');
+    if (this.#at !== this.#bytes.length)
+      throw invalid(this.file, 'its pickle ends before its zip entry does');
+    return value;
+  }
+
+  take(bytes: number): Buffer {
+    const end = this.#at + bytes;
+    if (end > this.#bytes.length) throw invalid(this.file, 'its pickle is cut off');
+    const taken = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
+
+  byte(): number {
+    return this.take(1).readUInt8();
+  }
+
+  line(): string {
+    const end = this.#bytes.indexOf(0x0a, this.#at);
+    if (end === -1) throw invalid(this.file, 'its pickle is cut off');
+    const line = this.text(this.take(end - this.#at));
+    this.#at += 1;
+    return line;
+  }
+
+  text(bytes: Buffer): string {
+    const text = bytes.toString('utf8');
+    // Another text than the bytes would name another tensor.
+    if (Buffer.byteLength(text) !== bytes.length || !Buffer.from(text).equals(bytes))
+      throw invalid(this.file, 'its pickle has text that is not UTF-8');
+    return text;
+  }
+
+  /** A little-endian integer in two's complement. */
+  long(bytes: number): number | bigint {
+    if (bytes === 0) return 0;
+    if (bytes > 8) throw unsupported(this.file, `its pickle has an integer of ${bytes} bytes (LONG1)`);
+    const taken = this.take(bytes);
+    const sign = (itemAt([...taken], bytes - 1) & 0x80) === 0 ? 0 : 0xff;
+    const value = Buffer.concat([taken, Buffer.alloc(8 - bytes, sign)]).readBigInt64LE();
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  }
+
+  mark(): void {
+    this.#marks.push(this.#stack.length);
+    this.#checkDepth();
+  }
+
+  /** Puts a value on the stack that was made for it: some 120 bytes where it is an object. */
+  push(value: Value): void {
+    if (typeof value === 'object' && value !== null) this.#objects += 1;
+    if (this.#objects > mostObjects)
+      throw invalid(this.file, `its pickle makes more than ${mostObjects} objects`);
+    this.#place(value);
+  }
+
+  #place(value: Value): void {
+    this.#stack.push(value);
+    this.#checkDepth();
+  }
+
+  #checkDepth(): void {
+    if (this.#stack.length > mostDepth || this.#marks.length > mostDepth)
+      throw invalid(this.file, 'its pickle is nested too deeply');
+  }
+
+  /** Nothing below a mark is reached before the mark is. */
+  pop(): Value {
+    const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
+    if (value === undefined) throw invalid(this.file, 'its pickle takes a value where there is none');
+    return value;
+  }
+
+  popToMark(): Value[] {
+    const mark = this.#marks.pop();
+    if (mark === undefined) throw invalid(this.file, 'its pickle lacks a mark');
+    return this.#stack.splice(mark);
+  }
+
+  tuple(length: number): void {
+    const items = Array.from({ length }, () => this.pop()).reverse();
+    this.push({ kind: 'tuple', items });
+  }
+
+  top(): Value {
+    const value = this.pop();
+    this.#stack.push(value);
+    return value;
+  }
+
+  append(items: readonly Value[]): void {
+    const list = this.top();
+    if (typeof list !== 'object' || list?.kind !== 'list')
+      throw invalid(this.file, 'its pickle appends to no list');
+    for (const item of items) list.items.push(item);
+  }
+
+  setItems(items: readonly Value[]): void {
+    const dict = this.top();
+    if (!isDict(dict) || items.length % 2 !== 0)
+      throw invalid(this.file, 'its pickle sets items of no dictionary');
+    for (let at = 0; at < items.length; at += 2) {
+      const given = itemAt(items, at);
+      // To Python, True is 1.
+      const key = typeof given === 'boolean' ? Number(given) : given;
+      // Python takes the last of two, and other readers the first.
+      if (dict.items.has(key)) throw invalid(this.file, 'its pickle has a key twice in one dictionary');
+      dict.items.set(key, itemAt(items, at + 1));
+    }
+  }
+
+  /** Remembers the value on top; as Python writes pickles, each is numbered by how many there are. */
+  put(index: number): void {
+    if (index > this.#memo.length)
+      throw invalid(this.file, 'its pickle numbers what it remembers out of order');
+    this.#memo[index] = this.top();
+  }
+
+  get(index: number): void {
+    const value = this.#memo[index];
+    if (value === undefined) throw invalid(this.file, 'its pickle refers to a value that is not there');
+    this.#place(value);
+  }
+}

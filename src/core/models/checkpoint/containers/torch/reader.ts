@@ -1,0 +1,115 @@
+import { LayerloomError } from '../../../../base/errors.js';
+import type { Extent } from '../../../../tensor/extent.js';
+import type { ContainerReader, WeightsIndex } from '../container-reader.js';
+import { parseShardIndex } from '../safetensors/shard-index.js';
+import { short } from '../short-name.js';
+import { readPickle } from './pickle.js';
+import { invalid, unsupported } from './refusals.js';
+import { tensorsOf } from './state-dict.js';
+import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
+
+/** The largest pickle that is read. */
+const mostPickleBytes = 64 * 1024 * 1024;
+
+const singleFileName = 'pytorch_model.bin';
+
+const index: WeightsIndex = {
+  name: 'pytorch_model.bin.index.json',
+  parse: (text, file) => {
+    const places = parseShardIndex(text, file);
+    const other = [...places.values()].find((name) => !name.endsWith('.bin'));
+    if (other !== undefined)
+      throw new LayerloomError('INDEX_INVALID', {
+        file,
+        reason: `its weight_map names ${short(other)}, which is no .bin file; write or download the index again`,
+      });
+    return places;
+  },
+};
+
+/** What `parseHeader` is given: the pickle between its length and the ranges of storages in JSON. */
+const join = (pickle: Uint8Array, storages: readonly (readonly [string, Extent])[]): Uint8Array => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(pickle.length);
+  return Buffer.concat([length, pickle, Buffer.from(JSON.stringify(storages))]);
+};
+
+const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<string, Extent> } => {
+  const bytes = Buffer.from(header.buffer, header.byteOffset, header.byteLength);
+  const end = 4 + bytes.readUInt32LE();
+  const storages = new Map(JSON.parse(bytes.subarray(end).toString()) as [string, Extent][]);
+  return { pickle: bytes.subarray(4, end), storages };
+};
+
+const collectHeader = async (read: ReadRange, file: string, fileBytes: number): Promise<Uint8Array> => {
+  if (fileBytes < 4) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
+  checkStart(Buffer.from(await read(0, Math.min(fileBytes, 512))), file);
+  const entries = await readDirectory(read, file, fileBytes);
+  const pickles = [...entries.values()].filter(({ name }) => /^[^/]+\/data\.pkl$/.test(name));
+  const [pickle, ...more] = pickles;
+  if (pickle === undefined || more.length > 0)
+    throw invalid(file, `the zip has ${pickles.length} entries data.pkl in a folder, and not one`);
+  if (pickle.bytes > mostPickleBytes)
+    throw new LayerloomError('HEADER_TOO_LARGE', { file, bytes: pickle.bytes });
+  const folder = pickle.name.slice(0, -'data.pkl'.length);
+  await checkByteOrder(read, entries.get(`${folder}byteorder`), file);
+  const content = await contentOf(read, pickle, file);
+  const storages: (readonly [string, Extent])[] = [];
+  for (const entry of entries.values())
+    if (entry.name.startsWith(`${folder}data/`))
+      storages.push([entry.name.slice(`${folder}data/`.length), await findData(read, entry, file)]);
+  return join(content, storages);
+};
+
+const contentOf = async (read: ReadRange, entry: ZipEntry, file: string): Promise<Uint8Array> => {
+  const { begin, end } = await findData(read, entry, file);
+  return await read(begin, end);
+};
+
+/** Files of older PyTorch had no such entry, and were little-endian. */
+const checkByteOrder = async (read: ReadRange, entry: ZipEntry | undefined, file: string): Promise<void> => {
+  if (entry === undefined) return;
+  if (entry.bytes > 16) throw invalid(file, 'the zip’s byteorder is neither little nor big');
+  const order = Buffer.from(await contentOf(read, entry, file)).toString('latin1');
+  if (order === 'big') throw unsupported(file, 'its numbers are big-endian');
+  if (order !== 'little') throw invalid(file, 'the zip’s byteorder is neither little nor big');
+};
+
+const checkStart = (start: Buffer, file: string): void => {
+  if (start.readUInt32LE() === 0x04034b50) return;
+  const isTar = start.subarray(257, 262).toString('latin1') === 'ustar';
+  // Before 1.6 torch.save wrote pickles one behind another, each with its PROTO; the first torch, a tar.
+  if (start[0] === 0x80 || isTar)
+    throw unsupported(
+      file,
+      `it is of PyTorch’s legacy format (${isTar ? 'a tar' : 'a pickle without a zip'}), whose tensors cannot be mapped`,
+    );
+  throw invalid(file, 'it is no zip as torch.save writes it');
+};
+
+/**
+ * PyTorch's own format (torch.save since 1.6): a zip of stored entries, of which one is a pickle that says what the tensors
+ * are, and the others are their storages. The pickle is read as data; see `readPickle`.
+ */
+const torchReader: ContainerReader = {
+  name: 'PyTorch’s zip',
+  extension: '.bin',
+  index,
+  looksFor: singleFileName,
+  weightsIn: (names) => names.filter((name) => name === singleFileName),
+  collectHeader,
+  // What describes the tensors stands behind them.
+  headerEnd: () => 0,
+  parseHeader: (header, file) => {
+    const { pickle, storages } = split(header);
+    return { metadata: {}, tensors: tensorsOf(readPickle(pickle, file), storages, file) };
+  },
+};
+
+/** A bare file of the format by its other endings. */
+const bare = (extension: string): ContainerReader => {
+  const { index: _, ...reader } = torchReader;
+  return { ...reader, extension, weightsIn: () => [] };
+};
+
+export const torchReaders: readonly ContainerReader[] = [torchReader, bare('.pt'), bare('.pth')];

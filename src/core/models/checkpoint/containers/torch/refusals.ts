@@ -1,0 +1,17 @@
+import { LayerloomError } from '../../../../base/errors.js';
+
+/** Bytes that are not what PyTorch writes. */
+export const invalid = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('HEADER_INVALID', { file, reason });
+
+/** A file that PyTorch reads, and this reader does not. */
+export const unsupported = (file: string, reason: string, tensor?: string): LayerloomError =>
+  new LayerloomError('WEIGHTS_UNSUPPORTED', {
+    file,
+    ...(tensor === undefined ? {} : { tensor }),
+    reason,
+    remedy:
+      tensor === undefined
+        ? 'if you trust it, load it with torch.load(file, weights_only=True) and save its tensors with safetensors.torch.save_file'
+        : 'load it with torch.load(file, weights_only=True) and save it with safetensors.torch.save_file after .contiguous()',
+  });

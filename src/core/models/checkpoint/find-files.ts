@@ -1,0 +1,197 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { argument, layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { exists } from '../../base/exists.js';
+import type { ContainerReader, WeightsIndex } from './containers/container-reader.js';
+import {
+  findWeights,
+  isIndexRead,
+  isWeightsName,
+  readerOf,
+  readerOfIndex,
+  readers,
+  type WeightsFound,
+  whyNoWeights,
+} from './containers/containers.js';
+import { adapterWeightsNames, configName } from './file-names.js';
+import { readJsonObject } from './json.js';
+import { listModuleWeights, modulesName } from './module-folders.js';
+import { checkpointName } from './run-folder.js';
+import { readSideFile } from './small-file.js';
+
+/** An index, as read. */
+export interface ShardIndexFile {
+  readonly path: string;
+  readonly weightMap: ReadonlyMap<string, string>;
+}
+
+/** The files of a model: those that loaders read, in the order in which they look for them. */
+export interface ModelFiles {
+  readonly reader: ContainerReader;
+  /** The directory of its side files; undefined for a bare file that has none. */
+  readonly folder: string | undefined;
+  /** Absolute. */
+  readonly weights: readonly string[];
+  /** Weights of modules of sentence-transformers, from the folder on. */
+  readonly modules: readonly string[];
+  readonly index?: ShardIndexFile;
+  /** Names of files of weights beside these, which are not read. */
+  readonly unread: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Finds the files of a model at a path: a directory, its index, or one file of weights.
+ *
+ * @throws LayerloomError NOT_A_CHECKPOINT, INDEX_INVALID, INDEX_UNSAFE_NAME, CONFIG_INVALID, READ_FAILED
+ */
+export const findModelFiles = async (path: string): Promise<ModelFiles> => {
+  if ((await stat(path)).isDirectory()) return await inDirectory(path, await namesOf(path));
+  return await inFile(path, dirname(path));
+};
+
+const inFile = async (path: string, folder: string): Promise<ModelFiles> => {
+  const ofIndex = readerOfIndex(basename(path));
+  if (ofIndex?.index !== undefined) {
+    const index = await readIndex(ofIndex.index, path);
+    return await withFolder(folder, { reader: ofIndex, files: index.files, index });
+  }
+  if (!isWeightsName(path))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `is neither a directory nor a ${[...new Set(readers.map(({ extension }) => extension))].join(' or ')} file; give the directory of a checkpoint`,
+    });
+  const bare = { reader: readerOf(path), files: [basename(path)] };
+  if (await isWhole(path)) return await withFolder(folder, bare);
+  return { reader: bare.reader, folder: undefined, weights: [path], modules: [], unread: [], warnings: [] };
+};
+
+/** True for a file whose directory describes it: one of no several, that says nothing of itself. */
+const isWhole = async (path: string): Promise<boolean> =>
+  !/-\d{5}-of-\d{5}\./.test(basename(path)) &&
+  readerOf(path).carriesSideFiles !== true &&
+  (await exists(join(dirname(path), configName)));
+
+const namesOf = (directory: string): Promise<string[]> =>
+  readdir(directory).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
+
+interface Chosen {
+  readonly reader: ContainerReader;
+  /** Names in the folder. */
+  readonly files: readonly string[];
+  readonly index?: ShardIndexFile;
+  readonly warnings?: readonly string[];
+}
+
+const withFolder = async (
+  folder: string,
+  { reader, files, index, warnings = [] }: Chosen,
+): Promise<ModelFiles> => {
+  const names = await namesOf(folder);
+  const isRead = new Set([...files, ...adapterWeightsNames]);
+  return {
+    reader,
+    folder,
+    weights: files.map((name) => join(folder, name)),
+    modules: await listModuleWeights(folder),
+    ...(index === undefined ? {} : { index }),
+    unread: names.filter((name) => name.endsWith(reader.extension) && !isRead.has(name)).sort(),
+    warnings,
+  };
+};
+
+/**
+ * True for a directory with weights of a model that loaders take without being told, by the names of its files: not GGUF's.
+ *
+ * @throws LayerloomError CONFIG_INVALID, READ_FAILED
+ */
+export const hasModel = async (directory: string, names: readonly string[]): Promise<boolean> =>
+  findWeights(names.filter((name) => readerOf(name).carriesSideFiles !== true)) !== undefined ||
+  (await namedInConfig(directory, names)) !== undefined;
+
+const inDirectory = async (directory: string, names: readonly string[]): Promise<ModelFiles> => {
+  const named = await namedInConfig(directory, names);
+  if (named !== undefined) return await inFile(join(directory, named), directory);
+  const found = findWeights(names);
+  if (found === undefined)
+    throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names, directory) });
+  const { reader, index } = found;
+  const own = index === undefined ? undefined : await readIndex(index, join(directory, index.name));
+  return await withFolder(directory, { reader, ...chooseFiles(directory, found, own) });
+};
+
+/** The key of `config.json` that names the file of the weights. */
+export const weightsKey = 'transformers_weights';
+
+/** Returns the file that `transformers_weights` names, which transformers loads before all others. */
+const namedInConfig = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
+  if (!names.includes(configName)) return undefined;
+  const file = join(directory, configName);
+  const name = (await readJsonObject(file))[weightsKey];
+  if (name === undefined || name === null) return undefined;
+  if (typeof name === 'string' && /^[^/\\]+\.safetensors(\.index\.json)?$/.test(name)) return name;
+  throw new LayerloomError('CONFIG_INVALID', {
+    file,
+    reason: `its ${weightsKey} names no .safetensors file of this directory; correct or remove it`,
+  });
+};
+
+const readIndex = async (
+  index: WeightsIndex,
+  path: string,
+): Promise<ShardIndexFile & { readonly files: readonly string[] }> => {
+  const weightMap = index.parse(await readSideFile(path), path);
+  return { path, weightMap, files: [...new Set(weightMap.values())].sort() };
+};
+
+/** Chooses between a whole file and an index, as transformers does: the file goes first. */
+const chooseFiles = (
+  directory: string,
+  found: WeightsFound,
+  index: (ShardIndexFile & { readonly files: readonly string[] }) | undefined,
+): Pick<Chosen, 'files' | 'index' | 'warnings'> => {
+  const { files } = found;
+  const [whole] = files;
+  if (index === undefined) return { files };
+  if (whole === undefined || index.files.join() === files.join()) return { files: index.files, index };
+  // Loaders would lack what stands in the other files.
+  if (isIndexRead(found, index.files))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path: directory,
+      reason: `has both ${whole} and an index of other files; give ${join(directory, whole)} or ${index.path} to name the one that is meant`,
+    });
+  return {
+    files,
+    warnings: [
+      `${index.path} names other files (${index.files[0]}${index.files.length > 1 ? ', …' : ''}) and is not read: ${whole} is the model, as loaders take it`,
+    ],
+  };
+};
+
+const whyNot = (names: readonly string[], directory: string): string => {
+  if (names.includes(modulesName) && names.includes('0_Transformer'))
+    return whyNoWeights(
+      names,
+      'its weights are in 0_Transformer; load and save it by a newer sentence-transformers',
+    );
+  const saved = names.find((name) => checkpointName.test(name));
+  if (saved !== undefined)
+    return whyNoWeights(
+      names,
+      `it holds the checkpoints of a run; give one of them, such as ${saved}, or average them with \`${layerloomCommand('soup', argument(directory), '--schedule', 'uniform')}\``,
+    );
+  const loose =
+    readers
+      .map(({ extension }) => names.filter((name) => name.endsWith(extension)))
+      .find(({ length }) => length > 0) ?? [];
+  if (loose.length === 0) return whyNoWeights(names);
+  if (loose.length === 1)
+    return whyNoWeights(names, `give ${join(directory, String(loose[0]))} itself if that is the checkpoint`);
+  return whyNoWeights(
+    names,
+    `it has ${loose.length} other files of weights; download the index too, or give one of them`,
+  );
+};

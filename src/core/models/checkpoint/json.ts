@@ -1,0 +1,65 @@
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { objectPlaces } from '../../texts/edit-json.js';
+import { keyOf, parseJson } from '../../texts/json.js';
+import { readSideFile } from './small-file.js';
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** False for a key that is absent or null, which mean the same in recipes. */
+export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** The object in a side file that Python wrote. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
+export const readJsonObject = async (file: string): Promise<Record<string, unknown>> =>
+  parseJsonObject(await readSideFile(file), file);
+
+/**
+ * The object of a text that Python wrote.
+ *
+ * @param mostValues default: as `parseJson`
+ * @throws LayerloomError CONFIG_INVALID, which names the file
+ */
+export const parseJsonObject = (
+  source: string | Uint8Array,
+  file: string,
+  mostValues?: number,
+): Record<string, unknown> => {
+  let value: unknown;
+  try {
+    value = parseJson(source, { python: true, mostValues });
+  } catch (cause) {
+    throw new LayerloomError(
+      'CONFIG_INVALID',
+      { file, reason: `${reasonOf(cause)}; download or write it again` },
+      { cause },
+    );
+  }
+  if (!isObject(value))
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: 'is not a JSON object; download or write it again',
+    });
+  return value;
+};
+
+/**
+ * Returns the entries of the object under one key of a JSON object, in the order of the text, as Python has them: JavaScript
+ * puts keys that are whole numbers before the others.
+ *
+ * @param value the text's object, as parsed
+ */
+export const entriesInOrder = (
+  text: string,
+  value: Readonly<Record<string, unknown>>,
+  key: string,
+): [string, unknown][] => {
+  const found = value[key];
+  const entries = Object.entries(found ?? {});
+  if (!isObject(found) || !entries.some(([name]) => /^\d+$/.test(name))) return entries;
+  const { properties } = objectPlaces(text, new Set([key])).inner.get(key) ?? { properties: [] };
+  return Array.from({ length: properties.length / 4 }, (_, index) => {
+    const name = keyOf(text, itemAt(properties, 4 * index), itemAt(properties, 4 * index + 1));
+    return [name, found[name]];
+  });
+};

@@ -1,0 +1,83 @@
+import { bitsOf } from '../../tensor/dtype.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { type ExpertNames, expertNamesOf, fusedParameter, matricesOf, nameInFiles } from './family.js';
+
+type Tensors = CheckpointIndex['tensors'];
+
+/**
+ * Returns a checkpoint with each expert of its mixtures by itself: a fused parameter is the matrices of its experts, which
+ * stand one below the other in it, by the names that files of the family have of these. So files of either form are one
+ * model. Experts that are stored as [in, out], or quantised, stay as they are. Reads nothing.
+ */
+export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
+  const { tensors: stored, fusedExperts } = checkpoint;
+  if (fusedExperts !== undefined) return checkpoint;
+  const fused = new Set([...stored.keys()].filter((name) => isFused(stored, name)));
+  if (fused.size === 0) return checkpoint;
+  const names = expertNamesOf(checkpoint);
+  const entries = [...stored].flatMap(([name, reference]): (readonly [string, TensorReference])[] => {
+    const inFiles = nameInFiles(names, name);
+    if (!fused.has(name) || names.matrices === undefined) return [[inFiles, reference]];
+    return [...matricesIn(names, inFiles, reference)];
+  });
+  const tensors = new Map(entries);
+  // A checkpoint that has names of both forms is none of one model.
+  return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
+};
+
+/**
+ * Returns the matrices of each expert in a fused parameter, by their names.
+ *
+ * @param parameter as files spell it but for the fusion
+ */
+export const matricesIn = (
+  names: ExpertNames,
+  parameter: string,
+  reference: TensorReference,
+): readonly (readonly [name: string, matrix: TensorReference])[] => {
+  const [experts = 0] = reference.shape;
+  return Array.from({ length: experts }, (_, expert) => matricesOf(names, parameter, expert) ?? []).flatMap(
+    (matrices, expert) =>
+      matrices.map(
+        (matrix, index) => [matrix, partOf(reference, expert * matrices.length + index, matrices)] as const,
+      ),
+  );
+};
+
+/** Returns one of the matrices of a parameter: of each expert there are as many as there are names. */
+const partOf = (
+  { file, begin, end, dtype, shape }: TensorReference,
+  index: number,
+  { length }: readonly string[],
+): TensorReference => {
+  const [experts = 0, rows = 0, columns = 0] = shape;
+  const bytes = (end - begin) / (experts * length);
+  const from = begin + index * bytes;
+  return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
+};
+
+/** True for the parameter of a mixture whose two have matrices [out, in]: gate above up, and down. */
+const isFused = (tensors: Tensors, name: string): boolean => {
+  const { stem } = fusedParameter.exec(name)?.groups ?? {};
+  if (stem === undefined) return false;
+  const [up, down] = [tensors.get(`${stem}.gate_up_proj`), tensors.get(`${stem}.down_proj`)];
+  if (up === undefined || down === undefined || ![up, down].every(isPlain)) return false;
+  const [[experts, both, hidden = 0], [others, out, inner = 0]] = [up.shape, down.shape];
+  const isWhole = up.shape.length === 3 && down.shape.length === 3 && experts === others && isCount(experts);
+  if (!isWhole || both !== 2 * inner || hidden !== out || inner * hidden === 0) return false;
+  // Biases, scales and blocks of codes, which no file has of each expert.
+  return !['gate_up_proj', 'down_proj'].some((one) =>
+    ['_bias', '_scale', '_scale_inv', '_scales', '_blocks'].some((end) =>
+      tensors.has(`${stem}.${one}${end}`),
+    ),
+  );
+};
+
+/** Limit on experts, each of which becomes tensors: a fused parameter of a sparse file may say any number. */
+const mostExperts = 65_536;
+
+const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;
+
+const isPlain = ({ quantised, blocks, change, dtype }: TensorReference): boolean =>
+  quantised === undefined && blocks === undefined && change === undefined && bitsOf(dtype) % 8 === 0;

@@ -1,0 +1,103 @@
+import type { TensorReference } from '../../tensor/reference.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject } from '../checkpoint/json.js';
+import type { FoundTensor, QuantisationScheme } from './scheme.js';
+import { awq } from './schemes/awq.js';
+import { bitsandbytes } from './schemes/bitsandbytes.js';
+import { compressedTensors } from './schemes/compressed-tensors.js';
+import { fp8 } from './schemes/fp8.js';
+import { gptq } from './schemes/gptq.js';
+import { modelopt } from './schemes/modelopt.js';
+import { mxfp4 } from './schemes/mxfp4.js';
+
+const schemes: readonly QuantisationScheme[] = [
+  fp8,
+  mxfp4,
+  compressedTensors,
+  modelopt,
+  gptq,
+  awq,
+  bitsandbytes,
+];
+
+/** The keys of `config.json` that say how a model is quantised; the first that is there is read. */
+const configKeys = ['quantization_config', 'compression_config'];
+
+/** What is stored beside a weight and takes no part in its value: scales of activations, shapes. */
+const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
+
+/**
+ * Returns a checkpoint as the model that was quantised: its tensors are those before that, each with the form in which it is
+ * stored (`quantised`), and those that are stored for it are no tensors of their own. A checkpoint that is not quantised, or
+ * by a scheme that is not read, is returned as it is. Reads nothing.
+ *
+ * @throws LayerloomError QUANTISATION_INVALID
+ */
+export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
+  const { config, tensors, quantisation } = checkpoint;
+  if (quantisation !== undefined) return checkpoint;
+  const keys = configKeys.filter((key) => isObject(config?.[key]));
+  const [key] = keys;
+  const settings = key === undefined ? undefined : config?.[key];
+  if (!isObject(settings)) return checkpoint;
+  const scheme = schemes.find(({ methods }) => methods.includes(String(settings['quant_method'])));
+  if (scheme === undefined) return checkpoint;
+  const found = scheme.find({ checkpoint, settings });
+  if (found.length === 0) return checkpoint;
+  const { unconverted, origins = [] } = scheme;
+  const unconvertedKey = unconverted.find((one) => one in settings) ?? unconverted[0];
+  return {
+    ...checkpoint,
+    tensors: logicalTensors(tensors, found),
+    quantisation: { keys, settings, unconvertedKey, origins, stored: tensors },
+  };
+};
+
+/** The tensors in the order of their codes; all others where they stood. */
+const logicalTensors = (
+  stored: ReadonlyMap<string, TensorReference>,
+  found: readonly FoundTensor[],
+): ReadonlyMap<string, TensorReference> => {
+  const hidden = new Set(found.flatMap(({ of }) => of));
+  const byCodes = new Map(found.map((tensor) => [tensor.of[0], tensor]));
+  const modules = new Map<string, FoundTensor>();
+  for (const tensor of found) modules.set(moduleOf(tensor.name), tensor);
+  const extra = new Map<FoundTensor, string[]>();
+  for (const name of stored.keys()) {
+    const owner = modules.get(moduleOf(name));
+    if (owner === undefined || hidden.has(name) || !beside.test(lastOf(name))) continue;
+    hidden.add(name);
+    extra.set(owner, [...(extra.get(owner) ?? []), name]);
+  }
+  const tensors = new Map<string, TensorReference>();
+  for (const [name, reference] of stored) {
+    const tensor = byCodes.get(name);
+    if (tensor === undefined) {
+      if (!hidden.has(name)) tensors.set(name, reference);
+      continue;
+    }
+    const { file, begin, end } = reference;
+    // A part may have a name of several parts: `weight.absmax`.
+    const before = tensor.name.length - lastOf(tensor.name).length;
+    const parts = new Map(
+      [...tensor.of, ...(extra.get(tensor) ?? [])].flatMap((part): [string, TensorReference][] => {
+        const found = stored.get(part);
+        return found === undefined ? [] : [[part.slice(before), found]];
+      }),
+    );
+    tensors.set(tensor.name, {
+      file,
+      begin,
+      end,
+      dtype: 'BF16',
+      shape: tensor.shape,
+      quantised: { ...tensor.form, parts },
+    });
+  }
+  return tensors;
+};
+
+/** The name of a tensor's module, and of a tensor within its module. */
+export const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
+const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

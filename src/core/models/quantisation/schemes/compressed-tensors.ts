@@ -1,0 +1,182 @@
+import { itemAt } from '../../../base/lookup.js';
+import { type CodeKind, type CodeOrder, gridOf } from '../../../tensor/quantised-form.js';
+import { elementCount, type TensorReference } from '../../../tensor/reference.js';
+import { isObject } from '../../checkpoint/json.js';
+import { asBlockSize, type BlockSize, inEightBits } from '../float8.js';
+import {
+  checkForm,
+  type FoundTensor,
+  invalidQuantisation,
+  type QuantisationScheme,
+  type QuantisedCheckpoint,
+  type Settings,
+  tensorBeside,
+} from '../scheme.js';
+
+/** `weights` of an entry of `config_groups`. */
+interface WeightSettings {
+  readonly bits: unknown;
+  readonly type: unknown;
+  /** Absent for a scale for each row, or for the tensor. */
+  readonly block: BlockSize | undefined;
+}
+
+/** What `config_groups` says of weights. */
+export const weightSettings = (settings: Settings): readonly WeightSettings[] => {
+  const groups = settings['config_groups'];
+  if (!isObject(groups)) return [];
+  return Object.values(groups).flatMap((group) => {
+    const weights = isObject(group) ? group['weights'] : undefined;
+    if (!isObject(weights)) return [];
+    const size = weights['group_size'];
+    const block =
+      asBlockSize(weights['block_structure']) ??
+      (typeof size === 'number' ? asBlockSize([1, size]) : undefined);
+    return [{ bits: weights['num_bits'], type: weights['type'], block }];
+  });
+};
+
+/**
+ * The formats of compressed-tensors for weights alone or with activations: `int-quantized` and `float-quantized` (`weight` of
+ * eight bits), `pack-quantized` (`weight_packed` of 4 or 8 bits in I32), `nvfp4-pack-quantized` and `mxfp4-pack-quantized`
+ * (`weight_packed` of E2M1 codes), each with `weight_scale`, and `weight_zero_point` where it is asymmetric. Which one a module
+ * has is told by its tensors. Columns are in the groups that `weight_g_idx` says.
+ */
+export const compressedTensors: QuantisationScheme = {
+  methods: ['compressed-tensors'],
+  unconverted: ['ignore'],
+  find: (model) => {
+    const { checkpoint, settings } = model;
+    const { tensors } = checkpoint;
+    const groups = weightSettings(settings);
+    return [...tensors].flatMap(([stored, codes]): FoundTensor[] => {
+      const [, module, part = ''] =
+        /^(.+)\.(weight|weight_packed|weight_scale|weight_zero_point)$/.exec(stored) ?? [];
+      if (module === undefined) return [];
+      if (part !== 'weight' && part !== 'weight_packed') {
+        if (!tensors.has(`${module}.weight_packed`)) tensorBeside(checkpoint, stored, `${module}.weight`);
+        return [];
+      }
+      const isPlain = part === 'weight' && !['F8_E4M3', 'F8_E5M2', 'I8'].includes(codes.dtype);
+      if (isPlain && !tensors.has(`${module}.weight_scale`)) return [];
+      const scales = tensorBeside(checkpoint, stored, `${module}.weight_scale`);
+      const read = part === 'weight' ? inBytes : packed;
+      const found = read(model, { module, stored, codes, scales, groups });
+      return found === undefined ? [] : [checkForm(model, withZerosAndGroups(model, module, found))];
+    });
+  },
+};
+
+interface Module {
+  readonly module: string;
+  readonly stored: string;
+  readonly codes: TensorReference;
+  readonly scales: TensorReference;
+  readonly groups: readonly WeightSettings[];
+}
+
+/** Returns the block of a group of settings whose scales would be as many as there are. */
+const blockThatFits = (
+  { scales, groups }: Module,
+  rows: number,
+  widthOf: (block: BlockSize) => number,
+): BlockSize | undefined =>
+  groups
+    .flatMap(({ block }) => (block === undefined ? [] : [block]))
+    .find(
+      (block) =>
+        Math.ceil(rows / block[0]) * Math.ceil(widthOf(block) / block[1]) === elementCount(scales.shape),
+    );
+
+const inBytes = (model: QuantisedCheckpoint, of: Module): FoundTensor => {
+  const { stored, codes, scales, module } = of;
+  const [rows = 1, width = 1] = codes.shape;
+  const block = blockThatFits(of, rows, () => width);
+  return inEightBits(model, { name: stored, codes, scalesName: `${module}.weight_scale`, scales, block });
+};
+
+/** Returns how the codes of a packed weight are written, and how many one of its elements holds. */
+const packingOf = ({ codes: { dtype }, groups }: Module): readonly [CodeKind, number] | undefined => {
+  if (dtype === 'U8') return ['E2M1', 2];
+  const bits = new Set(groups.flatMap((group) => (group.type === 'int' ? [group.bits] : [])));
+  if (dtype !== 'I32' || bits.size !== 1) return undefined;
+  if (bits.has(4)) return ['U4', 8];
+  return bits.has(8) ? ['U8', 4] : undefined;
+};
+
+const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined => {
+  const { module, stored, codes, scales } = of;
+  const packing = packingOf(of);
+  if (packing === undefined) return undefined;
+  const [kind, each] = packing;
+  const { shape } = codes;
+  const [rows, words, more] = shape;
+  if (rows === undefined || words === undefined || more !== undefined || shape.includes(0))
+    throw invalidQuantisation(
+      model.checkpoint,
+      codes,
+      stored,
+      `has the shape [${shape.join(', ')}], and no matrix is packed so`,
+    );
+  const stride = words * each;
+  const count = elementCount(scales.shape) ?? 0;
+  // Groups fill rows, which packing may fill up.
+  const groups = scales.shape.length === 2 ? itemAt(scales.shape, 1) : 1;
+  const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : stride);
+  const byRows: BlockSize = count === 1 ? [rows, stride] : [1, stride];
+  const block = blockThatFits(of, rows, widthOf) ?? byRows;
+  const width = widthOf(block);
+  const globalName = `${module}.weight_global_scale`;
+  const global = model.checkpoint.tensors.get(globalName);
+  return {
+    name: `${module}.weight`,
+    shape: [rows, width],
+    of: [stored, `${module}.weight_scale`, ...(global === undefined ? [] : [globalName])],
+    form: {
+      codes: kind,
+      rows,
+      width,
+      stride,
+      block,
+      transposed: false,
+      scales,
+      ...(global === undefined ? {} : { factor: { kind: 'divisor' as const, of: global } }),
+    },
+  };
+};
+
+/** Adds the zero points of a module, and the groups of its columns, where it has such. */
+const withZerosAndGroups = (
+  { checkpoint }: QuantisedCheckpoint,
+  module: string,
+  found: FoundTensor,
+): FoundTensor => {
+  const { of, form } = found;
+  const [zerosName, groupsName] = [`${module}.weight_zero_point`, `${module}.weight_g_idx`];
+  const [zeros, groups] = [zerosName, groupsName].map((name) => checkpoint.tensors.get(name));
+  const columns = gridOf(form)[1];
+  return {
+    ...found,
+    of: [...of, ...[zerosName, groupsName].filter((name) => checkpoint.tensors.has(name))],
+    form: {
+      ...form,
+      zeros: zeros && {
+        ...zerosOf(form.codes, zeros),
+        stride: columns,
+        oneMore: false,
+        of: zeros,
+      },
+      // All columns of a row share its one scale, in whatever order.
+      groups: columns > 1 ? groups : undefined,
+    },
+  };
+};
+
+/** Zero points are packed like the codes, below each other, or bytes of their own. */
+const zerosOf = (
+  codes: CodeKind,
+  { dtype }: TensorReference,
+): { readonly codes: CodeKind; readonly order?: CodeOrder } => {
+  if ((codes === 'U4' || codes === 'U8') && dtype !== 'I8') return { codes, order: 'down' };
+  return { codes: codes === 'F8_E4M3' || codes === 'F8_E5M2' ? codes : 'I8' };
+};

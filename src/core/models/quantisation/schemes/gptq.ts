@@ -1,0 +1,53 @@
+import { isObject } from '../../checkpoint/json.js';
+import { groupSize, inWords, modulesInWords } from '../int32-words.js';
+import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
+
+/** The values of `checkpoint_format`, and whether a zero point is one more than is written. */
+const formats: ReadonlyMap<unknown, boolean> = new Map([
+  ['gptq', true],
+  ['gptq_v2', false],
+]);
+
+/**
+ * GPTQ as AutoGPTQ, GPTQModel and optimum store it, of 4 and 8 bits: `qweight` [in · bits / 32, out] of I32, codes below each
+ * other; `qzeros` [groups, out · bits / 32], `scales` [groups, out], and `g_idx` [in], the group of each input feature.
+ */
+export const gptq: QuantisationScheme = {
+  methods: ['gptq'],
+  unconverted: [],
+  origins: [
+    ...['batch_size', 'block_name_to_quantize', 'cache_block_outputs', 'damp_percent', 'damp_auto_increment'],
+    ...['dataset', 'meta', 'model_file_base_name', 'model_name_or_path', 'model_seqlen', 'quantizer'],
+    ...['static_groups', 'tokenizer', 'true_sequential'],
+  ],
+  find: (model) => {
+    const { settings } = model;
+    const format = settings['checkpoint_format'] ?? settings['format'] ?? 'gptq';
+    const oneMore = formats.get(typeof format === 'string' ? format.toLowerCase() : format);
+    if (oneMore === undefined || hasConv1D(model)) return [];
+    return modulesInWords(model).flatMap((module) => {
+      const { bits, group } = sizesOf(model, module);
+      return bits === 4 || bits === 8
+        ? [inWords(model, module, { bits, order: 'down', ofZeros: 'across', oneMore, group })]
+        : [];
+    });
+  },
+};
+
+/** Returns the bits and the group size of a module: those of the settings, or where these are `dynamic`, by its shapes. */
+const sizesOf = (
+  { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
+  module: string,
+): { readonly bits: unknown; readonly group: number | undefined } => {
+  const { bits, group_size, dynamic } = settings;
+  if (!isObject(dynamic)) return { bits, group: groupSize(group_size) };
+  const shapeOf = (part: string) => tensors.get(`${module}.${part}`)?.shape ?? [];
+  const [[rowsOfWords = 0], [groups = 1, out = 1], [, words = 0]] = [
+    shapeOf('qweight'),
+    shapeOf('scales'),
+    shapeOf('qzeros'),
+  ];
+  const ownBits = (32 * words) / out;
+  const features = (rowsOfWords * 32) / ownBits;
+  return { bits: ownBits, group: groupSize(Math.ceil(features / groups)) };
+};

@@ -1,0 +1,56 @@
+import { dirname, join } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { namesIn } from '../../base/unless-missing.js';
+import type { Adapter } from '../adapters/adapter.js';
+import { parseAdapterConfig } from '../adapters/peft-config.js';
+import { readAdapterTensors } from '../adapters/read-tensors.js';
+import { type FoundModel, originOf } from '../address/found-model.js';
+import { adapterConfigName, adapterWeightsName, adapterWeightsNames } from '../checkpoint/file-names.js';
+import { type KnownOfFiles, openFound } from '../checkpoint/open.js';
+import { listSideFiles } from '../checkpoint/side-files.js';
+import { readSideFile } from '../checkpoint/small-file.js';
+import { renamed } from './renamed.js';
+import { plainAdapterName } from './wrappers.js';
+
+/**
+ * Reads the LoRA adapter of PEFT in a directory, whatever else lies there, or that of its file of weights: configuration and
+ * header are read; weights are not. Parameters have the names that PEFT gives them, without its prefix.
+ *
+ * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and the codes
+ *   of its container
+ */
+export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise<Adapter> => {
+  const { name, path } = found;
+  const isFile = adapterWeightsNames.some((weights) => path.endsWith(`/${weights}`));
+  const folder = isFile ? dirname(path) : path;
+  const names = await namesIn(folder);
+  if (!names.includes(adapterConfigName))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `is no adapter: it has no ${adapterConfigName}; give the directory that PEFT wrote`,
+    });
+  const configFile = join(folder, adapterConfigName);
+  const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
+  const there = adapterWeightsNames.find((weights) => names.includes(weights));
+  if (there === undefined)
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `has ${adapterConfigName} and no ${adapterWeightsName}; download or copy the adapter again`,
+    });
+  const file = isFile ? path : join(folder, there);
+  const opened = renamed(await openFound({ name, path: file }, known), plainAdapterName);
+  const { files, metadata, tensors } = opened;
+  const checkpoint = {
+    name,
+    path,
+    ...(isFile ? { folder } : {}),
+    ...originOf(found),
+    files,
+    metadata,
+    tensors,
+    config: config.raw,
+    sideFiles: await listSideFiles(folder),
+    warnings: [],
+  };
+  return { checkpoint, config, ...readAdapterTensors(tensors, config, file) };
+};

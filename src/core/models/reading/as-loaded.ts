@@ -1,0 +1,23 @@
+import { argument, layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+
+/**
+ * Refuses a model of which transformers, given the same path, would make another one: what is scored, exported or published
+ * must be what merges read.
+ *
+ * @param purpose a verb, for the message: `evaluate`
+ * @throws LayerloomError NOT_AS_LOADED
+ */
+export const refuseUnlikeLoaders = (
+  { path, notAsLoaded }: Pick<CheckpointIndex, 'path' | 'notAsLoaded'>,
+  purpose: string,
+): void => {
+  if (notAsLoaded !== undefined)
+    throw new LayerloomError('NOT_AS_LOADED', {
+      path,
+      reason: notAsLoaded,
+      command: layerloomCommand('relayout', argument(path), '-o', 'DIR'),
+      purpose,
+    });
+};

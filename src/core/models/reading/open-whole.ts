@@ -1,0 +1,45 @@
+import { stat } from 'node:fs/promises';
+import { basename, resolve, sep } from 'node:path';
+import { LayerloomError } from '../../base/errors.js';
+import { optionName } from '../../base/option-name.js';
+import { bytesOf } from '../../tensor/extent.js';
+import { parseAddress } from '../address/address.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isUnverified, missingRanges } from '../sources/ranges/folder.js';
+import { refuseUnlikeLoaders } from './as-loaded.js';
+import { readWhole } from './read-model.js';
+
+/** A folder of a merge that has not finished, or something within one. */
+const unfinished = /\.layerloom-partial(\/|$)/;
+
+/**
+ * Opens the directory of a checkpoint that is to leave this program as it is, with all of its files here.
+ *
+ * @param purpose a verb, for messages: `push`
+ * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output, and a model of the hub of which only some ranges
+ *   are here; NOT_AS_LOADED; the codes of `readWhole`
+ */
+export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {
+  const root = resolve(directory);
+  const refused = (reason: string) => new LayerloomError('NOT_A_CHECKPOINT', { path: root, reason });
+  if (unfinished.test(root.split(sep).join('/')))
+    throw refused(
+      `is the unfinished output of a merge; run the merge again with ${optionName('resume')}, and ${purpose} its output`,
+    );
+  const checkpoint = await readWhole(await parseAddress(root));
+  refuseUnlikeLoaders(checkpoint, purpose);
+  if (!(await stat(checkpoint.path)).isDirectory())
+    throw refused('is a file; give the directory of a checkpoint');
+  for (const file of checkpoint.files) {
+    const missing = bytesOf(await missingRanges(file.path, [{ begin: 0, end: file.bytes }]));
+    if (missing > 0)
+      throw refused(
+        `${missing} bytes of its ${basename(file.path)} have not been downloaded; fetch the whole model by \`hf download\`, and ${purpose} that`,
+      );
+    if (await isUnverified(file.path))
+      throw refused(
+        `its ${basename(file.path)} was not verified by the hash that the hub states; fetch the whole model by \`hf download\`, and ${purpose} that`,
+      );
+  }
+  return checkpoint;
+};

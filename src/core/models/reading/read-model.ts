@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { argument, layerloomCommand } from '../../base/command-line.js';
+import { LayerloomError } from '../../base/errors.js';
+import { namesIn } from '../../base/unless-missing.js';
+import type { Adapter } from '../adapters/adapter.js';
+import { applyAdapter } from '../adapters/apply.js';
+import { type ModelAddress, parseAddress, printAddress } from '../address/address.js';
+import type { FoundModel } from '../address/found-model.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { findWeights } from '../checkpoint/containers/containers.js';
+import { adapterConfigName, adapterWeightsNames } from '../checkpoint/file-names.js';
+import { findModelFiles, hasModel } from '../checkpoint/find-files.js';
+import { type KnownOfFiles, openFound } from '../checkpoint/open.js';
+import { readSideFile } from '../checkpoint/small-file.js';
+import { separated } from '../experts/separated.js';
+import { dequantised } from '../quantisation/dequantised.js';
+import { statedContent } from '../sources/bring-ranges.js';
+import { locate, locateIfHere } from '../sources/locate.js';
+import { missingRanges } from '../sources/ranges/folder.js';
+import { adapterAt } from './adapter-at.js';
+import { mergedState } from './peft-state.js';
+import { settledTies } from './settled-ties.js';
+import { withoutWrappers } from './wrappers.js';
+
+/** A model as read from an address: a whole one, or an adapter by itself, of which `checkpoint` has the files. */
+export interface Reading {
+  readonly checkpoint: CheckpointIndex;
+  readonly adapter?: Adapter;
+}
+
+/** Facts of files of weights that the sources know. */
+const known: KnownOfFiles = { statedContent, missingBytes: missingRanges };
+
+/**
+ * Reads all that lies at an address, and says what it is: a whole model, as transformers and PEFT would make it of the files,
+ * or an adapter. A base with an adapter is one checkpoint, named like the adapter. Headers and small files are read; of
+ * weights those alone that say whether a head is the embeddings.
+ *
+ * Every command opens models by this function, so that a path means one model everywhere.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
+ */
+export const readModel = async (model: ModelAddress): Promise<Reading> => {
+  if (model.kind === 'adapted') return { checkpoint: await readAdapted(model) };
+  const found = await locate(model);
+  if ((await kindAt(found)) !== 'adapter') return { checkpoint: await wholeAt(found) };
+  const adapter = await adapterAt(found, known);
+  return { checkpoint: adapter.checkpoint, adapter };
+};
+
+/** `readModel`, where a whole model is needed. @throws LayerloomError ADAPTER_WITHOUT_BASE for an adapter by itself */
+export const readWhole = async (model: ModelAddress): Promise<CheckpointIndex> => {
+  if (model.kind === 'adapted') return await readAdapted(model);
+  const found = await locate(model);
+  if ((await kindAt(found)) === 'adapter')
+    throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: found.path });
+  return await wholeAt(found);
+};
+
+/** `readWhole`, of the text that names a model: a path or `org/name[@revision]`, `BASE+ADAPTER`, `NAME=` before either. */
+export const openModel = async (model: string): Promise<CheckpointIndex> =>
+  readWhole(await parseAddress(model));
+
+/** `readModel`, where an adapter is needed: that of a directory which has a whole model too. */
+export const readAdapter = async (model: ModelAddress): Promise<Adapter> =>
+  adapterAt(await locate(model), known);
+
+/** True if a model is found here and is an adapter without a base. @throws LayerloomError READ_FAILED, MODEL_AMBIGUOUS */
+export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
+  const found = await locateIfHere(model);
+  return found !== undefined && (await kindAt(found)) === 'adapter';
+};
+
+const readAdapted = async (model: ModelAddress & { kind: 'adapted' }): Promise<CheckpointIndex> => {
+  const { name, base, adapter } = model;
+  if (base.kind === 'adapted' || adapter.kind === 'adapted') {
+    const first: ModelAddress =
+      adapter.kind === 'adapted' ? { kind: 'adapted', base, adapter: adapter.base } : base;
+    const text = printAddress(first);
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file: printAddress(model),
+      what: 'several adapters on one base',
+      reason: 'are not added at once',
+      remedy: `write ${text} first (${layerloomCommand('relayout', argument(text), '-o', 'DIR')}), and add the other to that`,
+    });
+  }
+  const [opened, added] = await Promise.all([readWhole(base), readAdapter(adapter)]);
+  const { path, folder = path } = added.checkpoint;
+  const config = await readSideFile(join(folder, adapterConfigName));
+  const applied = applyAdapter(
+    separated(dequantised(opened)),
+    added,
+    createHash('sha256').update(config).digest('hex'),
+  );
+  return name === undefined ? applied : { ...applied, name };
+};
+
+/**
+ * Says what a path is, by the names of the files there. A directory with a whole model and an adapter is refused: some
+ * loaders take the model with the adapter, some the adapter's base with it, and some the model alone.
+ */
+const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
+  if (!(await stat(path)).isDirectory())
+    return adapterWeightsNames.includes(basename(path)) ? 'adapter' : 'model';
+  const names = await namesIn(path);
+  if (!names.includes(adapterConfigName)) return 'model';
+  const adapter = adapterWeightsNames.find((name) => names.includes(name));
+  if (!(await hasModel(path, names)))
+    return adapter === undefined && findWeights(names) !== undefined ? 'model' : 'adapter';
+  if (adapter === undefined) return 'model';
+  throw new LayerloomError('MODEL_AMBIGUOUS', {
+    path,
+    model: await modelFileAt(path),
+    adapter: join(path, adapter),
+  });
+};
+
+/** The file that names the model of a directory alone: its index, or the one file of its weights. */
+const modelFileAt = async (directory: string): Promise<string> => {
+  const { index, weights } = await findModelFiles(directory);
+  return index?.path ?? String(weights[0]);
+};
+
+const wholeAt = async (found: FoundModel): Promise<CheckpointIndex> => {
+  const { path } = found;
+  const isDirectory = (await stat(path)).isDirectory();
+  const names = await namesIn(isDirectory ? path : dirname(path));
+  const opened = await openFound(found, known).catch(async (error: unknown) => {
+    throw isDirectory ? await withAdapters(error, path) : error;
+  });
+  const settle = (checkpoint: CheckpointIndex) => settledTies(checkpoint, missingRanges);
+  const state = await mergedState(withoutWrappers(opened), names, settle);
+  if (state !== undefined) return state;
+  if (isDirectory && names.includes(adapterConfigName) && (await hasModel(path, names)))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `has ${adapterConfigName} beside a whole model and no weights of an adapter, and transformers does not load it; give ${await modelFileAt(path)} for the model alone, or download the adapter again`,
+    });
+  return await settle(withoutWrappers(opened));
+};
+
+/** Names the adapters in the folders of a directory that is no model, as PEFT saves several of one model. */
+const withAdapters = async (error: unknown, directory: string): Promise<unknown> => {
+  if (!(error instanceof LayerloomError) || error.code !== 'NOT_A_CHECKPOINT') return error;
+  const entries = await readdir(directory, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
+  const adapters: string[] = [];
+  for (const folder of folders)
+    if ((await namesIn(folder)).includes(adapterConfigName)) adapters.push(folder);
+  const [first] = adapters;
+  if (first === undefined) return error;
+  return new LayerloomError(
+    'NOT_A_CHECKPOINT',
+    {
+      path: directory,
+      reason: `holds no weights, and adapters in folders (${adapters.map((folder) => basename(folder)).join(', ')}); give one of them, such as ${first}`,
+    },
+    { cause: error },
+  );
+};

@@ -1,0 +1,38 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+
+/**
+ * Returns a checkpoint whose tensors have other names than its files give them; itself where none changes.
+ *
+ * @param nameOf undefined for a tensor that is left out
+ * @throws LayerloomError DUPLICATE_TENSOR where two tensors would have one name
+ */
+export const renamed = (
+  checkpoint: CheckpointIndex,
+  nameOf: (name: string) => string | undefined,
+): CheckpointIndex => {
+  const { tensors: given, stored = given, files, descriptions } = checkpoint;
+  if ([...given.keys()].every((name) => nameOf(name) === name)) return checkpoint;
+  const tensors = new Map<string, TensorReference>();
+  const former = new Map<string, string>();
+  for (const [name, reference] of given) {
+    const plain = nameOf(name);
+    if (plain === undefined) continue;
+    const twin = former.get(plain);
+    if (twin !== undefined) {
+      const place = (one: string) => `${itemAt(files, given.get(one)?.file ?? 0).path} (${one})`;
+      throw new LayerloomError('DUPLICATE_TENSOR', { tensor: plain, file: place(name), alsoIn: place(twin) });
+    }
+    former.set(plain, name);
+    tensors.set(plain, reference);
+  }
+  const described = [...(descriptions ?? [])].map(([name, bytes]) => [nameOf(name) ?? name, bytes] as const);
+  return {
+    ...checkpoint,
+    tensors,
+    stored,
+    ...(descriptions === undefined ? {} : { descriptions: new Map(described) }),
+  };
+};

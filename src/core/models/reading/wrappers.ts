@@ -1,0 +1,114 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { familyOfType, typesIn } from '../architecture/families.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { moduleOf } from '../checkpoint/module-folders.js';
+import { foreignPrefixesOf } from './foreign-prefix.js';
+import { renamed } from './renamed.js';
+
+/** Parts of names that stand for a wrapper around a module, wherever they stand; no module of a model is called so. */
+const anywhere: Readonly<Record<string, string>> = {
+  _orig_mod: 'torch.compile',
+  _fsdp_wrapped_module: 'FSDP',
+  _fpw_module: 'FSDP',
+  _checkpoint_wrapped_module: 'activation checkpointing',
+  _forward_module: 'Lightning',
+  _module: 'Opacus',
+};
+
+/** The same of wrappers around the whole model. */
+const [parallel, peft] = ['module', 'base_model'] as const;
+
+/** A name without wrappers, and the parts that were theirs. */
+interface PlainName {
+  readonly name: string;
+  readonly wrappers: readonly string[];
+}
+
+/** Which parts stand for wrappers in the names of a model. */
+interface Wrappers {
+  /** `module` and `base_model`, where they begin a name. */
+  readonly isLeading: (part: string) => boolean;
+  /** `module` elsewhere. */
+  readonly isInside: (part: string) => boolean;
+}
+
+/**
+ * Returns a name without the parts of wrappers: `model.layers.0.mlp.up_proj.weight` for
+ * `module.model.layers.0._orig_mod.mlp.up_proj.weight`.
+ */
+const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
+  if (moduleOf(name) !== undefined) return { name, wrappers: [] };
+  const split = name.split('.');
+  const isInside = (part: string, index: number) =>
+    index < split.length - 1 && (Object.hasOwn(anywhere, part) || (index > 0 && of.isInside(part)));
+  const wrappers = split.filter(isInside);
+  const parts = split.filter((part, index) => !isInside(part, index));
+  for (;;) {
+    const [first = '', second] = parts;
+    if (parts.length < 2 || !isLeading(first)) break;
+    // PEFT's wrapper holds its tuner, and that the model; of prompts it holds the model alone.
+    wrappers.push(parts.splice(0, first === peft && second === 'model' ? 2 : 1).join('.'));
+  }
+  return { name: parts.join('.'), wrappers };
+};
+
+/**
+ * Returns a checkpoint by the names that its tensors have without wrappers (torch.compile, FSDP, DDP, PEFT) and attributes of
+ * training programs, with a warning that says so. No loader takes names with wrappers.
+ *
+ * @throws LayerloomError DUPLICATE_TENSOR where a tensor stands there with a wrapper and without; WEIGHTS_UNSUPPORTED for
+ *   parameters that FSDP has flattened
+ */
+export const withoutWrappers = (checkpoint: CheckpointIndex): CheckpointIndex => {
+  const { tensors, files, path } = checkpoint;
+  const names = [...tensors.keys()];
+  const flat = names.find((name) => /(^|\.)_flat_param(_\d+)?$/.test(name));
+  if (flat !== undefined)
+    throw new LayerloomError('WEIGHTS_UNSUPPORTED', {
+      file: itemAt(files, tensors.get(flat)?.file ?? 0).path,
+      tensor: flat,
+      reason: 'has the parameters of several modules in one, as FSDP holds them',
+      remedy: 'save the full state dict (StateDictType.FULL_STATE_DICT), and give that',
+    });
+  const known = wrappersIn(names, checkpoint);
+  const plain = new Map(names.map((name) => [name, plainName(name, known)]));
+  const found = [...new Set([...plain.values()].flatMap((one) => one.wrappers))];
+  const bare = renamed(checkpoint, (name) => (plain.get(name) ?? plainName(name, known)).name);
+  const foreign = foreignPrefixesOf(bare).map((prefix) => `${prefix}.`);
+  const wrappers = [...found.map((part) => `${part}.`), ...foreign];
+  if (wrappers.length === 0) return checkpoint;
+  const read = renamed(bare, (name) =>
+    name.slice(foreign.find((prefix) => name.startsWith(prefix))?.length ?? 0),
+  );
+  const words = `its names have parts of wrappers (${wrappers.join(', ')})`;
+  return {
+    ...read,
+    notAsLoaded: words,
+    warnings: [...read.warnings, `${path}: ${words}, and are read without`],
+  };
+};
+
+const wrappersIn = (names: readonly string[], { config }: Pick<CheckpointIndex, 'config'>): Wrappers => {
+  const own = names
+    .filter((name) => moduleOf(name) === undefined)
+    .map((name) => plainName(name, inNone).name);
+  // Code that comes with a model may have such a module; families that are known have none.
+  const hasCode = config?.['auto_map'] !== undefined;
+  const isKnown = !hasCode && typesIn(config).some((type) => familyOfType(type) !== undefined);
+  const isAll = (pattern: RegExp) => own.length > 0 && own.every((name) => pattern.test(name));
+  const isWrapped = {
+    [parallel]: isKnown || (!hasCode && isAll(/^(base_model\.(model\.)?)*module\./)),
+    [peft]: isKnown || isAll(/^(module\.)*base_model\./),
+  };
+  return {
+    isLeading: (part) => Object.hasOwn(isWrapped, part) && isWrapped[part as typeof parallel | typeof peft],
+    isInside: (part) => isKnown && part === parallel,
+  };
+};
+
+const inNone: Wrappers = { isLeading: () => false, isInside: () => false };
+
+/** Returns the name of a tensor in an adapter's file without the wrappers that the model had in training; PEFT's stay. */
+export const plainAdapterName = (name: string): string =>
+  plainName(name, { isLeading: (part) => part === parallel, isInside: () => false }).name;

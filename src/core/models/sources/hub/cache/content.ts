@@ -1,0 +1,55 @@
+import { readlink, realpath } from 'node:fs/promises';
+import { dirname, resolve, sep } from 'node:path';
+import { allWithinReach } from '../../../../base/exists.js';
+import { placeOf, recordOf } from '../../ranges/folder.js';
+import type { FileContent } from '../../ranges/record.js';
+import { commitPathOf } from './hub-cache.js';
+import { rangeFolder } from './range-folders.js';
+
+const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+const mostLinks = 8;
+
+/** The ETag of the blob that a path is or leads to; links behind it, to blobs that models share, have other names. */
+const blobEtag = async (path: string): Promise<string | undefined> => {
+  let at = path;
+  for (let links = 0; links <= mostLinks; links += 1) {
+    const etag = blobPath.exec(at.split(sep).join('/'))?.groups?.['etag'];
+    if (etag !== undefined) return etag;
+    const target = await readlink(at).catch(() => undefined);
+    if (target === undefined) return undefined;
+    at = resolve(await realpath(dirname(at)), target);
+  }
+  return undefined;
+};
+
+/**
+ * Returns the content of a file as the hub names it, which does not change while ranges of the file arrive:
+ * of files in the cache of ranges, and of blobs in the hub's cache and links to them. Undefined for others.
+ */
+export const contentOf = async (path: string): Promise<FileContent | undefined> => {
+  const record = await recordOf(path);
+  if (record !== undefined)
+    return { etag: record.etag, ...(record.sha256 === undefined ? {} : { sha256: record.sha256 }) };
+  const etag = await blobEtag(path);
+  return etag?.length === 64 ? { etag, sha256: etag } : etag === undefined ? undefined : { etag };
+};
+
+/**
+ * Returns the hash that the hub states of a file's content, for files of models that are in the cache of ranges:
+ * it stays the same while ranges arrive, and when the whole file comes into the hub's cache. Undefined for other
+ * files, which are identified by what is read of them.
+ *
+ * @returns the SHA-256 in hexadecimal; for files that the hub keeps in Git, their object name
+ */
+export const statedContent = async (path: string): Promise<string | undefined> => {
+  if (!(await isOfRangeCache(path))) return undefined;
+  const content = await contentOf(path);
+  return content?.sha256 ?? content?.etag;
+};
+
+const isOfRangeCache = async (path: string): Promise<boolean> => {
+  const hub = commitPathOf(path)?.hub;
+  if (hub === undefined) return false;
+  return (await placeOf(path)) !== undefined || (await allWithinReach([rangeFolder(hub.id, hub.revision)]));
+};

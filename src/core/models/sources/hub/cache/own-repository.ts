@@ -1,0 +1,111 @@
+import { lstat, readdir, realpath } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+import { LayerloomError } from '../../../../base/errors.js';
+import { linkBelow } from '../../../../base/own-directory.js';
+import { unlessMissing } from '../../../../base/unless-missing.js';
+import { isCommit, isRevision } from '../../../address/remote.js';
+import { readFileIfAny } from '../../../checkpoint/small-file.js';
+
+// Users share caches, so that what stands in one may be another user's: a ref may hold a path, and a snapshot may be a link.
+// A repository's files are taken for its own only if they lie in its folder once all links are resolved. A link in the
+// place of the cache, or of a repository's folder, is the user's own way to another disk, and is followed.
+
+const refused = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('READ_FAILED', { file, reason });
+
+/** Bytes of a ref: a commit, and the end of its line. */
+const mostRefBytes = 42;
+
+/**
+ * Reads the commit that a repository's folder notes of a branch or tag; undefined where it notes none.
+ *
+ * @throws LayerloomError READ_FAILED for a ref that is a link or holds anything but a commit, which no message repeats
+ */
+export const readRef = async (repository: string, revision: string): Promise<string | undefined> => {
+  const file = join(repository, 'refs', ...revision.split('/'));
+  const link = linkBelow(repository, file);
+  if (link !== undefined) throw refused(file, link);
+  const found = await unlessMissing(file, lstat(file));
+  if (found === undefined || found.isDirectory()) return undefined;
+  const content = found.size > mostRefBytes ? undefined : await readFileIfAny(file);
+  const commit = content?.toString('latin1').replace(/\r?\n$/, '') ?? '';
+  if (!isCommit(commit)) throw refused(file, 'it holds no commit; remove it, and download the model again');
+  return commit;
+};
+
+const isWithin = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
+
+/** A blob that all repositories of a cache share, named by its content. */
+const sharedBlob = /^blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/;
+
+/** Refuses the links in a folder that lead to files which `isOwn` does not count as the repository's. */
+const checkLinks = async (
+  folder: string,
+  repository: string,
+  isOwn: (target: string) => boolean,
+): Promise<void> => {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) continue;
+    const link = join(entry.parentPath, entry.name);
+    const target = await unlessMissing(link, realpath(link));
+    if (target !== undefined && !isOwn(target))
+      throw refused(
+        link,
+        `it is a link to ${target}, which is not in ${repository}; remove it, and download the model again`,
+      );
+  }
+};
+
+/**
+ * Returns the commit of a snapshot in a repository's folder, and refuses one that is not the repository's own.
+ *
+ * @param path of the snapshot, which is there
+ * @throws LayerloomError READ_FAILED
+ */
+export const commitOfSnapshot = async (repository: string, path: string): Promise<string> => {
+  const [cache, root, snapshot] = await Promise.all([dirname(repository), repository, path].map(resolved));
+  if (cache === undefined || root === undefined || snapshot === undefined)
+    throw refused(path, 'it is no longer there; run again');
+  if (basename(root) !== basename(repository))
+    throw refused(repository, `it is a link to ${root}, a folder of another name; remove it`);
+  const [asked, commit] = [basename(path), basename(snapshot)];
+  if (dirname(snapshot) !== join(root, 'snapshots') || !isRevision(commit))
+    throw refused(path, `it leads to ${snapshot}, which is no snapshot of ${repository}; remove it`);
+  if (isCommit(asked) && asked !== commit)
+    throw refused(path, `it leads to the snapshot of another commit, ${commit}; remove it`);
+  const isShared = (target: string) =>
+    isWithin(cache, target) && sharedBlob.test(target.slice(cache.length + 1));
+  await checkLinks(snapshot, repository, (target) => isWithin(root, target) || isShared(target));
+  return commit;
+};
+
+const resolved = (path: string): Promise<string | undefined> => unlessMissing(path, realpath(path));
+
+/**
+ * Refuses the folder of a commit in the cache of ranges where a link in it leads to anything but a file of a repository's
+ * folder of this name, or a blob that repositories share: in the hub's cache of now, or of another time.
+ *
+ * @param folder `CACHE/models--org--name/COMMIT`
+ * @throws LayerloomError READ_FAILED
+ */
+export const checkRangeFolder = async (folder: string): Promise<void> => {
+  const repository = dirname(folder);
+  const root = await resolved(folder);
+  if (root === undefined) return;
+  if (basename(dirname(root)) !== basename(repository) || basename(root) !== basename(folder))
+    throw refused(folder, `it is a link to ${root}, the folder of another model; remove it`);
+  const name = basename(repository);
+  const isOwn = (target: string) => {
+    const [parent, kind, ...rest] = behindLast(target, name);
+    if (parent !== undefined) return kind === 'blobs' || (kind === 'snapshots' && rest.length > 1);
+    return sharedBlob.test(target.split(sep).slice(-3).join('/'));
+  };
+  await checkLinks(root, repository, isOwn);
+};
+
+/** The parts of a path from the last one of a name on; none where there is none. */
+const behindLast = (path: string, name: string): string[] => {
+  const parts = path.split(sep);
+  const at = parts.lastIndexOf(name);
+  return at === -1 ? [] : parts.slice(at);
+};

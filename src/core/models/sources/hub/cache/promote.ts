@@ -1,0 +1,38 @@
+import { createReadStream } from 'node:fs';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../../base/errors.js';
+import type { RangeFile } from '../../ranges/range-file.js';
+import type { ListedFile } from '../../ranges/record.js';
+import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
+
+/**
+ * Verifies a complete file and moves it into the hub's cache; the cache of ranges keeps a link to it.
+ *
+ * @throws LayerloomError HUB_FILE_CHANGED where its hash is another one, after which nothing of it is here
+ */
+export const promote = async (
+  ranges: RangeFile,
+  at: HubCacheCommit,
+  file: ListedFile,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const check = contentCheck(file);
+  try {
+    // Not given the signal: a stream that is made with one that was aborted never closes its file (Node 20).
+    for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024 })) {
+      checkInterrupt(signal);
+      check.update(chunk as Buffer);
+    }
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    throw new LayerloomError('READ_FAILED', { file: ranges.path, reason: reasonOf(cause) }, { cause });
+  }
+  const expected = check.mismatch();
+  if (expected !== undefined) {
+    await ranges.discard();
+    const reason = `has other bytes than the hub's hash ${expected} says`;
+    throw new LayerloomError('HUB_FILE_CHANGED', { model: at.id, file: file.name, reason });
+  }
+  await putWholeFile(at, file, ranges.path, signal);
+  await placeLink(ranges.path, blobPath(at, file));
+  await ranges.forget();
+};

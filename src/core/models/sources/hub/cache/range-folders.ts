@@ -1,0 +1,62 @@
+import { dirname, join } from 'node:path';
+import { LayerloomError } from '../../../../base/errors.js';
+import type { FoundModel, HubRevision } from '../../../address/found-model.js';
+import { parseHubId } from '../../../address/remote.js';
+import { isUsable } from '../../ranges/folder.js';
+import { rangeCacheRoot } from '../../ranges/root.js';
+import { cachedCommit, commitPathOf, modelFolder } from './hub-cache.js';
+import { checkRangeFolder, commitOfSnapshot } from './own-repository.js';
+
+/** The folder of a commit in the cache of ranges. */
+export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
+  join(root, modelFolder(id), commit);
+
+/**
+ * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the revision;
+ * undefined where the model's headers are not here, and for other spellings.
+ */
+export const rangeCacheOf = async (
+  model: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<FoundModel | undefined> => {
+  const parsed = parseHubId(model);
+  if (parsed === undefined) return undefined;
+  const commit = await cachedCommit(parsed, env);
+  const path = await usableRangeFolder(parsed.id, commit, rangeCacheRoot(env));
+  if (path === undefined) return undefined;
+  return { name: parsed.id, path, hub: { id: parsed.id, revision: commit } };
+};
+
+/**
+ * Returns the folder of a commit in the cache of ranges; undefined where its headers and side files are not all here.
+ *
+ * @throws LayerloomError READ_FAILED, also where files of another model lie in it
+ */
+export const usableRangeFolder = async (
+  id: string,
+  commit: string,
+  root = rangeCacheRoot(),
+): Promise<string | undefined> => {
+  const folder = rangeFolder(id, commit, root);
+  await checkRangeFolder(folder);
+  return (await isUsable(folder)) ? folder : undefined;
+};
+
+/**
+ * Returns the repository and commit of a path in a commit's folder of either cache; undefined for others, and where the
+ * folder is not the repository's own, or holds links out of it: the path is then a local one.
+ */
+export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
+  const found = commitPathOf(path);
+  if (found === undefined) return undefined;
+  const { hub, folder, repository } = found;
+  try {
+    if (dirname(folder) !== repository)
+      return { ...hub, revision: await commitOfSnapshot(repository, folder) };
+    await checkRangeFolder(folder);
+    return hub;
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'READ_FAILED') return undefined;
+    throw error;
+  }
+};

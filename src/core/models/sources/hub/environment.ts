@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { unlessMissing } from '../../../base/unless-missing.js';
+import { readSmallFile } from '../../checkpoint/small-file.js';
+import { rangeCacheRoot } from '../ranges/root.js';
+import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
+import { withoutCredentials } from './requests/server-address.js';
+import { variable } from './variables.js';
+
+/** A hub and the user's places, as the variables of the hub's own library give them. */
+export interface HubEnvironment {
+  /** Without a slash at its end, user name and password. */
+  readonly endpoint: string;
+  readonly token: string | undefined;
+  /** The variable or file that the token is from, for messages. */
+  readonly tokenFrom: string | undefined;
+  /** The variable that forbids asking the network, where one is set. */
+  readonly offline: string | undefined;
+  /** Root of the hub's cache. */
+  readonly cache: string;
+  /** Root of the cache of ranges. */
+  readonly ranges: string;
+  /** Milliseconds without a byte after which a connection counts as dead. */
+  readonly stallMs: number;
+}
+
+const isTrue = (value: string | undefined): boolean =>
+  ['1', 'on', 'yes', 'true'].includes((value ?? '').toLowerCase());
+
+const cleaned = (token: string | undefined): string | undefined =>
+  token?.replace(/[\r\n]/g, '').trim() || undefined;
+
+type Token = Pick<HubEnvironment, 'token' | 'tokenFrom'>;
+
+const none: Token = { token: undefined, tokenFrom: undefined };
+
+const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
+  if (isTrue(variable(env, 'HF_HUB_DISABLE_IMPLICIT_TOKEN'))) return none;
+  for (const tokenFrom of ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'] as const) {
+    const token = cleaned(variable(env, tokenFrom));
+    if (token !== undefined) return { token, tokenFrom };
+  }
+  const tokenFrom = expandPath(variable(env, 'HF_TOKEN_PATH') ?? join(hubHome(env), 'token'), env);
+  const text = await unlessMissing(tokenFrom, readSmallFile(tokenFrom));
+  const token = cleaned(text?.toString());
+  return token === undefined ? none : { token, tokenFrom };
+};
+
+/** Seconds without a byte that a connection is given: the library gives 10, which slow mirrors exceed. */
+const defaultStallSeconds = 30;
+
+/** A day: timers take no more than a month, and some waits are several of these. */
+const mostStallSeconds = 86_400;
+
+/** Reads the variables of the hub (variables.ts), but for those of the proxy. */
+export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {
+  const seconds = Number(variable(env, 'HF_HUB_DOWNLOAD_TIMEOUT'));
+  return {
+    endpoint: withoutCredentials(variable(env, 'HF_ENDPOINT') || 'https://huggingface.co'),
+    ...(await readToken(env)),
+    offline: (['HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'] as const).find((name) =>
+      isTrue(variable(env, name)),
+    ),
+    cache: hubCacheRoot(env),
+    ranges: rangeCacheRoot(env),
+    stallMs: Math.min(seconds > 0 ? seconds : defaultStallSeconds, mostStallSeconds) * 1000,
+  };
+};

@@ -1,0 +1,116 @@
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../../../../base/errors.js';
+import { exists } from '../../../../base/exists.js';
+import { invalidParameter } from '../../../../base/invalid-parameter.js';
+import { optionName } from '../../../../base/option-name.js';
+import { isRepositoryName, isRevision, parseHubId } from '../../../address/remote.js';
+import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
+import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
+import { isObject, readJsonObject } from '../../../checkpoint/json.js';
+import { readSideFile } from '../../../checkpoint/small-file.js';
+import { hubEnvironment } from '../environment.js';
+import { type HubSession, openHub } from '../requests/session.js';
+import { checkCard } from './card.js';
+import type { Source } from './copy-from-sources.js';
+import { filesToPush } from './files-to-push.js';
+import { localPathsIn } from './local-paths.js';
+import type { PushOptions, PushResult } from './push-result.js';
+import { pushError } from './refusal.js';
+import { upload } from './upload.js';
+
+/**
+ * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
+ * repository is made if it is missing. What it has already with the same content is not sent again, so that an
+ * interrupted push is continued by running it again, file by file.
+ *
+ * @param directory of the checkpoint
+ * @param repository `org/name`
+ * @param open opens the checkpoint, once the name is checked
+ * @throws LayerloomError INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS,
+ *   HUB_NOT_FOUND, HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
+ */
+export const pushCheckpoint = async (
+  directory: string,
+  repository: string,
+  options: PushOptions,
+  open: () => Promise<CheckpointIndex>,
+): Promise<PushResult> => {
+  const id = checkRepository(repository);
+  const { revision = 'main', dryRun = false } = options;
+  if (!isRevision(revision)) throw invalidParameter('revision', revision, 'the name of a branch');
+  const files = await filesToPush(directory, await open());
+  const warnings = [...checkCard(await cardOf(directory)), ...(await localPathsIn(files))];
+  // Before anything is sent.
+  for (const warning of warnings) options.onWarning?.(warning);
+  if (dryRun) {
+    const planned = files.map(({ name, bytes }) => ({ name, bytes, state: 'planned' as const }));
+    return {
+      id,
+      revision,
+      url: `${await endpointOf(options)}/${id}`,
+      files: planned,
+      bytesSent: 0,
+      warnings,
+    };
+  }
+  await using hub = await openHub(options);
+  requireToken(hub, id);
+  try {
+    const pushed = await upload(hub, id, files, await sourcesOf(directory), options);
+    return { id, revision, url: `${hub.environment.endpoint}/${id}`, ...pushed, warnings };
+  } catch (error) {
+    if (options.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
+    throw pushError(hub, id, error);
+  } finally {
+    // Requests that the library still makes are of no use.
+    hub.stop();
+  }
+};
+
+/** A name on the hub, without a revision. @throws LayerloomError INVALID_PARAMETER */
+const checkRepository = (repository: string): string => {
+  const { id } = parseHubId(repository) ?? {};
+  if (id === undefined || id !== repository)
+    throw invalidParameter(
+      'repository',
+      repository,
+      `org/name; a branch is given by ${optionName('revision')}`,
+    );
+  return id;
+};
+
+/** @throws LayerloomError READ_FAILED */
+const cardOf = async (directory: string): Promise<string | undefined> => {
+  const file = join(resolve(directory), cardName);
+  if (!(await exists(file))) return undefined;
+  return (await readSideFile(file)).toString();
+};
+
+const endpointOf = async ({ env }: PushOptions): Promise<string> => (await hubEnvironment(env)).endpoint;
+
+const requireToken = ({ environment: { token, endpoint } }: HubSession, model: string): void => {
+  if (token === undefined)
+    throw new LayerloomError('HUB_ACCESS', {
+      model,
+      reason: 'no token was given',
+      remedy: `make one with the role write at ${endpoint}/settings/tokens, and set HF_TOKEN`,
+    });
+};
+
+/** Returns the models of the hub that the checkpoint was merged from, by its `layerloom.json`. */
+const sourcesOf = async (directory: string): Promise<Source[]> => {
+  const path = join(resolve(directory), provenanceName);
+  if (!(await exists(path))) return [];
+  const { inputs } = await readJsonObject(path);
+  const sources = (Array.isArray(inputs) ? inputs : []).flatMap((input): Source[] => {
+    const hub = isObject(input) ? input['hub'] : undefined;
+    const { id, revision } = isObject(hub) ? hub : {};
+    return typeof id === 'string' &&
+      typeof revision === 'string' &&
+      isRepositoryName(id) &&
+      isRevision(revision)
+      ? [{ id, revision }]
+      : [];
+  });
+  return [...new Map(sources.map((source) => [`${source.id}@${source.revision}`, source])).values()];
+};

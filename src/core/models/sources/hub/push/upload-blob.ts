@@ -1,0 +1,113 @@
+import { open, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import { LayerloomError, reasonOf } from '../../../../base/errors.js';
+
+/** Bytes that are read at once. */
+const pieceBytes = 256 * 1024;
+
+const readFailed = (file: string, cause: unknown): LayerloomError =>
+  new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+
+/** A file's bytes as they were when it was listed, and what is told of their reading. */
+interface Source {
+  readonly path: string;
+  readonly bytes: number;
+  readonly onFault: (error: LayerloomError) => void;
+  readonly onRead?: (bytes: number) => void;
+}
+
+/**
+ * Bytes of a file, read when they are sent and as often as they are: no file is held in memory. A fault of reading is
+ * READ_FAILED for whoever reads, and is told besides: it is no fault of the network, which would be tried again.
+ */
+export class UploadBlob extends Blob {
+  readonly #source: Source;
+  readonly #begin: number;
+  readonly #end: number;
+
+  private constructor(source: Source, begin: number, end: number) {
+    super();
+    this.#source = source;
+    this.#begin = begin;
+    this.#end = end;
+  }
+
+  /** @throws LayerloomError READ_FAILED */
+  static async of(path: string, onFault: Source['onFault'] = () => {}): Promise<UploadBlob> {
+    const { size: bytes } = await stat(path).catch((cause: unknown) => {
+      throw readFailed(path, cause);
+    });
+    return new UploadBlob({ path, bytes, onFault }, 0, bytes);
+  }
+
+  /** Returns the same bytes; `onRead` is called with the number of each that are streamed. */
+  counted(onRead: (bytes: number) => void): UploadBlob {
+    return new UploadBlob({ ...this.#source, onRead }, this.#begin, this.#end);
+  }
+
+  /** The file's name. */
+  get name(): string {
+    return basename(this.#source.path);
+  }
+
+  /** True for bytes that are not the whole file. */
+  get isPart(): boolean {
+    return this.size < this.#source.bytes;
+  }
+
+  override get size(): number {
+    return this.#end - this.#begin;
+  }
+
+  override slice(begin = 0, end = this.size): UploadBlob {
+    const at = (position: number) => Math.min(this.#end, this.#begin + position);
+    return new UploadBlob(this.#source, at(begin), at(end));
+  }
+
+  override async arrayBuffer(): Promise<ArrayBuffer> {
+    const bytes = new Uint8Array(this.size);
+    let done = 0;
+    for await (const piece of this.#pieces()) {
+      bytes.set(piece, done);
+      done += piece.length;
+    }
+    return bytes.buffer;
+  }
+
+  override async text(): Promise<string> {
+    return Buffer.from(await this.arrayBuffer()).toString('utf8');
+  }
+
+  /** Reads the bytes from their begin. */
+  read(): Readable {
+    return Readable.from(this.#pieces(), { objectMode: false });
+  }
+
+  override stream(): ReturnType<Blob['stream']> {
+    return Readable.toWeb(this.read()) as ReturnType<Blob['stream']>;
+  }
+
+  async *#pieces(): AsyncGenerator<Buffer> {
+    const { path, onFault, onRead } = this.#source;
+    try {
+      const file = await open(path, 'r');
+      try {
+        for (let at = this.#begin; at < this.#end; ) {
+          const piece = Buffer.allocUnsafe(Math.min(pieceBytes, this.#end - at));
+          const { bytesRead } = await file.read(piece, 0, piece.length, at);
+          if (bytesRead === 0) throw new Error('became shorter while it was pushed');
+          at += bytesRead;
+          onRead?.(bytesRead);
+          yield piece.subarray(0, bytesRead);
+        }
+      } finally {
+        await file.close();
+      }
+    } catch (cause) {
+      const error = readFailed(path, cause);
+      onFault(error);
+      throw error;
+    }
+  }
+}

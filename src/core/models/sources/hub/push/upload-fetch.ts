@@ -1,0 +1,151 @@
+import { visibleLine } from '../../../../base/visible.js';
+import { jsonOrNone } from '../../../../texts/json.js';
+import { isObject } from '../../../checkpoint/json.js';
+import { patiently } from '../requests/patience.js';
+import { jsonHeaders, parseJson, readAll } from '../requests/read-json.js';
+import { type Answer, discard, hostOf, isPage, pageError, send } from '../requests/send.js';
+import { parseAddress } from '../requests/server-address.js';
+import type { HubSession } from '../requests/session.js';
+import { unavailable } from '../requests/unavailable.js';
+import { checkAnswer } from './answers.js';
+import { UploadBlob } from './upload-blob.js';
+
+/** Counts the bytes of files that were sent, without those of requests that are repeated. */
+export interface SentBytes {
+  add(bytes: number): void;
+}
+
+/** A token that the hub's library takes for one of the hub. The user's own is put in its place. */
+export const placeholderToken = 'hf_';
+
+/** The most text of a hub's refusal that is shown. */
+const mostSaid = 500;
+
+/**
+ * Returns a `fetch` for the hub's own library that repeats what may pass, goes through the user's proxy, has no
+ * limit of time as long as bytes move, and counts the bytes of files that it sends. The library sees only answers that
+ * were checked: the hub's, and of the storage that the hub names that it took a file.
+ */
+export const uploadFetch =
+  (hub: HubSession, sent: SentBytes): typeof fetch =>
+  (input, init = {}) =>
+    patiently(hub, async () => {
+      const url = parseAddress(input instanceof Request ? input.url : String(input));
+      if (url === undefined) throw unavailable(hub, 'gives an address for an upload that is none');
+      let ofThis = 0;
+      const count = (bytes: number) => {
+        ofThis += bytes;
+        sent.add(bytes);
+      };
+      try {
+        const path = pathOfApi(hub, url);
+        const answer = await send(hub, url.href, questionOf(init, path, count));
+        if (path !== undefined) return await fromApi(hub, answer, path, init.body);
+        return await (init.body ? takenByStorage(hub, answer, init.body) : knownToStorage(hub, answer));
+      } catch (error) {
+        sent.add(-ofThis);
+        throw error;
+      }
+    });
+
+const questionOf = (
+  { method = 'GET', headers, body, signal }: RequestInit,
+  path: string | undefined,
+  count: (bytes: number) => void,
+): Parameters<typeof send>[2] => {
+  const given = Object.fromEntries(
+    [...new Headers(headers)].filter(([, value]) => value !== `Bearer ${placeholderToken}`),
+  );
+  const length = body instanceof UploadBlob ? { 'content-length': String(body.size) } : {};
+  return {
+    method,
+    headers: { ...(path === undefined ? {} : jsonHeaders), ...given, ...length },
+    ...(body ? { body: () => bodyOf(body, count) } : {}),
+    ...(signal ? { signal } : {}),
+  };
+};
+
+const bodyOf = (body: NonNullable<RequestInit['body']>, count: (bytes: number) => void) => {
+  if (body instanceof UploadBlob) return body.counted(count).read();
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  throw new TypeError('the library sends a body of another kind than before');
+};
+
+/**
+ * The path of an address behind the endpoint; undefined for addresses that are not of the hub's API, and for that which
+ * completes an upload in parts (`/api/complete_multipart`): it is the storage's, and clients look at its status alone.
+ */
+const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): string | undefined => {
+  if (!href.startsWith(`${endpoint}/`)) return undefined;
+  const path = href.slice(endpoint.length).replace(/\?.*$/s, '');
+  return /^\/api\/(models|repos)\/|\.git\/info\/lfs\/objects\/batch$/.test(path) ? path : undefined;
+};
+
+/** Headers that the library reads. */
+const kept = ({ headers }: Answer): Record<string, string> =>
+  Object.fromEntries(
+    ['etag', 'x-request-id', 'link'].flatMap((name) => {
+      const value = headers[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+const fromApi = async (
+  hub: HubSession,
+  answer: Answer,
+  path: string,
+  body: RequestInit['body'] | undefined,
+): Promise<Response> => {
+  const { status } = answer;
+  const text = (await readAll(hub, answer)).toString();
+  if (isPage(answer.headers)) throw pageError(hub, answer.url, status);
+  const headers = { ...kept(answer), 'content-type': 'application/json' };
+  if (status >= 300)
+    return new Response(JSON.stringify({ error: saidIn(text, answer) }), { status, headers });
+  const asked: unknown =
+    typeof body === 'string' && body.startsWith('{') ? jsonOrNone(firstLine(body)) : undefined;
+  const result = checkAnswer(path, text === '' ? undefined : parseJson(hub, answer, text), asked);
+  if ('wrong' in result) throw unavailable(hub, `answers a push as no hub does (${result.wrong})`);
+  return new Response(JSON.stringify(result.checked) ?? '', { headers });
+};
+
+/** A commit is sent as several lines of JSON. */
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
+
+/** The reason in a refusal of the API. */
+const saidIn = (text: string, { status, headers }: Answer): string => {
+  // The status says it all where that is no JSON.
+  const value = jsonOrNone(text);
+  const said = isObject(value) ? (value['error'] ?? value['message']) : headers['x-error-message'];
+  return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
+};
+
+/** The storage has taken a file, or the push ends: its addresses are for this push, and expire. */
+const takenByStorage = async (
+  hub: HubSession,
+  answer: Answer,
+  body: NonNullable<RequestInit['body']>,
+): Promise<Response> => {
+  const { status, headers } = answer;
+  const host = hostOf(answer.url);
+  const what = body instanceof UploadBlob ? body.name : 'a file';
+  if (status >= 300) {
+    const most = { bytes: 16 * 1024, stalls: 1 };
+    // Why it refuses is good to know, but not worth an error of its own.
+    const said = String(await readAll(hub, answer, most).catch(() => ''));
+    const reason = /<Message>(?<reason>[^<]{1,200})/.exec(said)?.groups?.['reason'];
+    throw unavailable(
+      hub,
+      `the storage ${host} answers ${status}${reason === undefined ? '' : ` (${visibleLine(reason)})`} to the upload of ${what}: the address that the hub gave for it is refused, or has expired`,
+      'push again: new addresses are asked for, and files that were sent whole are not sent again',
+    );
+  }
+  discard(answer.body);
+  if (body instanceof UploadBlob && body.isPart && headers['etag'] === undefined)
+    throw unavailable(hub, `the storage ${host} takes a part of ${what} without an ETag`);
+  return new Response('{}', { headers: kept(answer) });
+};
+
+/** What the storage knows of a piece of a file, so that it need not be sent; it may know nothing. */
+const knownToStorage = async (hub: HubSession, answer: Answer): Promise<Response> =>
+  new Response(new Uint8Array(await readAll(hub, answer)), { status: answer.status });

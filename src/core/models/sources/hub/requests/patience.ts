@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../../base/errors.js';
+import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+import { leastToldMs, type Wait, waits } from './waits.js';
+
+/** A failure that may pass: the request is repeated. */
+export class Transient extends Error {
+  /** Milliseconds that the server asks to wait. */
+  readonly afterMs: number | undefined;
+
+  constructor(reason: string, options: ErrorOptions & { afterMs?: number | undefined } = {}) {
+    super(reason, options);
+    this.afterMs = options.afterMs;
+  }
+}
+
+/** An answer that makes no sense. It is asked for a few times only: a proxy may have stumbled, or it stays so. */
+export class Nonsense extends Transient {}
+
+/** A server that sends less in a while than a file can be fetched at. */
+export class TooSlow extends Transient {}
+
+/** Failures in a row after which nonsense, what is too slow, and a network that has never answered, is given up. */
+const fewAttempts = 4;
+
+/** Bytes of one request since its last failure that count as progress: less would take for ever. */
+const leastProgress = 1024;
+
+/** The same where the failure was slowness. */
+const progressIfSlow = 1024 * 1024;
+
+/** Counts failures in a row of one request, and waits between repetitions. */
+export class Attempts {
+  readonly #hub: HubSession;
+  #failures = 0;
+  #bytes = 0;
+  #needed = leastProgress;
+
+  constructor(hub: HubSession) {
+    this.#hub = hub;
+  }
+
+  /** Notes that bytes came: a connection that is cut again and again still gets there. */
+  progressed(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes >= this.#needed) this.#failures = 0;
+  }
+
+  /**
+   * Waits before the next repetition; not at all where bytes have come since the last failure.
+   *
+   * @throws LayerloomError HUB_UNAVAILABLE once there were too many failures, INTERRUPTED; `error` itself where
+   *   repeating cannot help
+   */
+  async failed(error: unknown): Promise<void> {
+    const { patience, reached, signal } = this.#hub;
+    checkInterrupt(signal);
+    if (!(error instanceof Transient)) throw error;
+    const hadProgress = this.#bytes >= this.#needed;
+    this.#bytes = 0;
+    this.#failures += 1;
+    this.#needed = error instanceof TooSlow ? progressIfSlow : leastProgress;
+    const isLong = reached && !(error instanceof Nonsense) && !(error instanceof TooSlow);
+    const most = isLong ? patience.attempts : Math.min(patience.attempts, fewAttempts);
+    if (this.#failures >= most)
+      throw unavailable(
+        this.#hub,
+        `${error.message} (tried ${this.#failures} times)`,
+        reached ? 'run again later: what has come is kept' : 'check the network, HTTPS_PROXY and HF_ENDPOINT',
+        { cause: error },
+      );
+    if (hadProgress && error.afterMs === undefined) return;
+    const delayMs = this.#delayMs(error.afterMs);
+    if (delayMs >= leastToldMs) {
+      const wait: Wait = { seconds: Math.round(delayMs / 1000), reason: error.message };
+      waits.publish(wait);
+    }
+    await delay(delayMs, undefined, { signal }).catch(() => checkInterrupt(signal));
+  }
+
+  #delayMs(asked: number | undefined): number {
+    const { firstDelayMs, longestDelayMs } = this.#hub.patience;
+    const doubled = firstDelayMs * 2 ** (this.#failures - 1) * (1 + Math.random() / 2);
+    return Math.min(longestDelayMs, Math.max(doubled, asked ?? doubled));
+  }
+}
+
+/** Repeats `work` while it fails for reasons that may pass. */
+export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Promise<T> => {
+  const attempts = new Attempts(hub);
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      await attempts.failed(error);
+    }
+  }
+};
+
+/**
+ * Milliseconds after which a server wants to be asked again: by `Retry-After`, in seconds or a date, or by the
+ * hub's own `RateLimit: "api";r=0;t=55`.
+ */
+export const retryAfter = (
+  headers: Readonly<Record<string, string>>,
+  now = Date.now(),
+): number | undefined => {
+  const { 'retry-after': after, ratelimit } = headers;
+  const reset = /;\s*r=0;\s*t=(?<seconds>\d+)/.exec(ratelimit ?? '')?.groups?.['seconds'];
+  if (after === undefined) return reset === undefined ? undefined : Number(reset) * 1000;
+  if (/^\d+$/.test(after)) return Number(after) * 1000;
+  const date = Date.parse(after);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+};
+
+const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
+
+/** Codes of a network error and of its causes: a connection that tried several addresses has several. */
+const codesOf = (error: unknown): string[] => {
+  if (!(error instanceof Error)) return [];
+  const { code, errors } = error as { code?: unknown; errors?: unknown[] };
+  return [
+    ...(typeof code === 'string' ? [code] : []),
+    ...(errors ?? []).flatMap(codesOf),
+    ...codesOf(error.cause),
+  ];
+};
+
+/**
+ * Returns the error to throw for one that a connection to `host` gave: one that may pass, except of
+ * certificates and addresses.
+ */
+export const networkError = (hub: HubSession, host: string, error: unknown): unknown => {
+  if (hub.signal.aborted || error instanceof LayerloomError || error instanceof Transient) return error;
+  const codes = codesOf(error);
+  const said = error instanceof AggregateError ? codes.join(', ') : reasonOf(error);
+  const stalled = codes.some((code) => /^UND_ERR_(HEADERS|BODY|CONNECT)_TIMEOUT$/.test(code));
+  const reason = stalled
+    ? `${host} sent nothing for ${hub.environment.stallMs / 1000} s`
+    : `the connection to ${host} failed: ${said}`;
+  if (!codes.some((code) => permanent.test(code))) return new Transient(reason, { cause: error });
+  const remedy = 'check the certificates (NODE_EXTRA_CA_CERTS), HTTPS_PROXY and HF_ENDPOINT';
+  return unavailable(hub, reason, remedy, { cause: error });
+};

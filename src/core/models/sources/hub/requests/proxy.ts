@@ -1,0 +1,97 @@
+import { Agent, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { LayerloomError } from '../../../../base/errors.js';
+import { type HubVariable, variable } from '../variables.js';
+import { parseAddress } from './server-address.js';
+
+/** Limits of connections. */
+export interface ConnectionLimits {
+  readonly headersTimeout: number;
+  readonly bodyTimeout: number;
+  readonly connect: { readonly timeout: number };
+  readonly connections: number;
+}
+
+/** Connections to servers, each directly or through the user's proxy. */
+export interface Connections {
+  for(url: URL): Dispatcher;
+  close(): Promise<void>;
+}
+
+/** Variables of proxies count in either case. */
+const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
+  env[name.toLowerCase()] || variable(env, name) || undefined;
+
+/** True if an entry of `NO_PROXY` is about a host: `*`, a name, a domain with or without its dot, with or without port. */
+const excludes = (entry: string, { hostname, host }: URL): boolean => {
+  const name = entry.replace(/^\*?\./, '');
+  return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));
+};
+
+/** The proxy for an address by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
+export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined => {
+  const exceptions = (inEitherCase(env, 'NO_PROXY') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
+  if (exceptions.some((entry) => excludes(entry.toLowerCase(), url))) return undefined;
+  const proxy =
+    inEitherCase(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY') ??
+    inEitherCase(env, 'ALL_PROXY');
+  return proxy === undefined || /^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`;
+};
+
+/** True for an address whose user name and password, if any, can be decoded and sent. */
+const isProxy = (proxy: string): boolean => {
+  const url = parseAddress(proxy);
+  if (url === undefined) return false;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The address may have a password: it is not in the message. */
+const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
+  new LayerloomError('HUB_UNAVAILABLE', {
+    endpoint: origin,
+    reason: `${protocol.slice(0, -1).toUpperCase()}_PROXY or ALL_PROXY is no address of a proxy that speaks HTTP`,
+    remedy: 'give one such as http://proxy:3128, or list the host in NO_PROXY',
+  });
+
+/** Makes the connections to a server. */
+type PoolOf = (origin: string | URL, options: object) => Pool;
+
+/** The limits of answers hold for the proxy's own too, whose tunnel a request waits for. */
+const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): ProxyAgent => {
+  const { headersTimeout, bodyTimeout } = limits;
+  const clientFactory = (origin: URL, options: object) =>
+    poolOf(origin, { ...options, headersTimeout, bodyTimeout });
+  return new ProxyAgent({ uri, ...limits, factory: poolOf, clientFactory });
+};
+
+/** Opens no connection before one is asked for. */
+export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
+  const dispatchers = new Map<string | undefined, Dispatcher>();
+  // A pool forgets a client that failed to connect, and yet gives it a request that waited: it is closed here.
+  const clients = new Set<Client>();
+  const clientOf = (origin: URL, options: object): Client => {
+    const client = new Client(origin, options);
+    clients.add(client);
+    return client;
+  };
+  const poolOf: PoolOf = (origin, options) => new Pool(origin, { ...options, factory: clientOf });
+  return {
+    for: (url) => {
+      const proxy = proxyFor(url, env);
+      const known = dispatchers.get(proxy);
+      if (known !== undefined) return known;
+      if (proxy !== undefined && !isProxy(proxy)) throw notAProxy(url);
+      const dispatcher =
+        proxy === undefined ? new Agent({ ...limits, factory: poolOf }) : throughProxy(proxy, limits, poolOf);
+      dispatchers.set(proxy, dispatcher);
+      return dispatcher;
+    },
+    close: async () => {
+      await Promise.all([...dispatchers.values(), ...clients].map((one) => one.destroy()));
+    },
+  };
+};

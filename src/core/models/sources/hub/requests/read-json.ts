@@ -1,0 +1,67 @@
+import { pipeline, type Readable } from 'node:stream';
+import { createUnzip } from 'node:zlib';
+import { parseJson as parseText } from '../../../../texts/json.js';
+import { Nonsense, networkError } from './patience.js';
+import { type Answer, hostOf, isPage, pageError } from './send.js';
+import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+
+/** Asks for JSON, which a server may compress. */
+export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
+
+/** The most bytes of an answer of the API: a page of a list has a thousand files. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** How often longer a whole answer may take than a wait for its next byte. */
+const mostStalls = 10;
+
+const decoded = (answer: Answer): Readable => {
+  const coding = answer.headers['content-encoding'] ?? 'identity';
+  if (coding === 'identity') return answer.body;
+  if (!/^(x-)?(gzip|deflate)$/.test(coding))
+    throw new Nonsense(`${hostOf(answer.url)} sends an answer with content-encoding: ${coding}`);
+  return pipeline(answer.body, createUnzip(), () => {});
+};
+
+/**
+ * Reads the bytes of an answer, decompressed.
+ *
+ * @param most of bytes, and of waits as long as a connection may be silent
+ * @throws LayerloomError HUB_UNAVAILABLE where it does not end; Transient
+ */
+export const readAll = async (
+  hub: HubSession,
+  answer: Answer,
+  most = { bytes: mostBytes, stalls: mostStalls },
+): Promise<Buffer> => {
+  const endless = unavailable(hub, `${hostOf(answer.url)} sends an answer that does not end`);
+  const timer = setTimeout(() => answer.body.destroy(endless), most.stalls * hub.environment.stallMs);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of decoded(answer) as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > most.bytes) throw endless;
+    }
+  } catch (error) {
+    answer.body.on('error', () => {}).destroy();
+    if (/^Z_/.test((error as NodeJS.ErrnoException).code ?? ''))
+      throw new Nonsense(`${hostOf(answer.url)} sends what is not compressed as it says`, { cause: error });
+    throw networkError(hub, hostOf(answer.url), error);
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(chunks);
+};
+
+/** Parses the text of an answer. @throws LayerloomError HUB_UNAVAILABLE for a page; Transient for what is not JSON */
+export const parseJson = (hub: HubSession, answer: Answer, text: string): unknown => {
+  if (isPage(answer.headers) || text.trimStart().startsWith('<'))
+    throw pageError(hub, answer.url, answer.status);
+  try {
+    return parseText(text);
+  } catch (cause) {
+    throw new Nonsense(`${hostOf(answer.url)} sends what is not JSON`, { cause });
+  }
+};

@@ -1,0 +1,234 @@
+import { LayerloomError } from '../../../../base/errors.js';
+import type { Extent } from '../../../../tensor/extent.js';
+import type { RemoteBytes, Sink } from '../../ranges/fetch-into.js';
+import type { ListedFile } from '../../ranges/record.js';
+import { batches, type LeastPace } from './batches.js';
+import { Attempts, Nonsense, networkError, TooSlow, Transient } from './patience.js';
+import { alteredBy, bodyRange, plainRange } from './plain-body.js';
+import { refusalOf } from './refusal.js';
+import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js';
+import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+
+/** A file of a commit, as the hub lists it. */
+export interface HubFile extends ListedFile {
+  /** Its name in the hub's Xet storage, by which the hub copies it. */
+  readonly xetHash?: string;
+}
+
+/** Bytes a second that one connection must bring. */
+const leastRate = 1024;
+
+/** Thrown where a server answers with the whole file although a range was asked for. */
+export class RangesIgnored extends Error {}
+
+const withoutQuotes = (etag: string | undefined): string | undefined =>
+  etag?.replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
+
+const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** A file of the hub, read by byte ranges over one or more connections. */
+export class RemoteFile implements RemoteBytes {
+  readonly file: ListedFile;
+  readonly #hub: HubSession;
+  readonly #id: string;
+  readonly #commit: string;
+  /** The address that the hub redirected to, used until it expires. */
+  #address: string | undefined;
+  /** The ETag of the server of the bytes, the same for all ranges. */
+  #served: string | undefined;
+
+  /** @param served the ETag that the server gave with ranges that are here already */
+  constructor(
+    hub: HubSession,
+    { id, commit }: { id: string; commit: string },
+    file: ListedFile,
+    served?: string,
+  ) {
+    this.file = file;
+    this.#hub = hub;
+    this.#id = id;
+    this.#commit = commit;
+    this.#served = served;
+  }
+
+  /** The ETag of the server of the bytes, once it has answered. */
+  get served(): string | undefined {
+    return this.#served;
+  }
+
+  /**
+   * Reads bytes from `begin` to `end`, beginning anew where a connection was cut or an answer had only a part, as
+   * often as it takes while bytes come.
+   *
+   * @param mayDiscard take the range out of the whole file where the server ignores ranges
+   * @throws LayerloomError HUB_FILE_CHANGED where an answer is of another content than was listed or than the
+   *   answers before it; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
+   */
+  async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
+    const attempts = new Attempts(this.#hub);
+    let position = begin;
+    while (position < end) {
+      try {
+        for await (const chunks of this.#answer(position, end, mayDiscard)) {
+          await sink(chunks, position);
+          position += lengthOf(chunks);
+          attempts.progressed(lengthOf(chunks));
+        }
+        if (position < end)
+          throw new Nonsense(`the server sends less of ${this.file.name} than is asked for`);
+      } catch (error) {
+        await attempts.failed(error);
+      }
+    }
+  }
+
+  /** Reads bytes into memory. */
+  async readBytes(begin: number, end: number): Promise<Buffer> {
+    const content = Buffer.allocUnsafe(end - begin);
+    const sink: Sink = (chunks, position) => {
+      let at = position - begin;
+      for (const chunk of chunks) at += chunk.copy(content, at);
+    };
+    await this.read(begin, end, sink, { mayDiscard: true });
+    return content;
+  }
+
+  /** The bytes of one answer, none behind `end`. */
+  async *#answer(position: number, end: number, mayDiscard: boolean): AsyncGenerator<Buffer[]> {
+    const answer = await this.#request(position, end);
+    let first = true;
+    let [skip, rest] = [0, 0];
+    try {
+      const body = this.#check(answer, position, end);
+      if (answer.status === 200 && !mayDiscard && end - position < this.file.bytes) throw new RangesIgnored();
+      skip = position - body.begin;
+      rest = Math.min(end, body.end) - position;
+    } catch (error) {
+      discard(answer.body);
+      throw error;
+    }
+    try {
+      for await (const chunks of batches(answer.body, this.#leastPace(answer))) {
+        if (first) this.#checkFirst(answer, chunks);
+        first = false;
+        const wanted = cut(chunks, skip, rest);
+        skip = Math.max(0, skip - lengthOf(chunks));
+        rest -= lengthOf(wanted);
+        if (wanted.length > 0) yield wanted;
+        if (rest === 0) return;
+      }
+    } catch (error) {
+      throw networkError(this.#hub, hostOf(answer.url), error);
+    }
+    // A server may answer with a part of the range; one that sends less than it says was cut.
+    throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
+  }
+
+  #leastPace({ url }: Answer): LeastPace {
+    const { stallMs: ms } = this.#hub.environment;
+    const bytes = Math.ceil((leastRate * ms) / 1000);
+    const error = () => new TooSlow(`${hostOf(url)} sent less than ${bytes} bytes in ${ms / 1000} s`);
+    return { bytes, ms, error };
+  }
+
+  /** Asks the address that the hub has given for the file before, or the hub. */
+  async #request(begin: number, end: number): Promise<Answer> {
+    const { endpoint } = this.#hub.environment;
+    const path = this.file.name.split('/').map(encodeURIComponent).join('/');
+    const known = this.#address;
+    const address = known ?? `${endpoint}/${this.#id}/resolve/${this.#commit}/${path}`;
+    const answer = await send(this.#hub, address, { headers: plainRange({ begin, end }) });
+    const isSigned = known !== undefined || answer.isRedirected;
+    if (answer.status >= 400 && answer.status !== 416) {
+      discard(answer.body);
+      // A signed address expires: the hub gives another.
+      if (isSigned && answer.headers['x-error-code'] === undefined) {
+        if (this.#address === known) this.#address = undefined;
+        throw new Transient(
+          `${hostOf(answer.url)} answers ${answer.status} at the address that the hub gave`,
+        );
+      }
+      const asked = { id: this.#id, revision: this.#commit, file: this.file.name };
+      throw refusalOf(this.#hub, asked, answer);
+    }
+    if (answer.isRedirected) this.#address = answer.url;
+    return answer;
+  }
+
+  /** Checks an answer's headers; returns what its body has of the file, which begins at or before `position`. */
+  #check(answer: Answer, position: number, end: number): Extent {
+    const { status, headers } = answer;
+    if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
+    const altered = alteredBy(headers);
+    if (altered !== undefined) throw this.#notPlain(answer, altered);
+    this.#checkTag(answer);
+    if (status === 416) throw this.#changed('is shorter on the server than it was listed');
+    const { bytes } = this.file;
+    const said = ['content-range', 'content-length'].filter((name) => headers[name] !== undefined);
+    if (status === 200 && headers['content-range'] === undefined) return { begin: 0, end: bytes };
+    const range = status === 206 ? bodyRange(headers) : undefined;
+    if (range?.total !== undefined && range.total !== bytes)
+      throw this.#changed(`has ${range.total} bytes on the server, and was listed with ${bytes}`);
+    if (range?.begin !== position || range.end > end)
+      throw new Nonsense(
+        `${hostOf(answer.url)} answers ${[status, ...said.map((name) => `${name}: ${headers[name]}`)].join(', ')} where bytes ${position}-${end - 1} were asked for`,
+      );
+    return range;
+  }
+
+  /** Bytes that something on the way has encoded would be written as weights. */
+  #notPlain({ url }: Answer, altered: string): LayerloomError {
+    return unavailable(
+      this.#hub,
+      `${hostOf(url)} sends ${this.#id}/${this.file.name} with ${altered}, and not as the bytes that it is`,
+      'use a server, and a proxy, that send files as they are: see HF_ENDPOINT and HTTPS_PROXY',
+    );
+  }
+
+  #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
+    const own = withoutQuotes(headers['etag']);
+    // The hub itself answers with its own name of the content, other servers with a tag of any kind.
+    const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
+    const name =
+      withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
+    // A list that lacks the SHA-256 of a large file has another kind of name for it.
+    const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
+    if (name !== undefined && name !== this.file.etag && isComparable)
+      throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
+    if (own === undefined) return;
+    this.#served ??= own;
+    if (own !== this.#served) throw this.#changed(`had the ETag ${this.#served} before and now has ${own}`);
+  }
+
+  /** A whole file in place of a range, and of another length than the file: a page that does not say so. */
+  #checkFirst(answer: Answer, chunks: readonly Buffer[]): void {
+    if (answer.status !== 200) return;
+    const length = answer.headers['content-length'];
+    if (length !== undefined && Number(length) === this.file.bytes) return;
+    const start = Buffer.concat(chunks).subarray(0, 512).toString('latin1');
+    if (/^\s*<(!doctype\s+html|html)/i.test(start)) throw pageError(this.#hub, answer.url, answer.status);
+    if (length !== undefined)
+      throw this.#changed(`has ${length} bytes on the server, and was listed with ${this.file.bytes}`);
+  }
+
+  #changed(reason: string): LayerloomError {
+    return new LayerloomError('HUB_FILE_CHANGED', { model: this.#id, file: this.file.name, reason });
+  }
+}
+
+const lengthOf = (chunks: readonly Buffer[]): number =>
+  chunks.reduce((bytes, chunk) => bytes + chunk.length, 0);
+
+/** The bytes of `chunks` behind the first `skip`, at most `most` of them. */
+const cut = (chunks: readonly Buffer[], skip: number, most: number): Buffer[] => {
+  const wanted: Buffer[] = [];
+  let [before, rest] = [skip, most];
+  for (const chunk of chunks) {
+    const piece = chunk.subarray(before, before + rest);
+    before = Math.max(0, before - chunk.length);
+    rest -= piece.length;
+    if (piece.length > 0) wanted.push(piece);
+  }
+  return wanted;
+};

@@ -1,0 +1,165 @@
+import { addAbortListener, setMaxListeners } from 'node:events';
+import type { Readable } from 'node:stream';
+import { type Dispatcher, request } from 'undici';
+import type { LayerloomError } from '../../../../base/errors.js';
+import { version } from '../../../../base/version.js';
+import { networkError, retryAfter, Transient } from './patience.js';
+import { parseAddress } from './server-address.js';
+import type { HubSession } from './session.js';
+import { unavailable } from './unavailable.js';
+
+/** An answer whose body has not been read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Dispatcher.ResponseData['body'];
+  /** The address that answered, behind redirects. */
+  readonly url: string;
+  readonly isRedirected: boolean;
+  /** Headers of the hub's redirects, whose last one names the file: `x-linked-etag`, `x-repo-commit`. */
+  readonly hubHeaders: Readonly<Record<string, string>>;
+}
+
+/** The host of an address, for messages: signed addresses are long and secret. */
+export const hostOf = (url: string): string => new URL(url).host;
+
+const flat = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
+    ),
+  );
+
+const mostRedirects = 10;
+
+/** The token goes to the hub itself, never to where it redirects or has files sent. */
+const authorization = ({ environment: { endpoint, token } }: HubSession, url: URL): Record<string, string> =>
+  token !== undefined && url.origin === new URL(endpoint).origin ? { authorization: `Bearer ${token}` } : {};
+
+/** What is sent to a server. */
+export interface Question {
+  /** `GET` where left out. */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called for each request: redirects send it again. */
+  readonly body?: (() => string | Uint8Array | Readable) | undefined;
+  /** Aborts this request; the session's signal aborts all. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Sends a request and follows its redirects. A status of 4xx is an answer like others.
+ *
+ * @throws Transient for what may pass: a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
+ */
+export const send = async (hub: HubSession, address: string, question: Question = {}): Promise<Answer> => {
+  let url = new URL(address);
+  let hubHeaders: Record<string, string> = {};
+  for (let hop = 0; hop <= mostRedirects; hop += 1) {
+    const response = await ask(hub, url, question);
+    const given = flat(response.headers);
+    hub.reached = true;
+    const { statusCode: status, body } = response;
+    if (status >= 300 && status < 400) {
+      discard(body);
+      hubHeaders = { ...hubHeaders, ...given };
+      url = redirected(hub, url, given['location'], status, question);
+      continue;
+    }
+    if (status === 408 || status === 429 || status >= 500) {
+      discard(body);
+      const afterMs = retryAfter(given);
+      throw new Transient(`${url.host} answers ${status}${reasonGiven(given)}`, { afterMs });
+    }
+    return { status, headers: given, body, url: url.href, isRedirected: hop > 0, hubHeaders };
+  }
+  throw unavailable(hub, `redirects more than ${mostRedirects} times`, 'check HF_ENDPOINT and the proxy');
+};
+
+/** Returns the address that a redirect leads to. What has a body is only sent on where the redirect says so. */
+const redirected = (
+  hub: HubSession,
+  from: URL,
+  location: string | undefined,
+  status: number,
+  { method = 'GET' }: Question,
+): URL => {
+  const url = location === undefined ? undefined : parseAddress(location, from);
+  if (url === undefined)
+    throw unavailable(hub, `${from.host} answers ${status}, and not with the address of another server`);
+  if (method !== 'GET' && status !== 307 && status !== 308)
+    throw unavailable(hub, `${from.host} answers ${status} to a ${method}, as no hub does`);
+  return url;
+};
+
+/** How often longer a server may take to begin an answer than a connection may be silent, whatever it does before. */
+const mostStallsBefore = 3;
+
+const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, signal }: Question) => {
+  const own = new AbortController();
+  const from = [hub.signal, ...(signal === undefined ? [] : [signal])];
+  // A push asks up to 25 things at once. Node warns of more than ten listeners, which might be forgotten ones.
+  setMaxListeners(0, ...from);
+  const links = from.map((one) => addAbortListener(one, () => own.abort(one.reason)));
+  const unlink = () => {
+    for (const link of links) link[Symbol.dispose]();
+  };
+  const limitMs = mostStallsBefore * hub.environment.stallMs;
+  const late = () => own.abort(new Transient(`${url.host} gave no answer in ${limitMs / 1000} s`));
+  // A body takes as long as it takes to send.
+  const timer = body === undefined ? setTimeout(late, limitMs) : undefined;
+  try {
+    const answer = request(url, {
+      method: method as Dispatcher.HttpMethod,
+      dispatcher: hub.connections.for(url),
+      signal: own.signal,
+      headers: { 'user-agent': `layerloom/${version}`, ...authorization(hub, url), ...headers },
+      ...(body === undefined ? {} : { body: body() }),
+    });
+    // Undici looks at the signal only once there is a connection.
+    const response = await Promise.race([answer, rejected(own.signal)]);
+    response.body.on('close', unlink);
+    return response;
+  } catch (error) {
+    unlink();
+    throw signal?.aborted ? error : networkError(hub, url.host, error);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Rejects once a signal is aborted, with its reason. */
+const rejected = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+
+/** Bytes and milliseconds of the rest of an answer that is of no use; beyond them its connection is closed. */
+const restBytes = 16 * 1024;
+const restMs = 1000;
+
+/** Gives up the body of an answer. Nobody waits for its end. */
+export const discard = (body: Answer['body']): void => {
+  const timer = setTimeout(() => body.destroy(), restMs).unref();
+  const settled = () => clearTimeout(timer);
+  body.dump({ limit: restBytes }).then(settled, settled);
+};
+
+/** The most text of a server's reason that is shown. */
+const mostSaid = 500;
+
+/** The reason that the hub gives in a header, in parentheses. */
+export const reasonGiven = (headers: Readonly<Record<string, string>>): string => {
+  const message = headers['x-error-message'];
+  return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;
+};
+
+/** True if an answer is a page, as proxies and login portals send in place of what was asked. */
+export const isPage = (headers: Readonly<Record<string, string>>): boolean =>
+  /^(text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
+
+/** @returns the error for a page of HTML in the place of what was asked */
+export const pageError = (hub: HubSession, url: string, status: number): LayerloomError =>
+  unavailable(
+    hub,
+    `${hostOf(url)} answers ${status} with a page of HTML, as a proxy or a login page does`,
+    'log in there, or set HTTPS_PROXY, NO_PROXY or HF_ENDPOINT',
+  );

@@ -1,0 +1,47 @@
+import type { SettingWords } from '../../../base/setting.js';
+
+// Variables of the environment that say which hub is asked, and where its files are. Most are those of the hub's own
+// library. No zod object: commands read them that check nothing else.
+
+export const hubVariables = {
+  HF_TOKEN: {
+    meaning: 'The token, for private and gated models and for `push`.',
+    otherwise: 'the file of the token',
+  },
+  HUGGING_FACE_HUB_TOKEN: { meaning: 'The older name of `HF_TOKEN`.' },
+  HF_TOKEN_PATH: {
+    meaning: 'The file of the token, which `hf auth login` writes.',
+    otherwise: '`$HF_HOME/token`',
+  },
+  HF_HUB_DISABLE_IMPLICIT_TOKEN: { meaning: '`1`: no token is sent.' },
+  HF_ENDPOINT: {
+    meaning: 'Another hub or a mirror; a user name and password in it are left out.',
+    otherwise: '`https://huggingface.co`',
+  },
+  HF_HOME: {
+    meaning: "The directory of the hub's cache and of the token.",
+    otherwise: '`~/.cache/huggingface`',
+  },
+  HF_HUB_CACHE: { meaning: "Where the hub's cache is.", otherwise: '`$HF_HOME/hub`' },
+  HUGGINGFACE_HUB_CACHE: { meaning: 'The older name of `HF_HUB_CACHE`.' },
+  LAYERLOOM_CACHE: {
+    meaning: 'Where ranges of weights are kept.',
+    otherwise: '`$HF_HOME/layerloom`',
+  },
+  HF_HUB_OFFLINE: { meaning: '`1`: the hub is asked nothing, also with `--download`.' },
+  TRANSFORMERS_OFFLINE: { meaning: 'The same.' },
+  HF_HUB_DOWNLOAD_TIMEOUT: {
+    meaning:
+      'Seconds without a byte, or with less than 1 KiB each of weights, after which a connection is given up and made again.',
+    otherwise: '`30`',
+  },
+  HTTPS_PROXY: { meaning: 'A proxy.' },
+  HTTP_PROXY: { meaning: 'A proxy for a hub at `http://`.' },
+  ALL_PROXY: { meaning: 'A proxy where neither is set.' },
+  NO_PROXY: { meaning: 'Hosts that are asked without the proxy.' },
+} as const satisfies Readonly<Record<string, SettingWords>>;
+
+export type HubVariable = keyof typeof hubVariables;
+
+/** Returns the value of a variable. */
+export const variable = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined => env[name];

@@ -1,0 +1,30 @@
+import { lstat, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { LayerloomError } from '../../../base/errors.js';
+import { foreignBelow } from '../../../base/own-directory.js';
+
+/** The folder of a commit, and with it where the cache of ranges begins: `CACHE/KIND--org--name/COMMIT`. */
+const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
+
+/**
+ * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: a directory on the
+ * way, from the cache's own, is a link or another user's.
+ *
+ * @param directory the folder of a commit, or one in it
+ */
+export const foreignRangeFolder = (directory: string): string | undefined => {
+  const cache = commitFolder.exec(directory)?.groups?.['cache'];
+  return cache === undefined ? `${directory} is in no cache of ranges` : foreignBelow(cache, directory);
+};
+
+/**
+ * Removes a file of the cache of ranges, if it is there.
+ *
+ * @throws LayerloomError WRITE_FAILED in a directory in which nothing may be removed
+ */
+export const removeRangeFile = async (file: string): Promise<void> => {
+  if ((await lstat(file).catch(() => undefined)) === undefined) return;
+  const reason = foreignRangeFolder(dirname(file));
+  if (reason !== undefined) throw new LayerloomError('WRITE_FAILED', { file, reason });
+  await rm(file, { force: true });
+};

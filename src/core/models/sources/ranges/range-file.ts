@@ -1,0 +1,245 @@
+import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../base/errors.js';
+import { unlessMissing } from '../../../base/unless-missing.js';
+import { type Extent, joinExtents } from '../../../tensor/extent.js';
+import { readRange } from '../../checkpoint/read-block.js';
+import { readOpenFile } from '../../checkpoint/small-file.js';
+import { modelRecordPath, rangeRecordPath } from './folder.js';
+import { lockFile } from './lock.js';
+import { removeRangeFile } from './own-folder.js';
+import {
+  contentLine,
+  isComplete,
+  type ListedFile,
+  parseRangeRecord,
+  type RangeRecord,
+  rangeLines,
+  servedLine,
+} from './record.js';
+
+/** Bytes that are written before they are made durable and recorded. */
+const recordEvery = 4 * 1024 * 1024;
+
+/**
+ * The modification time of a sparse file, in seconds: it follows from the content, so that a file's identity
+ * stays what it was when more ranges come, and when the file is fetched again.
+ */
+const timeOf = ({ etag }: ListedFile): number => {
+  const bits = Number.parseInt(/^[0-9a-f]{7}/.exec(etag)?.[0] ?? '0', 16);
+  return 1_000_000_000 + bits;
+};
+
+/**
+ * A sparse file of the cache of ranges, open for writing under its lock. A range is recorded only after its
+ * bytes are durable.
+ */
+export class RangeFile implements AsyncDisposable {
+  readonly path: string;
+  readonly #folder: string;
+  readonly #file: ListedFile;
+  readonly #record: FileHandle;
+  readonly #data: FileHandle;
+  #known: RangeRecord;
+  #written: Extent[] = [];
+  #unrecorded = 0;
+  #recording: Promise<void> = Promise.resolve();
+  /** True once a write has failed and somebody was told. */
+  #hasFailed = false;
+
+  private constructor(
+    [folder, file]: [string, ListedFile],
+    [record, data]: [FileHandle, FileHandle],
+    known: RangeRecord,
+  ) {
+    this.path = pathIn(folder, file);
+    this.#folder = folder;
+    this.#file = file;
+    this.#record = record;
+    this.#data = data;
+    this.#known = known;
+  }
+
+  /**
+   * Opens a file, waiting for a process that fetches it. What is here of another content is removed.
+   *
+   * @param folder of the commit
+   * @returns undefined where the hub's cache has all of the file, and the folder a link to it
+   * @throws LayerloomError WRITE_FAILED, INTERRUPTED
+   */
+  static async open(folder: string, file: ListedFile, signal?: AbortSignal): Promise<RangeFile | undefined> {
+    const path = pathIn(folder, file);
+    const { file: record } = await lockFile(rangeRecordPath(folder, file.name), signal);
+    try {
+      if (await isWhole(path, file)) {
+        await removeRangeFile(rangeRecordPath(folder, file.name));
+        await record.close();
+        return undefined;
+      }
+      const { data, known } = await openData(folder, file, record);
+      return new RangeFile([folder, file], [record, data], known);
+    } catch (cause) {
+      await record.close();
+      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  /** Ranges that are here and recorded. */
+  get present(): readonly Extent[] {
+    return this.#known.present;
+  }
+
+  /** True if all of the file is here. */
+  get isComplete(): boolean {
+    return isComplete(this.#known);
+  }
+
+  /** The ETag that the server of the bytes gave with the first of them. */
+  get served(): string | undefined {
+    return this.#known.served;
+  }
+
+  /** Notes the ETag that the server of the bytes gave. @throws LayerloomError WRITE_FAILED */
+  async noteServed(served: string | undefined): Promise<void> {
+    if (served === undefined || served === this.#known.served) return;
+    this.#known = { ...this.#known, served };
+    await this.#record.appendFile(servedLine(served)).catch((cause: unknown) => {
+      throw this.#writeFailed(cause);
+    });
+  }
+
+  /** Writes bytes at their place. @throws LayerloomError WRITE_FAILED */
+  async write(chunks: readonly Buffer[], position: number): Promise<void> {
+    try {
+      let end = position;
+      let rest = [...chunks];
+      while (rest.length > 0) {
+        const { bytesWritten } = await this.#data.writev(rest, end);
+        end += bytesWritten;
+        rest = behind(rest, bytesWritten);
+      }
+      this.#written.push({ begin: position, end });
+      this.#unrecorded += end - position;
+      if (this.#unrecorded >= recordEvery) await this.record();
+    } catch (cause) {
+      throw this.#writeFailed(cause);
+    }
+  }
+
+  /** Reads bytes that are here. @throws LayerloomError READ_FAILED */
+  async read(begin: number, end: number): Promise<Buffer> {
+    return await readRange(this.#data, begin, end).catch((cause: unknown) => {
+      throw new LayerloomError('READ_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
+    });
+  }
+
+  /** Makes what was written durable, and records it. @throws LayerloomError WRITE_FAILED */
+  record(): Promise<void> {
+    const written = this.#written;
+    this.#written = [];
+    this.#unrecorded = 0;
+    this.#recording = this.#recording.then(() => this.#recordNow(written));
+    return this.#recording;
+  }
+
+  async #recordNow(written: readonly Extent[]): Promise<void> {
+    if (written.length === 0) return;
+    try {
+      await this.#data.datasync();
+      await this.#data.utimes(timeOf(this.#file), timeOf(this.#file));
+      await this.#record.appendFile(rangeLines(written));
+    } catch (cause) {
+      throw this.#writeFailed(cause);
+    }
+    this.#known = { ...this.#known, present: joinExtents([...this.#known.present, ...written]) };
+  }
+
+  #writeFailed(cause: unknown): LayerloomError {
+    this.#hasFailed = true;
+    if (cause instanceof LayerloomError) return cause;
+    return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
+  }
+
+  /** Forgets all that is here of the file: it is of no use. */
+  async discard(): Promise<void> {
+    this.#written = [];
+    await this.#recording;
+    await this.#record.truncate(0);
+    await removeRangeFile(this.path);
+    // The headers must come anew.
+    await removeRangeFile(modelRecordPath(this.#folder));
+  }
+
+  /** Removes the record, once the file has been replaced by a link to a whole one. */
+  async forget(): Promise<void> {
+    await removeRangeFile(rangeRecordPath(this.#folder, this.#file.name));
+  }
+
+  /** Records what was written, and gives the lock back. @throws LayerloomError WRITE_FAILED, unless a write failed before */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const hadFailed = this.#hasFailed;
+    try {
+      await this.record();
+    } catch (error) {
+      // The first error is the one to report.
+      if (!hadFailed) throw error;
+    } finally {
+      await this.#data.close();
+      await this.#record.close();
+    }
+  }
+}
+
+const pathIn = (folder: string, { name }: ListedFile): string => join(folder, ...name.split('/'));
+
+const behind = (chunks: readonly Buffer[], bytes: number): Buffer[] => {
+  let skip = bytes;
+  const rest: Buffer[] = [];
+  for (const chunk of chunks) {
+    if (skip < chunk.length) rest.push(chunk.subarray(skip));
+    skip = Math.max(0, skip - chunk.length);
+  }
+  return rest;
+};
+
+/** True if the path is a link to all of the file. */
+const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> => {
+  const found = await unlessMissing(path, lstat(path));
+  if (!found?.isSymbolicLink()) return false;
+  return (await unlessMissing(path, stat(path)))?.size === bytes;
+};
+
+/**
+ * Opens the sparse file. It is made anew where it is missing, or of another content or length than its record says;
+ * then the model's headers count as not here, until they have been fetched again.
+ */
+const openData = async (
+  folder: string,
+  file: ListedFile,
+  record: FileHandle,
+): Promise<{ data: FileHandle; known: RangeRecord }> => {
+  const path = pathIn(folder, file);
+  const known = parseRangeRecord((await readOpenFile(path, record)).toString());
+  // Of a link itself: what it leads to is a file of the hub's cache, and never written.
+  const found = await unlessMissing(path, lstat(path));
+  if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {
+    // A crash may have cut the last line: the next one begins on a line of its own.
+    await record.appendFile('\n');
+    return { data: await open(path, 'r+'), known };
+  }
+  await removeRangeFile(modelRecordPath(folder));
+  await record.truncate(0);
+  await removeRangeFile(path);
+  await mkdir(dirname(path), { recursive: true });
+  const data = await open(path, 'wx+');
+  try {
+    await data.truncate(file.bytes);
+    await data.utimes(timeOf(file), timeOf(file));
+    await data.sync();
+    await record.appendFile(contentLine(file, file.bytes));
+  } catch (error) {
+    await data.close();
+    throw error;
+  }
+  return { data, known: { ...file, present: [] } };
+};

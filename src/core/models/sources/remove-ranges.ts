@@ -1,0 +1,126 @@
+import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { exists } from '../../base/exists.js';
+import { foreignBelow, foreignDirectory } from '../../base/own-directory.js';
+import { rangeFolderAt } from './ranges/folder.js';
+import { cacheLock, isHeld } from './ranges/hold.js';
+import { listRangeCache, type RangeCacheEntry } from './ranges/list.js';
+import { withLock } from './ranges/lock.js';
+import { rangeCacheRoot } from './ranges/root.js';
+import { remoteSources } from './sources.js';
+
+/** Which models are removed from the cache of ranges besides those that are of no use. */
+export interface RangeCacheSelection {
+  /** `org/name`, all of its commits, or `org/name@commit`, whose hash may be shortened. */
+  readonly models?: readonly string[] | undefined;
+  /** Those that nobody has asked for in so many milliseconds; with `models`, those of them. */
+  readonly unusedFor?: number | undefined;
+  /** Only say what would be removed. */
+  readonly dryRun?: boolean | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+/** What `removeFromRangeCache` removed. */
+export interface RangeCacheRemoval {
+  readonly removed: readonly RangeCacheEntry[];
+  /** Chosen, and kept since a process uses them. */
+  readonly inUse: readonly RangeCacheEntry[];
+  /** Why models that were chosen were kept: a folder on the way is a link, or another user's. */
+  readonly foreign: readonly string[];
+  /** Bytes on disk of those removed. */
+  readonly freed: number;
+}
+
+/**
+ * Removes models from the cache of ranges: those that are chosen, those that another cache has whole, and
+ * what interrupted downloads and removed files have left of no use. Models that a process uses are kept.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const removeFromRangeCache = async (
+  selection: RangeCacheSelection = {},
+): Promise<RangeCacheRemoval> => {
+  const env = selection.env ?? process.env;
+  const root = rangeCacheRoot(env);
+  if (!(await exists(root))) return { removed: [], inUse: [], foreign: [], freed: 0 };
+  const reason = foreignDirectory(root);
+  if (reason !== undefined) throw new LayerloomError('WRITE_FAILED', { file: root, reason });
+  return withLock(cacheLock(root), undefined, async () => {
+    const removed: RangeCacheEntry[] = [];
+    const inUse: RangeCacheEntry[] = [];
+    const foreign = new Set<string>();
+    for (const entry of await listRangeCache(root)) {
+      if (!isChosen(entry, selection) && !(await isUseless(entry, env))) continue;
+      const reason = foreignBelow(root, entry.folder);
+      if (reason !== undefined) foreign.add(reason);
+      else if (await isHeld(entry.folder)) inUse.push(entry);
+      else removed.push(entry);
+    }
+    if (!selection.dryRun) {
+      for (const { folder } of removed) await removeFolder(folder);
+      await removeLeftovers(root);
+    }
+    return {
+      removed,
+      inUse,
+      foreign: [...foreign],
+      freed: removed.reduce((bytes, { onDisk }) => bytes + onDisk, 0),
+    };
+  });
+};
+
+const isChosen = (
+  { id, commit, lastUse }: RangeCacheEntry,
+  { models, unusedFor }: RangeCacheSelection,
+): boolean => {
+  if (models === undefined && unusedFor === undefined) return false;
+  const isNamed =
+    models?.some((model) => model === id || `${id}@${commit}`.startsWith(atLeast(model))) ?? true;
+  const idle = lastUse === undefined ? Number.POSITIVE_INFINITY : Date.now() - lastUse.getTime();
+  return isNamed && idle >= (unusedFor ?? 0);
+};
+
+/** `org/name@` would name all commits, and `org/na` other models. */
+const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
+
+/** True if a model's headers never all came, a file was removed, or another cache of its source has it whole. */
+const isUseless = async (
+  { folder, files, lastUse }: RangeCacheEntry,
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> => {
+  if (lastUse === undefined || files.some(({ kind }) => kind === 'broken link')) return true;
+  const at = rangeFolderAt(folder);
+  const source = remoteSources.find(({ folders }) => folders === at?.kind);
+  const names = files.map(({ name }) => name);
+  return at !== undefined && (await source?.hasElsewhere?.(at, names, env)) === true;
+};
+
+const removing = '.removing';
+
+/** Renamed first, so that nobody finds half of it. */
+const removeFolder = async (folder: string): Promise<void> => {
+  try {
+    await rename(folder, `${folder}${removing}`);
+    await rm(`${folder}${removing}`, { recursive: true, force: true });
+    await rmdir(dirname(folder)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: folder, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+const leftoverName = new RegExp(`^[0-9a-f]{40}\\${removing}$`);
+
+/** Removes what a removal that was interrupted has left. */
+const removeLeftovers = async (root: string): Promise<void> => {
+  for (const model of await readdir(root, { withFileTypes: true })) {
+    const directory = join(root, model.name);
+    if (!model.isDirectory() || foreignDirectory(directory) !== undefined) continue;
+    for (const name of (await readdir(directory)).filter((each) => leftoverName.test(each))) {
+      const path = join(directory, name);
+      if (foreignDirectory(path) === undefined) await rm(path, { recursive: true, force: true });
+    }
+  }
+};

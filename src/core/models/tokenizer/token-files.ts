@@ -1,0 +1,85 @@
+import { editJson } from '../../texts/edit-json.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { isObject, parseJsonObject } from '../checkpoint/json.js';
+import { sideFileContent, sideFileObject, sideFilePath } from '../checkpoint/side-file-content.js';
+import { mostTokenizerValues } from './tokenizer.js';
+import type { OutputTokens } from './unite.js';
+import type { MergedVocabulary } from './vocabulary.js';
+
+/**
+ * Returns the donor's tokenizer files with the output's tokens; those that stay as they are are left out.
+ * Only the values that hold tokens are written anew.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ */
+export const tokenFiles = async (
+  donor: CheckpointIndex,
+  { added, stripped, changed }: OutputTokens,
+): Promise<MergedVocabulary['files']> => {
+  if (!changed) return [];
+  const list = added.map(({ id, token }) => ({ id, ...token }));
+  const asMap = Object.fromEntries(added.map(({ id, token }) => [token.content, id]));
+  const has = (name: string) => donor.sideFiles.includes(name);
+  const read = async (name: string) => (await sideFileContent(donor, name)).toString();
+  const edited = async (name: string, key: string, value: unknown) => ({
+    name,
+    text: editJson(await read(name), [{ path: [key], value }]),
+  });
+
+  const files: { name: string; text: string }[] = [];
+  if (has('tokenizer.json')) {
+    const file = await edited('tokenizer.json', 'added_tokens', list);
+    files.push(
+      stripped.size === 0
+        ? file
+        : { ...file, text: withoutTokens(file.text, stripped, sideFilePath(donor, file.name)) },
+    );
+  }
+  const vocab =
+    stripped.size > 0 ? await sideFileObject(donor, 'vocab.json', mostTokenizerValues) : undefined;
+  if (vocab !== undefined) {
+    for (const token of stripped) delete vocab[token];
+    files.push({ name: 'vocab.json', text: JSON.stringify(vocab) });
+  }
+  if (stripped.size > 0 && has('merges.txt')) {
+    const lines = (await read('merges.txt')).split('\n');
+    const kept = lines.filter((line) => line.startsWith('#version') || keeps(line, stripped));
+    files.push({ name: 'merges.txt', text: kept.join('\n') });
+  }
+  const config = await sideFileObject(donor, 'tokenizer_config.json');
+  const hasDecoder = isObject(config?.['added_tokens_decoder']);
+  if (hasDecoder) {
+    const decoder = Object.fromEntries(added.map(({ id, token }) => [id, decoderEntry(token)]));
+    files.push(await edited('tokenizer_config.json', 'added_tokens_decoder', decoder));
+  }
+  if (has('added_tokens.json') || !(has('tokenizer.json') || hasDecoder))
+    files.push({ name: 'added_tokens.json', text: `${JSON.stringify(asMap, null, 2)}\n` });
+  return files;
+};
+
+/** As `save_pretrained` of transformers writes a token's settings. */
+const decoderEntry = ({
+  content,
+  lstrip,
+  normalized,
+  rstrip,
+  single_word,
+  special,
+}: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
+
+/** Leaves tokens out of a BPE vocabulary, and the merges that make or take them. */
+const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string): string => {
+  const tokenizer = parseJsonObject(text, file, mostTokenizerValues) as unknown as {
+    model: { vocab: Record<string, number>; merges: unknown[] };
+  };
+  const { vocab, merges } = tokenizer.model;
+  for (const token of stripped) delete vocab[token];
+  tokenizer.model.merges = merges.filter((merge) => keeps(merge as string | string[], stripped));
+  return JSON.stringify(tokenizer, null, 2);
+};
+
+/** True if a merge, spelt `a b` or as a list, neither takes nor makes a token that is left out. */
+const keeps = (merge: string | readonly string[], stripped: ReadonlySet<string>): boolean => {
+  const parts = typeof merge === 'string' ? merge.split(' ') : merge;
+  return ![...parts, parts.join('')].some((token) => stripped.has(token));
+};

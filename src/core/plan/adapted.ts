@@ -1,0 +1,72 @@
+import type { DoraChange } from '../models/adapters/kinds/dora.js';
+import { type AdapterChange, changeIn } from '../models/adapters/kinds/kinds.js';
+import type { LowRankChange } from '../models/adapters/kinds/lora.js';
+import { isFloating } from '../tensor/dtype.js';
+import type { TensorReference } from '../tensor/reference.js';
+import { operandKind, storedTensor } from '../tensor/stored-tensor.js';
+import { blockTensor } from './operands/blocks.js';
+import { computedTensor } from './operands/computed.js';
+import { doraTensor } from './operands/dora.js';
+import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
+import { quantisedTensor } from './operands/quantised.js';
+import type { Operand } from './plan.js';
+
+/** A change of a tensor that is added to the base's: `scale` · `change`. */
+export interface Addition {
+  readonly change: Operand;
+  readonly scale: number;
+}
+
+const productOf = (
+  input: number,
+  { rank, transposed, experts, a, b }: Omit<LowRankChange, 'kind'>,
+): LowRankTensor =>
+  lowRankTensor({ rank, transposed, experts, a: storedTensor(input, a), b: storedTensor(input, b) });
+
+const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Addition => ({
+  change: change.kind === 'added' ? storedTensor(input, change.tensor) : productOf(input, change),
+  scale: change.scale,
+});
+
+/** Returns what a change adds to the base's tensor; undefined for one that is no sum with it. */
+export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
+  change.kind === 'dora' ? undefined : addition(input, change);
+
+const adapted = (
+  input: number,
+  { dtype }: TensorReference,
+  base: Operand,
+  change: AdapterChange,
+): Operand => {
+  if (change.kind === 'dora') {
+    if (!isFloating(dtype)) throw new Error(`an adapter changes a tensor of ${dtype}`);
+    if (base[operandKind] !== 'stored') throw new Error('norms are taken of stored tensors');
+    const [product, magnitudes] = [productOf(input, change), storedTensor(input, change.magnitudes)];
+    return doraTensor({ dtype, tensor: base, product, scale: change.scale, magnitudes });
+  }
+  const { change: source, scale } = addition(input, change);
+  const terms = [
+    { source: base, weight: 1 },
+    { source, weight: scale },
+  ];
+  return computedTensor(dtype, { kind: 'linear', terms });
+};
+
+const unchanged = (input: number, reference: TensorReference): Operand => {
+  const { quantised, blocks } = reference;
+  if (quantised !== undefined) return quantisedTensor(input, reference, quantised);
+  return blocks === undefined ? storedTensor(input, reference) : blockTensor(input, reference, blocks);
+};
+
+/**
+ * Returns a tensor of an input as an operand: its bytes, in float32 where they are quantised or in blocks, or what an adapter makes of
+ * them, rounded to its dtype, so that a
+ * merge gives the bits that it gives of the model with the adapter written out.
+ *
+ * @param input the index of its model in the inputs of the plan
+ */
+export const operandOf = (input: number, reference: TensorReference): Operand => {
+  const base = unchanged(input, reference);
+  const change = changeIn(reference);
+  return change === undefined ? base : adapted(input, reference, base, change);
+};

@@ -1,0 +1,67 @@
+import { isUnreadable } from '../../base/unless-missing.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { sideFilePath } from '../../models/checkpoint/side-file-content.js';
+import { readSideFile } from '../../models/checkpoint/small-file.js';
+import { frontMatterOf } from '../../texts/markdown.js';
+import { YamlRefused, yamlValue } from '../../texts/yaml.js';
+import { tableRow } from './markdown.js';
+
+/** A licence as the front matter of model cards has it; the name and the link are those of `other`. */
+interface Licence {
+  readonly license: string;
+  readonly license_name?: string;
+  readonly license_link?: string;
+}
+
+/** The licence that a merge of several models has, for the front matter of its card; or lines about theirs. */
+export interface MergedLicence {
+  readonly frontMatter: Partial<Licence>;
+  readonly text: readonly string[];
+}
+
+/**
+ * Reads the licences of the inputs' model cards. If all are one, it is the merge's; if not, the card lists
+ * them and names none, since which terms then hold is not for a program to say.
+ */
+export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
+  const licences = await Promise.all(inputs.map(licenceOf));
+  const [first, ...others] = licences;
+  if (licences.every((licence) => licence === undefined)) return { frontMatter: {}, text: [] };
+  if (first !== undefined && others.every((other) => JSON.stringify(other) === JSON.stringify(first)))
+    return { frontMatter: first, text: [] };
+  const nameOf = (licence: Licence | undefined) =>
+    licence === undefined ? 'not stated' : (licence.license_name ?? licence.license);
+  const rows = inputs.map(({ name }, index) => tableRow(name, nameOf(licences[index])));
+  return {
+    frontMatter: {},
+    text: ['The licences of the models differ:', '', '| model | licence |', '| --- | --- |', ...rows],
+  };
+};
+
+const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefined> => {
+  if (checkpoint.sideFiles.length === 0) return undefined;
+  const readme = await readSideFile(sideFilePath(checkpoint, 'README.md')).catch((error: Error) => {
+    if (isUnreadable(error.cause)) throw error;
+    return '';
+  });
+  const frontMatter = frontMatterOf(readme.toString());
+  try {
+    const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
+    return isObject(value) ? licenceIn(value) : undefined;
+  } catch (error) {
+    // Front matter that is not YAML names no licence, and nothing else is read from the card.
+    if (error instanceof YamlRefused) return undefined;
+    throw error;
+  }
+};
+
+const licenceIn = (frontMatter: Readonly<Record<string, unknown>>): Licence | undefined => {
+  const [license, name, link] = ['license', 'license_name', 'license_link'].map((key) => frontMatter[key]);
+  if (typeof license !== 'string') return undefined;
+  return {
+    license,
+    ...(typeof name === 'string' ? { license_name: name } : {}),
+    ...(typeof link === 'string' ? { license_link: link } : {}),
+  };
+};

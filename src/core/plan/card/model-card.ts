@@ -1,0 +1,115 @@
+import { stringify } from 'yaml';
+import { layerloomCommand } from '../../base/command-line.js';
+import { version } from '../../base/version.js';
+import type { Citation } from '../../methods/framework/method.js';
+import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import type { CompleteRecipe } from '../complete-recipe.js';
+import { adapterFrontMatter, adapterUsageText, usageFrontMatter, usageText } from './card-usage.js';
+import { bibtexOf } from './citation.js';
+import { drawChart } from './layer-chart-text.js';
+import type { LayerPicture } from './layer-picture.js';
+import { mergedLicence } from './licences.js';
+import { fenced, markdownText, tableRow } from './markdown.js';
+import { type Origin, rangeText, wordsOf } from './origins.js';
+
+export interface CardContent {
+  readonly title: string;
+  readonly method: string;
+  readonly tags: readonly string[];
+  readonly citations: readonly Citation[];
+  /** The methods that do not come with layerloom. */
+  readonly plugins: readonly string[];
+  /** The names of the models whose weights are in the output, nested recipes by what they merge. */
+  readonly names: readonly string[];
+  /** The checkpoints whose weights are in the output, those of nested recipes included. */
+  readonly inputs: readonly CheckpointIndex[];
+  readonly recipe: CompleteRecipe;
+  /** Lines on what the method found from the models. */
+  readonly notes: readonly string[];
+  readonly picture: LayerPicture;
+  /** The output's configuration, and the names of its other files. */
+  readonly config: Readonly<Record<string, unknown>> | undefined;
+  readonly sideFiles: readonly string[];
+  /** For an adapter: the base that its configuration names, or null. */
+  readonly adapterOf?: string | null;
+}
+
+/**
+ * Returns the README.md of a merged checkpoint: the hub's front matter, a table of the layers' origins, the
+ * recipe, and how to load and to cite it. It is for publication: no path of this machine is in it.
+ */
+export const writeModelCard = async (content: CardContent): Promise<string> => {
+  const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
+  const { frontMatter: licence, text: licences } = await mergedLicence(inputs);
+  const ids = new Set(inputs.flatMap(({ hub }) => (hub === undefined ? [] : [hub.id])));
+  const frontMatter = {
+    ...(adapterOf === undefined
+      ? {
+          ...(ids.size === 0 ? {} : { base_model: [...ids] }),
+          base_model_relation: 'merge',
+          ...usageFrontMatter(config),
+        }
+      : adapterFrontMatter(adapterOf)),
+    tags: [...(adapterOf === undefined ? [] : ['lora']), 'merge', 'layerloom', ...content.tags],
+    ...licence,
+  };
+  return [
+    '---',
+    stringify(frontMatter).trimEnd(),
+    '---',
+    '',
+    `# ${markdownText(`${title} of ${inWords(names)}`)}`,
+    '',
+    `Merged with layerloom ${version}.`,
+    '',
+    ...describeLayers(picture),
+    '',
+    ...recipeText(content),
+    ...(adapterOf === undefined ? usageText(config, sideFiles) : adapterUsageText(adapterOf)),
+    ...(licences.length === 0 ? [] : ['## Licences', '', ...licences, '']),
+    ...citationText(content.citations),
+  ].join('\n');
+};
+
+/** Returns a table of the layers' origins; where numbers vary over layers, a chart of them. */
+const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
+  const table = (rows: readonly Origin[]) => [
+    '| layers | from |',
+    '| --- | --- |',
+    ...rows.map((origin) => tableRow(rangeOf(origin.layers), wordsOf(origin))),
+  ];
+  if (chart === null) return table(origins.toReversed());
+  const outside = origins.filter(({ layers: range }) => range === null);
+  return [
+    ...fenced('text', drawChart(chart, layers)),
+    ...(outside.length === 0 ? [] : ['', ...table(outside)]),
+  ];
+};
+
+const rangeOf = (layers: Origin['layers']): string =>
+  layers === null ? 'outside the layers' : rangeText(layers);
+
+const inWords = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+const recipeText = ({ recipe, notes, plugins }: CardContent): string[] => [
+  'Recipe:',
+  '',
+  ...fenced('yaml', recipeYaml(recipe)),
+  '',
+  ...(notes.length === 0 ? [] : [`Found from the models: ${markdownText(notes.join('; '))}.`, '']),
+  `\`${layerloomCommand('merge', 'README.md', '-o', 'merged', ...(plugins.length === 0 ? [] : (['--plugin', 'FILE'] as const)))}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
+  ...(plugins.length === 0
+    ? []
+    : [
+        '',
+        `Not of layerloom itself: ${markdownText(plugins.join(', '))}. FILE is the module that registers it.`,
+      ]),
+  '',
+];
+
+const citationText = (citations: readonly Citation[]): string[] =>
+  citations.length === 0
+    ? []
+    : ['## Citation', '', ...fenced('bibtex', citations.map(bibtexOf).join('\n\n')), ''];

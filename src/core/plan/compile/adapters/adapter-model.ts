@@ -1,0 +1,71 @@
+import type { Adapter } from '../../../models/adapters/adapter.js';
+import { spellingsLike } from '../../../models/architecture/canonical-names.js';
+import type { TensorReference } from '../../../tensor/reference.js';
+import { storedTensor } from '../../../tensor/stored-tensor.js';
+import type { Operand } from '../../plan.js';
+import { type Change, changeOf } from './change.js';
+
+/** A tensor that an adapter has in the place of its base's: what it is, and its value. */
+export interface WholeTensor {
+  readonly reference: TensorReference;
+  readonly operand: Operand;
+}
+
+/** Σ coefficient · tensor, which is added to a bias (`lora_bias`); scales are in the coefficients. */
+export interface AddedBias {
+  readonly name: string;
+  readonly reference: TensorReference;
+  readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
+}
+
+/**
+ * A model of a merge of adapters, as changes of a base: an adapter, or the result of a nested merge of adapters. Maps are by
+ * the base's parameters.
+ */
+export interface AdapterModel {
+  /** The adapters that it is made of. */
+  readonly adapters: readonly Adapter[];
+  readonly changes: ReadonlyMap<string, Change>;
+  readonly whole: ReadonlyMap<string, WholeTensor>;
+  readonly added: ReadonlyMap<string, AddedBias>;
+}
+
+/** @param input the adapter's index among a plan's inputs */
+export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
+  const { pairs, replaced, added, config, checkpoint } = adapter;
+  const stored = (tensor: TensorReference) => storedTensor(input, tensor);
+  const of = { input, rsLora: config.rsLora, path: checkpoint.path };
+  return {
+    adapters: [adapter],
+    changes: new Map([...pairs].map(([parameter, pair]) => [parameter, changeOf(pair, of)])),
+    whole: new Map(
+      [...replaced].map(([parameter, { tensor }]) => [
+        parameter,
+        { reference: tensor, operand: stored(tensor) },
+      ]),
+    ),
+    added: new Map(
+      [...added].map(([parameter, { name, tensor, scale }]) => [
+        parameter,
+        { name, reference: tensor, terms: [{ coefficient: scale, operand: stored(tensor) }] },
+      ]),
+    ),
+  };
+};
+
+/** Returns the names of the parameters that models change, each once. */
+export const parametersOf = (models: readonly AdapterModel[]): string[] => [
+  ...new Set(
+    models.flatMap(({ changes, whole, added }) => [...changes.keys(), ...whole.keys(), ...added.keys()]),
+  ),
+];
+
+/** Returns a model with its parameters named as another one's, where versions of transformers have named them differently. */
+export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
+  const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
+  if (spellings.size === 0) return model;
+  const respelt = <V>(map: ReadonlyMap<string, V>): ReadonlyMap<string, V> =>
+    new Map([...map].map(([name, value]) => [spellings.get(name) ?? name, value]));
+  const { adapters, changes, whole, added } = model;
+  return { adapters, changes: respelt(changes), whole: respelt(whole), added: respelt(added) };
+};

@@ -1,0 +1,95 @@
+import { valueAt } from '../../../base/lookup.js';
+import { factorNames, parseAdapterTensor, wholeName } from '../../../models/adapters/tensor-names.js';
+import type { Place } from '../../../models/architecture/architecture.js';
+import type { ArithmeticDtype, Dtype } from '../../../tensor/dtype.js';
+import { bytesOfTensor, type Shape } from '../../../tensor/reference.js';
+import type { UnplacedTensor } from '../../layout.js';
+import { expressionOf } from '../../operands.js';
+import type { PlannedExpression } from '../../plan.js';
+import type { AdapterModel, AddedBias } from './adapter-model.js';
+import { type FactorOptions, factorsOf } from './factors.js';
+
+/** A module with factors, as the configuration of the output describes it. */
+export interface TargetModule {
+  /** Without PEFT's prefix. */
+  readonly module: string;
+  readonly parameter: string;
+  readonly rank: number;
+  readonly alpha: number;
+}
+
+/** The tensors of an adapter's file, and what its configuration must say of them. */
+export interface AdapterTensors {
+  readonly tensors: readonly UnplacedTensor[];
+  readonly targets: readonly TargetModule[];
+}
+
+/**
+ * Plans the tensors of the adapter that a merge of adapters gives. A tensor in the place of the base's stands under
+ * `base_layer` where its module has factors as well, as PEFT names it.
+ */
+export const adapterTensors = (
+  { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
+  places: ReadonlyMap<string, Place>,
+  options: FactorOptions,
+): AdapterTensors => {
+  const { rsLora, dtype } = options;
+  const tensors: UnplacedTensor[] = [];
+  const targets = new Map<string, TargetModule>();
+  const add = (
+    name: string,
+    parameter: string,
+    { dtype: of, shape, expression }: { dtype: Dtype; shape: Shape; expression: PlannedExpression },
+  ) =>
+    tensors.push({
+      name,
+      dtype: of,
+      shape,
+      bytes: bytesOfTensor(of, shape),
+      place: valueAt(places, parameter),
+      expression,
+    });
+  for (const [parameter, change] of changes) {
+    const { a, b, rank, alpha } = factorsOf(parameter, change, options);
+    const parsed = parseAdapterTensor(change.names.a);
+    if (parsed.kind !== 'a') throw new Error(`${change.names.a} is no name of a factor`);
+    const names = factorNames(parsed.module, parsed.embedding);
+    add(names.a, parameter, a);
+    add(names.b, parameter, b);
+    targets.set(parsed.module, { module: parsed.module, parameter, rank, alpha });
+  }
+  for (const [parameter, { reference, operand }] of whole) {
+    const [module, last] = split(parameter);
+    const inside = targets.has(module) ? `${module}.base_layer.${last}` : parameter;
+    add(wholeName(inside), parameter, { ...reference, expression: expressionOf(operand, operand.dtype) });
+  }
+  for (const [parameter, bias] of added) {
+    const target = targets.get(split(parameter)[0]);
+    // Factors of scale 0 are left out, and their bias has the same scale.
+    if (target === undefined) continue;
+    const { rank, alpha } = target;
+    add(bias.name, parameter, biasOf(bias, alpha / (rsLora ? Math.sqrt(rank) : rank), dtype));
+  }
+  return { tensors, targets: [...targets.values()] };
+};
+
+const split = (parameter: string): readonly [module: string, last: string] => {
+  const dot = parameter.lastIndexOf('.');
+  return [parameter.slice(0, dot), parameter.slice(dot + 1)];
+};
+
+/** The bias of B, over the scale of the output's pair. */
+const biasOf = (
+  { reference: { shape }, terms }: AddedBias,
+  scale: number,
+  dtype: ArithmeticDtype | undefined,
+): { dtype: Dtype; shape: Shape; expression: PlannedExpression } => {
+  const [only, ...others] = terms;
+  if (only !== undefined && others.length === 0 && only.coefficient === scale) {
+    const { operand } = only;
+    const of = dtype ?? operand.dtype;
+    return { dtype: of, shape, expression: expressionOf(operand, of) };
+  }
+  const linear = terms.map(({ operand, coefficient }) => ({ source: operand, weight: coefficient / scale }));
+  return { dtype: dtype ?? 'F32', shape, expression: { kind: 'linear', terms: linear } };
+};

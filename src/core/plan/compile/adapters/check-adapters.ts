@@ -1,0 +1,71 @@
+import { realpath } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../../../base/errors.js';
+import { optionName } from '../../../base/option-name.js';
+import type { Adapter } from '../../../models/adapters/adapter.js';
+import { applyAdapter } from '../../../models/adapters/apply.js';
+import { adapterConfigName } from '../../../models/adapters/peft-config.js';
+import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
+
+/**
+ * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
+ * with weights that are stored alike, and that fit the base where it is here.
+ *
+ * @returns warnings
+ * @throws LayerloomError ADAPTER_UNSUPPORTED (adapters whose sum is none), ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
+ */
+export const checkAdapters = async (
+  [first, ...others]: readonly Adapter[],
+  { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
+): Promise<readonly string[]> => {
+  if (first === undefined) return [];
+  for (const { config, checkpoint } of [first, ...others])
+    if (config.kind.noSum !== undefined)
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: join(checkpoint.folder ?? checkpoint.path, adapterConfigName),
+        what: String(config.kind.key),
+        reason: `${config.kind.noSum}, so that a merge of such adapters is no adapter`,
+        remedy: 'give BASE+ADAPTER for each model, and get full weights',
+      });
+  for (const other of others) {
+    const differ = (what: string) =>
+      new LayerloomError('ADAPTERS_DIFFER', {
+        first: first.checkpoint.path,
+        other: other.checkpoint.path,
+        what,
+      });
+    const [a, b] = [first.config, other.config];
+    if (a.fanInFanOut !== b.fanInFanOut) throw differ('fan_in_fan_out');
+    const parameters = [a, b].map(({ targetParameters }) => [...targetParameters].sort().join(', '));
+    if (parameters[0] !== parameters[1]) throw differ(`target_parameters (${parameters.join(' against ')})`);
+    const hasExperts = [first, other].some(({ pairs }) => [...pairs.values()].some((pair) => pair.experts));
+    if (hasExperts && a.expertLayout !== b.expertLayout)
+      throw differ(
+        `the layout of factors of experts, by their peft_version (${b.expertLayout} against ${a.expertLayout})`,
+      );
+    if (!isNamed && a.base !== undefined && b.base !== undefined && !(await isSameBase(a.base, b.base)))
+      throw differ(
+        `their base (${b.base} against ${a.base}; ${optionName('base')} says which it is if that is one model)`,
+      );
+  }
+  return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
+};
+
+/** Only names and shapes count: what cannot be added to the weights, as to quantised ones, is an adapter all the same. */
+const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
+  if (base.adapted !== undefined) return [];
+  try {
+    return applyAdapter({ ...base, warnings: [] }, adapter, '').warnings;
+  } catch (error) {
+    const cannotBeAdded = ['ADAPTER_UNSUPPORTED', 'QUANTISED_WEIGHTS'];
+    if (error instanceof LayerloomError && cannotBeAdded.includes(error.code)) return [];
+    throw error;
+  }
+};
+
+const isSameBase = async (a: string, b: string): Promise<boolean> => {
+  const [one, other] = await Promise.all(
+    [a, b].map(async (name) => await realpath(resolve(name)).catch(() => name.replace(/\/+$/, ''))),
+  );
+  return one === other;
+};

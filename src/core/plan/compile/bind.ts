@@ -1,0 +1,145 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { Expression, ModelTensor } from '../../methods/operations/expression.js';
+import type { Computation } from '../../methods/operations/formula.js';
+import { mapOperands, operandShapes, operandsOf, operationOf } from '../../methods/operations/index.js';
+import { type ArithmeticDtype, type Dtype, isFloating } from '../../tensor/dtype.js';
+import type { Shape } from '../../tensor/reference.js';
+import { expressionOf, inDtype, sourcesOfOperand } from '../operands.js';
+import type { Operand, PlannedExpression } from '../plan.js';
+import { isNoModel, type OpenedModel } from './inputs/models.js';
+import { quantisedTensors } from './quantised.js';
+
+/** An output tensor's dtype, and its expression over byte ranges. */
+export interface BoundTensor {
+  readonly dtype: Dtype;
+  readonly expression: PlannedExpression;
+}
+
+/**
+ * An output tensor to bind. `like` is the model's tensor whose shape it has, unless `shape` is another, and whose dtype it has
+ * unless the recipe converts it.
+ */
+export interface TensorToBind {
+  readonly name: string;
+  readonly like: { readonly model: number; readonly tensor: string };
+  readonly shape?: Shape;
+}
+
+/**
+ * Returns a function that binds a method's expression, over models' tensors, to byte ranges, and decides the
+ * output's dtype: that of the tensor it is `like`, or `dtype` for every floating tensor, copied ones
+ * included. Operands whose elements are taken bit by bit are converted to it first. Integer tensors that a
+ * formula would average must be equal instead (`same`); quantised weights and their scales may only be copied,
+ * unconverted.
+ *
+ * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (elements taken bit by bit that
+ * are no floating numbers).
+ *
+ * @param models the merged models, which expressions refer to by index
+ */
+export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
+  const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
+
+  const modelAt = (model: number): OpenedModel => itemAt(models, model);
+
+  const referenceOf = ({ model, tensor }: { model: number; tensor: string }) => {
+    const reference = modelAt(model).checkpoint.tensors.get(tensor);
+    if (reference === undefined)
+      throw new Error(`model ${model} has no tensor ${tensor}, though it was found compatible`);
+    return reference;
+  };
+
+  const operandOf = (model: number, tensor: string): Operand => {
+    const operand = modelAt(model).operandOf(tensor);
+    if (operand === undefined) throw new Error(`model ${model} has no tensor ${tensor}`);
+    return operand;
+  };
+
+  const dtypeOf = ({ like }: TensorToBind): Dtype => {
+    const stored = referenceOf(like).dtype;
+    return dtype !== undefined && isFloating(stored) && !itemAt(quantised, like.model).has(like.tensor)
+      ? dtype
+      : stored;
+  };
+
+  /** Checks that no tensor is quantised: such are neither computed with nor converted, to their dtype included. */
+  const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
+    for (const { model, tensor = name } of [...over, like])
+      if (itemAt(quantised, model).has(tensor))
+        throw new LayerloomError('QUANTISED_WEIGHTS', { model: modelAt(model).checkpoint.path, tensor });
+  };
+
+  const checkShape = (name: string, shape: Shape, model: number, tensor: string, like: number): void => {
+    const other = referenceOf({ model, tensor }).shape;
+    if (other.join() === shape.join()) return;
+    throw new LayerloomError('SHAPE_MISMATCH', {
+      first: modelAt(like).checkpoint.path,
+      other: modelAt(model).checkpoint.path,
+      tensors: [`${tensor} [${other.join(', ')}] against [${shape.join(', ')}] of ${name}`],
+      ...(isNoModel(modelAt(model))
+        ? { remedy: 'Make the file again, of the model that it stands beside' }
+        : {}),
+    });
+  };
+
+  /**
+   * Checks that elements taken bit by bit may stand beside each other: all of the output's dtype, or floating numbers
+   * that can be converted to it.
+   */
+  const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
+    for (const { model, tensor = wanted.name } of over) {
+      const { dtype: found } = referenceOf({ model, tensor });
+      if (found === output) continue;
+      checkQuantised(wanted, over);
+      if (!isFloating(found) || !isFloating(output))
+        throw new LayerloomError('DTYPE_MISMATCH', {
+          first: modelAt(wanted.like.model).checkpoint.path,
+          other: modelAt(model).checkpoint.path,
+          tensors: [`${wanted.name} ${found} against ${output}`],
+        });
+    }
+  };
+
+  return (wanted: TensorToBind, expression: Expression): BoundTensor => {
+    const output = dtypeOf(wanted);
+    const over = operandsOf<ModelTensor>(expression);
+    const shape = wanted.shape ?? referenceOf(wanted.like).shape;
+    for (const [index, of] of operandShapes(expression, shape).entries()) {
+      const { model, tensor = wanted.name } = itemAt(over, index);
+      checkShape(wanted.name, of, model, tensor, wanted.like.model);
+    }
+    const bind = ({ model, tensor = wanted.name }: ModelTensor): Operand => operandOf(model, tensor);
+
+    const only = soleCopy(expression);
+    if (only !== undefined) {
+      const operand = bind(only);
+      if (operand.dtype === output) return { dtype: output, expression: expressionOf(operand, output) };
+    }
+    const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
+    if (takesBits) checkBits(wanted, output, over);
+    else checkQuantised(wanted, over);
+    // compatible.ts has checked that tensors which differ in dtype are floating in both models.
+    if (!isFloating(output) && !takesBits)
+      return {
+        dtype: output,
+        expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfOperand(bind(of))) },
+      };
+    if (expression.kind === 'copy')
+      return { dtype: output, expression: expressionOf(bind(expression.source), output) };
+    // What is selected is rounded one by one: the same bits as selecting first and rounding then.
+    const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
+    return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };
+  };
+};
+
+/**
+ * Returns the tensor that an expression equals: a copy, or a single term of weight 1; undefined for other
+ * expressions.
+ */
+const soleCopy = (expression: Expression): ModelTensor | undefined => {
+  if (expression.kind === 'copy') return expression.source;
+  if (expression.kind !== 'linear') return undefined;
+  const [term, more] = expression.terms;
+  return more === undefined && term?.weight === 1 ? term.source : undefined;
+};

@@ -1,0 +1,60 @@
+import { open } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import { invalid } from '../../methods/framework/settings.js';
+import { isFloating } from '../../tensor/dtype.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import type { OpenedModel } from './inputs/models.js';
+
+/** The most bytes of routers that are looked at: those of 100 layers of 64 experts, 8192 wide, in float32. */
+const mostBytes = 256 * 1024 * 1024;
+
+/** The bits of an exponent that is all ones in each dtype of routers, and the bytes of an element. */
+const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {
+  F32: { mask: 0x7f80_0000, bytes: 4 },
+  BF16: { mask: 0x7f80, bytes: 2 },
+  F16: { mask: 0x7c00, bytes: 2 },
+};
+
+/**
+ * Checks that the routers of a file are finite numbers in float32, bfloat16 or float16. They are looked at here, since an output
+ * of their dtype has them as copies, which are never looked at.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
+ */
+export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => {
+  const { tensors, files, path } = checkpoint;
+  const bytes = [...tensors.values()].reduce((total, { begin, end }) => total + end - begin, 0);
+  if (bytes > mostBytes)
+    throw invalid(['gates'], path, `a file of routers, and this has ${bytes} bytes of tensors`);
+  for (const [name, reference] of tensors) {
+    const kind = exponents[reference.dtype];
+    if (!isFloating(reference.dtype) || kind === undefined)
+      throw invalid(
+        ['gates'],
+        path,
+        `routers in float32, bfloat16 or float16, and ${name} is ${reference.dtype}`,
+      );
+    const numbers = await readRange(itemAt(files, reference.file).path, reference);
+    for (let at = 0; at < numbers.length; at += kind.bytes) {
+      const bits = kind.bytes === 4 ? numbers.readUInt32LE(at) : numbers.readUInt16LE(at);
+      if ((bits & kind.mask) === kind.mask)
+        throw invalid(
+          ['gates'],
+          path,
+          `finite numbers, and element ${at / kind.bytes} of ${name} is none; make the file again`,
+        );
+    }
+  }
+};
+
+const readRange = async (file: string, { begin, end }: TensorReference): Promise<Buffer> => {
+  try {
+    await using handle = await open(file);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - begin), 0, end - begin, begin);
+    if (bytesRead < end - begin) throw new Error('it ends before its tensors do');
+    return buffer;
+  } catch (cause) {
+    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  }
+};

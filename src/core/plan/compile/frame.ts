@@ -1,0 +1,188 @@
+import { itemAt, valueAt } from '../../base/lookup.js';
+import type { Compiled, ModelReference, OutputTensor } from '../../methods/framework/method.js';
+import type { Expression } from '../../methods/operations/expression.js';
+import type { Recipe } from '../../methods/recipe/recipe.js';
+import { moduleOf } from '../../models/checkpoint/module-folders.js';
+import { bytesOfTensor } from '../../tensor/reference.js';
+import type { UnplacedTensor } from '../layout.js';
+import { binder } from './bind.js';
+import { checkAll } from './inputs/check-models.js';
+import type { OpenedModel } from './inputs/models.js';
+import type { OpenedInputs } from './inputs/opened-inputs.js';
+import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
+import { sameModelWarnings } from './inputs/same-model.js';
+import type { Kept } from './inputs/session.js';
+
+/** What recipes over the same models share: the models, found compatible, and the tensors of their outputs. */
+export interface Frame extends RecipeModels {
+  readonly first: OpenedModel;
+  readonly warnings: readonly string[];
+  /**
+   * Returns the output tensors of a recipe over the models. Recipes that say the same expression of a tensor get the same
+   * object: in a batch most tensors are those of another merge.
+   *
+   * @throws LayerloomError the codes of the method's expressions and of `binder`
+   */
+  tensorsOf(compiled: Compiled): UnplacedTensor[];
+}
+
+/** What a frame is made of: whatever else a recipe says, recipes that agree in this have one frame. */
+const framedOf = ({
+  models,
+  companions,
+  tokenizer,
+  transplant,
+  needsLayers,
+  stacksLayers,
+  dtype,
+  chatTemplate,
+  stack,
+}: Recipe) => ({
+  models,
+  companions,
+  tokenizer,
+  transplant,
+  needsLayers,
+  stacksLayers,
+  dtype,
+  chatTemplate,
+  stack,
+});
+
+type Framed = ReturnType<typeof framedOf>;
+
+/** Each frame has the tensors of a model. */
+const frames: Kept<Promise<Frame>> = { most: 512 };
+
+/**
+ * Returns the frame of a recipe over inputs, which their session keeps.
+ *
+ * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
+ */
+export const frameOf = (
+  recipe: Recipe,
+  inputs: OpenedInputs,
+  open: (reference: ModelReference) => Promise<OpenedModel>,
+): Promise<Frame> => {
+  const { session } = inputs;
+  const framed = framedOf(recipe);
+  // Nested recipes are told apart as objects: what they compute is not all in their text.
+  const byId = ({ role, model, path, inPart }: ModelReference) => [
+    role,
+    inPart,
+    typeof model === 'string' ? model : session.idOf(model),
+    path,
+  ];
+  const key = [
+    session.idOf(inputs),
+    { ...framed, models: framed.models.map(byId), companions: framed.companions.map(byId) },
+  ];
+  return session.remember(frames, key, () => makeFrame(framed, inputs, open));
+};
+
+const makeFrame = async (
+  recipe: Framed,
+  inputs: OpenedInputs,
+  open: (reference: ModelReference) => Promise<OpenedModel>,
+): Promise<Frame> => {
+  const opened = await openRecipeModels(recipe, open, inputs.session);
+  const { models, companions, vocabulary } = opened;
+  const [first] = models;
+  if (first === undefined) throw new Error('a recipe merges no model');
+  const {
+    warnings: found,
+    omitted,
+    ownHead,
+  } = await checkAll(
+    recipe,
+    models.filter(({ inPart }) => !inPart),
+    companions,
+    inputs.session,
+    vocabulary.isDecided,
+  );
+  const warnings = [
+    ...found,
+    ...(await sameModelWarnings([...models.filter(({ inPart }) => !inPart), ...companions])),
+  ];
+  const { places } = first.architecture;
+  const likeFirst = (names: readonly string[]) =>
+    names.map(
+      (name): OutputTensor => ({
+        name,
+        like: { model: 0, tensor: name },
+        place: places.get(name) ?? { layer: undefined, role: 'other', module: name },
+      }),
+    );
+  const isOwn = new Set(ownHead);
+  const shared = [...first.checkpoint.tensors.keys()].filter(
+    (name) => !omitted.has(name) && !isOwn.has(name),
+  );
+  const bind = binder(models, recipe.dtype);
+  const make = (output: OutputTensor, made: Expression): UnplacedTensor => {
+    const { name, like, place } = output;
+    const { dtype, expression } = bind(output, made);
+    const { shape } =
+      output.shape === undefined
+        ? valueAt(itemAt(models, like.model).checkpoint.tensors, like.tensor)
+        : { shape: output.shape };
+    const inModule = moduleOf(name);
+    return {
+      ...{ name, dtype, shape, bytes: bytesOfTensor(dtype, shape), place, expression },
+      ...(inModule === undefined ? {} : { part: { name: inModule.name, shape } }),
+    };
+  };
+  const made = sharedBy(likeFirst(shared), make);
+  const kept = likeFirst(ownHead).map((output) => make(output, { kind: 'copy', source: { model: 0 } }));
+  return {
+    ...opened,
+    first,
+    warnings,
+    tensorsOf: (compiled) => {
+      const { outputs } = compiled;
+      if (outputs === undefined) return [...made(compiled), ...kept];
+      return outputs
+        .filter(({ name }) => !omitted.has(name))
+        .map((output) => make(output, compiled.expressionOf(output.place, output.name)));
+    },
+  };
+};
+
+/** Limit on the tensors that a frame keeps, as a multiple of its outputs. */
+const mostMade = 4;
+
+/** Limit on the texts of expressions that are compared: longer ones, such as lists of rows, are a merge's own. */
+const mostText = 4096;
+
+/** Returns a function that makes the tensors of a recipe, one for each expression of an output. */
+const sharedBy = (
+  outputs: readonly OutputTensor[],
+  make: (output: OutputTensor, expression: Expression) => UnplacedTensor,
+): ((compiled: Compiled) => UnplacedTensor[]) => {
+  const ids = new Map<string, number>();
+  const made = new Map<number, UnplacedTensor>();
+  return (compiled) => {
+    // Methods say one object of many tensors: its text is made once.
+    const known = new Map<Expression, number | undefined>();
+    if (made.size > mostMade * outputs.length) {
+      made.clear();
+      ids.clear();
+    }
+    const idOf = (expression: Expression): number | undefined => {
+      if (known.has(expression)) return known.get(expression);
+      const text = JSON.stringify(expression);
+      const id = text.length > mostText ? undefined : (ids.get(text) ?? ids.size);
+      if (id !== undefined) ids.set(text, id);
+      known.set(expression, id);
+      return id;
+    };
+    return outputs.map((output, index) => {
+      const expression = compiled.expressionOf(output.place, output.name);
+      const id = idOf(expression);
+      if (id === undefined) return make(output, expression);
+      const key = id * outputs.length + index;
+      const tensor = made.get(key) ?? make(output, expression);
+      made.set(key, tensor);
+      return tensor;
+    });
+  };
+};

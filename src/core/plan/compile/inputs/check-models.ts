@@ -1,0 +1,137 @@
+import { LayerloomError } from '../../../base/errors.js';
+import type { Recipe } from '../../../methods/recipe/recipe.js';
+import { layerDifferences } from '../../../models/architecture/layer-settings/differing.js';
+import { checkCompatible, type Fit, warningOf } from './compatible.js';
+import { at, type OpenedModel } from './models.js';
+import type { Kept, PlanningSession } from './session.js';
+
+/** Refuses a recipe that names one model twice in the same role, which is surely a mistake. */
+export const refuseTwins = (models: readonly OpenedModel[]): void => {
+  for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
+    // One tensor is enough to tell models apart: its operand is a byte range, or the whole formula of a
+    // nested recipe.
+    const [name = ''] = checkpoint.tensors.keys();
+    const source = operandOf(name);
+    const twin = models
+      .slice(0, index)
+      .find(
+        (other) =>
+          other.role === role &&
+          other.checkpoint.name === checkpoint.name &&
+          JSON.stringify(other.operandOf(name)) === JSON.stringify(source),
+      );
+    if (twin !== undefined)
+      throw at(
+        new LayerloomError('NAME_CLASH', {
+          name: checkpoint.name,
+          paths: [twin.checkpoint.path, checkpoint.path],
+        }),
+        path,
+      );
+  }
+};
+
+/**
+ * Checks that two configurations say the same of each layer, as experts of one base do: a merge keeps one of them.
+ *
+ * @throws LayerloomError CONFIG_MISMATCH
+ */
+const checkLayers = (
+  { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
+  { checkpoint: b }: OpenedModel,
+) => {
+  if (a.config === undefined || b.config === undefined) return;
+  const [one, other] = [a.config, b.config];
+  const number = stacks.length === 1 ? layers : undefined;
+  const differences = stacks.flatMap((stack) => layerDifferences(one, other, stack, number));
+  if (differences.length > 0)
+    throw new LayerloomError('CONFIG_MISMATCH', { first: a.path, other: b.path, differences });
+};
+
+const fits: Kept<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
+
+/** Returns what tells a model from others in comparisons. */
+const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
+  checkpoint.path,
+  checkpoint.name,
+  vocabulary,
+  configEdits,
+];
+
+/**
+ * Checks that every model is compatible with the first.
+ *
+ * @returns warnings; the redundant tensors that are left out because some merged model does not store them; and those of
+ *   the first model's head that no other has, which are its own
+ * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER for a head that some models have
+ */
+export const checkAll = async (
+  recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
+  models: readonly OpenedModel[],
+  companions: readonly OpenedModel[],
+  session: PlanningSession,
+  tokensAreDecided: boolean,
+): Promise<{
+  readonly warnings: readonly string[];
+  readonly omitted: ReadonlySet<string>;
+  readonly ownHead: readonly string[];
+}> => {
+  const [first] = models;
+  const heads = new Map<OpenedModel, readonly string[]>();
+  const warnings = [...models, ...companions].flatMap(({ checkpoint }) => checkpoint.warnings);
+  const omitted = new Set<string>();
+  for (const other of [...models.slice(1), ...companions]) {
+    if (first === undefined) break;
+    const { stacksLayers: stacks } = recipe;
+    const key = [idOf(first), idOf(other), stacks, tokensAreDecided];
+    const found = session.remember(fits, key, () =>
+      checkCompatible(first, other, { stacks, tokensAreDecided }, session.tokenizers).then((fit) => {
+        if (!stacks) checkLayers(first, other);
+        return fit;
+      }),
+    );
+    const fit = await found.catch((error: unknown) => {
+      throw at(error, other.path);
+    });
+    const open = fit.differences.filter(
+      ({ decidedBy }) => decidedBy === undefined || recipe[decidedBy] === undefined,
+    );
+    warnings.push(...open.map(warningOf));
+    if (companions.includes(other)) continue;
+    for (const name of fit.redundant) omitted.add(name);
+    heads.set(other, fit.ownHead);
+  }
+  const ownHead = [...new Set([...heads.values()].flat())];
+  refuseSharedHead(ownHead, models, heads);
+  const left = [...omitted].sort();
+  if (left.length > 0)
+    warnings.push(
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
+    );
+  return { warnings, omitted, ownHead };
+};
+
+/** A head that some of the other models have would be merged of these alone. */
+const refuseSharedHead = (
+  names: readonly string[],
+  [first, ...others]: readonly OpenedModel[],
+  lacking: ReadonlyMap<OpenedModel, readonly string[]>,
+): void => {
+  for (const other of others) {
+    const missing = lacking.get(other) ?? [];
+    if (
+      first !== undefined &&
+      missing.length > 0 &&
+      others.some((one) => lacking.get(one)?.length !== names.length)
+    )
+      throw at(
+        new LayerloomError('TENSOR_NAMES_DIFFER', {
+          first: first.checkpoint.path,
+          other: other.checkpoint.path,
+          missing,
+          unexpected: [],
+        }),
+        other.path,
+      );
+  }
+};

@@ -1,0 +1,282 @@
+import { LayerloomError } from '../../../base/errors.js';
+import type { Architecture } from '../../../models/architecture/architecture.js';
+import { canonicalName } from '../../../models/architecture/canonical-names.js';
+import { classesIn, isOfTask, stemOfClass } from '../../../models/architecture/classes.js';
+import { saysByLayer } from '../../../models/architecture/layer-settings/keys.js';
+import { isTokenHead } from '../../../models/architecture/roles.js';
+import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
+import { configDifferences } from '../../../models/checkpoint/config.js';
+import { sideFileContent, sideFileObject } from '../../../models/checkpoint/side-file-content.js';
+import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
+import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
+import { tokenDifferences } from '../../../models/tokenizer/tokenizer.js';
+import { isFloating } from '../../../tensor/dtype.js';
+import { quantisedTensors } from '../quantised.js';
+
+/** An opened checkpoint, with the architecture that its tensor names imply. */
+export interface Model {
+  readonly checkpoint: CheckpointIndex;
+  readonly architecture: Architecture;
+}
+
+/** A difference of two models in words, and the model of which a merge keeps what differs. */
+export interface Difference {
+  readonly words: string;
+  readonly kept?: string;
+  /** The key of a recipe that decides what the output has, so that there is nothing to warn of. */
+  readonly decidedBy?: 'chatTemplate';
+}
+
+/** Returns the warning of a command that writes a model. */
+export const warningOf = ({ words, kept }: Difference): string =>
+  kept === undefined ? words : `${words}; that of ${kept} is kept`;
+
+/** The result of comparing two compatible models. */
+export interface Fit {
+  /** Differences that do not prevent a merge. */
+  readonly differences: readonly Difference[];
+  /**
+   * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
+   * tied embeddings.
+   */
+  readonly redundant: readonly string[];
+  /** Tensors of the first model's head that the other, of another class on the same base, does not have. */
+  readonly ownHead: readonly string[];
+}
+
+/** What a merge does about differences of its models, so that they are none. */
+export interface Tolerated {
+  /** Layers of both are stacked: their numbers of layers may differ. */
+  readonly stacks?: boolean;
+  /** The vocabulary of the output is decided: tokens are not compared. */
+  readonly tokensAreDecided?: boolean;
+}
+
+/**
+ * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying, tensors,
+ * shapes, configuration and token ids. Differences of the whole model are reported before those of single
+ * tensors, which follow from them.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
+ *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
+ */
+export const checkCompatible = async (
+  first: Model,
+  other: Model,
+  { stacks = false, tokensAreDecided = false }: Tolerated = {},
+  tokenizers = new TokenizerReader(),
+): Promise<Fit> => {
+  checkArchitecture(first, other, stacks);
+  // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
+  const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
+  if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
+  const differences = checkConfig(first, other, stacks);
+  if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint, tokenizers);
+  return {
+    differences: [
+      ...differences,
+      ...headDifferences(first, other, names),
+      ...(await sideFileDifferences(first.checkpoint, other.checkpoint)),
+    ],
+    redundant: names.redundant,
+    ownHead: names.ownHead,
+  };
+};
+
+/**
+ * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
+ * tensors.
+ *
+ * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
+ *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ */
+export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
+  checkArchitecture(first, other, stacks);
+  if (!stacks) checkNames(first, other);
+};
+
+const pathsOf = (first: CheckpointIndex, other: CheckpointIndex) => ({
+  first: first.path,
+  other: other.path,
+});
+
+const checkArchitecture = (first: Model, other: Model, stacks: boolean): void => {
+  const pair = pathsOf(first.checkpoint, other.checkpoint);
+  const [a, b] = [first.architecture, other.architecture];
+  const spelt = { huggingface: 'Hugging Face', meta: 'Meta' };
+  if (a.naming !== b.naming)
+    throw new LayerloomError('NAMING_MISMATCH', {
+      ...pair,
+      firstNaming: spelt[a.naming],
+      otherNaming: spelt[b.naming],
+    });
+  // What else differs follows from the family.
+  if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
+  if (a.layers !== b.layers && !stacks)
+    throw new LayerloomError('LAYER_COUNT_MISMATCH', {
+      ...pair,
+      firstLayers: a.layers,
+      otherLayers: b.layers,
+    });
+  if (a.tied !== undefined && b.tied !== undefined && a.tied !== b.tied) {
+    const [tied, untied] = a.tied ? [pair.first, pair.other] : [pair.other, pair.first];
+    throw new LayerloomError('TIED_MISMATCH', { tied, untied });
+  }
+};
+
+const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
+
+/** Tensors that only one of two models has, and that do not prevent a merge. */
+interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
+  /** Tensors of the other model's head that the first does not have. */
+  readonly foreignHead: readonly string[];
+}
+
+const checkNames = (first: Model, other: Model): NameDifferences => {
+  const tied = [first.architecture.tied, other.architecture.tied];
+  const headIsRedundant = tied.includes(true) && !tied.includes(false);
+  const isOtherClass = classesDiffer(first, other);
+  const onlyIn = (one: Model, another: Model) => {
+    const found = { redundant: [] as string[], head: [] as string[], missing: [] as string[] };
+    for (const name of [...one.checkpoint.tensors.keys()].sort()) {
+      if (another.checkpoint.tensors.has(name)) continue;
+      const role = one.architecture.places.get(name)?.role;
+      const isRedundant =
+        role === 'buffer' ||
+        one.checkpoint.copies?.has(name) === true ||
+        (isTokenHead(name, role) && headIsRedundant);
+      if (isRedundant) found.redundant.push(name);
+      else
+        found[isOtherClass && (role === 'head' || isOfTask(canonicalName(name))) ? 'head' : 'missing'].push(
+          name,
+        );
+    }
+    return found;
+  };
+  const [inFirst, inOther] = [onlyIn(first, other), onlyIn(other, first)];
+  refuseUnread(first, inFirst.missing);
+  refuseUnread(other, inOther.missing);
+  if (inFirst.missing.length + inOther.missing.length > 0)
+    throw new LayerloomError('TENSOR_NAMES_DIFFER', {
+      ...pathsOf(first.checkpoint, other.checkpoint),
+      missing: inFirst.missing,
+      unexpected: inOther.missing,
+    });
+  return {
+    redundant: [...inFirst.redundant, ...inOther.redundant],
+    ownHead: inFirst.head,
+    foreignHead: inOther.head,
+  };
+};
+
+/** True for models of two classes on one base, which differ in their heads: a language model and a classifier. */
+const classesDiffer = (first: Model, other: Model): boolean => {
+  const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
+  if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
+  return stemOfClass(a) !== undefined && stemOfClass(a) === stemOfClass(b);
+};
+
+const headDifferences = (
+  first: Model,
+  other: Model,
+  { ownHead, foreignHead }: NameDifferences,
+): Difference[] => {
+  const some = ([one = '', ...more]: readonly string[]) => `${one}${more.length === 0 ? '' : ', …'}`;
+  const [a, b] = [first.checkpoint.name, other.checkpoint.name];
+  return [
+    ...(ownHead.length === 0
+      ? []
+      : [{ words: `${b} has no ${some(ownHead)}, of the head of ${a}`, kept: a }]),
+    ...(foreignHead.length === 0
+      ? []
+      : [{ words: `${a} has no ${some(foreignHead)}, of the head of ${b}, which the output does not get` }]),
+  ];
+};
+
+/**
+ * Refuses tensors that only one model has, if they are those of a scheme of quantisation that is not read: what a model in
+ * such a scheme lacks beside another is its weights.
+ */
+const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
+  const quantised = quantisedTensors(checkpoint.tensors.keys());
+  const tensor = names.find((name) => quantised.has(name));
+  if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
+};
+
+const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
+  const pair = pathsOf(first, other);
+  const shapes: string[] = [];
+  const dtypes: string[] = [];
+  for (const [name, a] of first.tensors) {
+    const b = other.tensors.get(name);
+    if (b === undefined) continue;
+    if (a.shape.join() !== b.shape.join())
+      shapes.push(`${name} [${b.shape.join(', ')}] against [${a.shape.join(', ')}]`);
+    if (a.dtype !== b.dtype && !(isFloating(a.dtype) && isFloating(b.dtype)))
+      dtypes.push(`${name} ${b.dtype} against ${a.dtype}`);
+  }
+  if (shapes.length > 0) throw new LayerloomError('SHAPE_MISMATCH', { ...pair, tensors: shapes.sort() });
+  if (dtypes.length > 0) throw new LayerloomError('DTYPE_MISMATCH', { ...pair, tensors: dtypes.sort() });
+};
+
+const checkConfig = (
+  { checkpoint: first, ...a }: Model,
+  { checkpoint: other, ...b }: Model,
+  stacks: boolean,
+): Difference[] => {
+  if (first.config === undefined || other.config === undefined) return [];
+  const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
+  const ignored = stacks ? saysByLayer : isOtherClass ? new Set(['architectures']) : undefined;
+  const { errors, warnings } = configDifferences(first.config, other.config, ignored);
+  if (errors.length > 0)
+    throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
+  const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;
+  return [...(isOtherClass ? [classes] : []), ...warnings].map((difference) => ({
+    words: `config.json of ${first.name} and ${other.name}: ${difference}`,
+    kept: first.name,
+  }));
+};
+
+const checkTokens = async (
+  first: CheckpointIndex,
+  other: CheckpointIndex,
+  tokenizers: TokenizerReader,
+): Promise<void> => {
+  const both = [first, other].filter(({ sideFiles }) => sideFiles.includes('tokenizer.json'));
+  const [a, b] = await Promise.all(both.map((checkpoint) => sideFileContent(checkpoint, 'tokenizer.json')));
+  if (a !== undefined && b?.equals(a)) return;
+  if (!(await tokenizers.hasTokens(first)) || !(await tokenizers.hasTokens(other))) return;
+  const tokens = tokenDifferences(await tokenizers.idsOf(first), await tokenizers.idsOf(other));
+  if (tokens.length > 0) throw new LayerloomError('TOKENIZER_MISMATCH', { ...pathsOf(first, other), tokens });
+};
+
+const sideFileDifferences = async (first: CheckpointIndex, other: CheckpointIndex): Promise<Difference[]> => {
+  const differ = async (read: (checkpoint: CheckpointIndex) => Promise<unknown>): Promise<boolean> => {
+    const [a, b] = [await read(first), await read(other)];
+    return a !== undefined && b !== undefined && JSON.stringify(a) !== JSON.stringify(b);
+  };
+  const say = (what: string): Difference => ({
+    words: `${first.name} and ${other.name} differ in ${what}`,
+    kept: first.name,
+  });
+  const without = ['config.json', 'tokenizer.json'].filter(
+    (name) => first.sideFiles.includes(name) && !other.sideFiles.includes(name),
+  );
+  return [
+    ...without.map((name) => ({
+      words: `${other.name} has no ${name}, which could not be compared with that of ${first.name}`,
+    })),
+    ...((await differ(readChatTemplate))
+      ? [{ ...say('chat template'), decidedBy: 'chatTemplate' as const }]
+      : []),
+    ...((await differ(generationConfig)) ? [say('generation config')] : []),
+  ];
+};
+
+const generationConfig = async (checkpoint: CheckpointIndex): Promise<unknown> => {
+  const { transformers_version: _version, ...rest } =
+    (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  return Object.keys(rest).length === 0
+    ? undefined
+    : Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+};

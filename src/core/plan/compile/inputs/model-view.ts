@@ -1,0 +1,12 @@
+import type { ModelView } from '../../../methods/framework/method.js';
+import type { OpenedModel } from './models.js';
+
+/** Returns a model as methods see it. */
+export const viewOf = ({ checkpoint, architecture, recipe }: OpenedModel): ModelView => ({
+  name: checkpoint.name,
+  ...(recipe === undefined ? {} : { recipe }),
+  layers: architecture.layers,
+  places: architecture.places,
+  tensors: checkpoint.tensors,
+  config: checkpoint.config,
+});

@@ -1,0 +1,262 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, resolve, sep } from 'node:path';
+import { type ErrorDetails, LayerloomError } from '../../../base/errors.js';
+import { itemAt } from '../../../base/lookup.js';
+import type { RecipePath } from '../../../methods/framework/method.js';
+import { invalid } from '../../../methods/framework/settings.js';
+import { nearest } from '../../../methods/recipe/nearest.js';
+import type { Adapter } from '../../../models/adapters/adapter.js';
+import { type ModelAddress, parseAddress } from '../../../models/address/address.js';
+import { nameWithCommit, originOf } from '../../../models/address/found-model.js';
+import { splitName } from '../../../models/address/name.js';
+import { describeArchitecture } from '../../../models/architecture/architecture.js';
+import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
+import { separated } from '../../../models/experts/separated.js';
+import { dequantised } from '../../../models/quantisation/dequantised.js';
+import { type Reading, readModel, readWhole } from '../../../models/reading/read-model.js';
+import type { CompleteRecipe } from '../../complete-recipe.js';
+import type { Operand, PlannedInput } from '../../plan.js';
+import type { AdapterModel } from '../adapters/adapter-model.js';
+import { withSharedGrams } from '../shared-grams.js';
+import type { Edits, TokenizerSource } from '../vocabularies/tokenizer-source.js';
+import type { Model } from './compatible.js';
+
+/** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
+export interface OpenedModel extends Model {
+  readonly role: string;
+  /** What it changes of its base, for a bare adapter and for a nested recipe of such. */
+  readonly adapter?: AdapterModel;
+  /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
+  operandOf(name: string): Operand | undefined;
+  readonly path?: RecipePath | undefined;
+  /** True for one of which the method takes some tensors alone. */
+  readonly inPart?: boolean;
+  /** Number of the merged vocabulary whose rows it has, where these are not its own. */
+  readonly vocabulary?: number;
+  /** For a nested recipe: returns the keys of its `generation_config.json` that differ from its first model's. */
+  readonly generationEdits?: (config: Edits) => Edits;
+  /** For a nested recipe: the files of its tokenizer. */
+  readonly tokenizer?: TokenizerSource;
+  /** For a nested recipe: the recipe, with the parameters it uses. */
+  readonly recipe?: Readonly<Record<string, unknown>>;
+  /** For a nested recipe: the one that makes it again. */
+  readonly complete?: CompleteRecipe;
+  /** For a nested recipe: its filters that match no tensor. */
+  readonly unmatched?: readonly Unmatched[];
+  /** For a nested recipe: the warnings of its models. */
+  readonly warnings?: readonly string[];
+  /** For a nested recipe: the keys of its `config.json` that differ from its first model's. */
+  readonly configEdits?: Readonly<Record<string, unknown>>;
+}
+
+/** A part of a recipe that applies to no tensor. */
+export interface Unmatched {
+  readonly what: string;
+  readonly path: RecipePath;
+}
+
+/** A reference to a checkpoint: the text by which a recipe names it, and its role. */
+export interface CheckpointReference {
+  readonly role: string;
+  readonly model: string;
+  readonly path?: RecipePath | undefined;
+}
+
+/** A checkpoint that a recipe names, or a bare adapter. */
+export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
+
+/**
+ * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
+ *
+ * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
+ */
+export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
+  const opened = await openEach(references);
+  refuseSameNames(opened);
+  return tellApart(opened);
+};
+
+/** Returns a model as it was before it was quantised, with its experts each by itself. */
+const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
+
+/** Opens whole models only. */
+const openWhole = async (model: ModelAddress): Promise<Reading> => ({
+  checkpoint: asMerged(await readWhole(model)),
+});
+
+/**
+ * Opens a whole model, or a bare adapter.
+ *
+ * @throws LayerloomError the codes of `readModel`
+ */
+export const openAnyForm = async (model: ModelAddress): Promise<Reading> => {
+  const { checkpoint, adapter } = await readModel(model);
+  return adapter === undefined ? { checkpoint: asMerged(checkpoint) } : { checkpoint, adapter };
+};
+
+/**
+ * Opens checkpoints, each by its reference. All that are missing are one error.
+ *
+ * @param open default: bare adapters are refused
+ * @throws LayerloomError the codes of `openModel`
+ */
+export const openEach = async (
+  references: readonly CheckpointReference[],
+  open: (model: ModelAddress) => Promise<Reading> = openWhole,
+): Promise<OpenedCheckpoint[]> => {
+  const opened = await Promise.allSettled(
+    references.map(async (reference) => {
+      const opening = parseAddress(reference.model).then(open);
+      const { adapter, checkpoint: found } = await opening.catch((error: unknown) => {
+        const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
+        throw wanted === undefined
+          ? at(error, reference.path)
+          : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, and there is none`);
+      });
+      const checkpoint = reference.role === 'gram' ? withSharedGrams(found, reference.path) : found;
+      const architecture = describeArchitecture(checkpoint);
+      return { ...reference, checkpoint, architecture, ...(adapter === undefined ? {} : { adapter }) };
+    }),
+  );
+  const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  if (errors.length > 0) throw await allMissing(errors);
+  return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+};
+
+/** Files of tensors that are no models, by their role. */
+const madeInPython: Readonly<Record<string, string>> = {
+  gates: 'the file of the routers that `python -m layerloom_gates` makes',
+  gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
+  importance: 'the file of importances that `python -m layerloom.train.importances` makes',
+};
+
+/** True for a file of tensors that a merge is computed with, and that is no model. */
+export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
+
+/** Returns the first error; if it is a missing model, with the others that are missing. */
+const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
+  const missing = await Promise.all(
+    errors
+      .filter((error) => isMissingModel(error))
+      .map(async (error) => ({ error, details: await withNearest(error.details) })),
+  );
+  const [first, ...others] = missing;
+  if (first === undefined) return errors[0];
+  const { context, cause } = first.error;
+  const details =
+    others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
+  return new LayerloomError('MODEL_NOT_FOUND', details, {
+    cause,
+    // One place cannot stand for several models.
+    ...(others.length === 0 ? { context } : {}),
+  });
+};
+
+const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
+  error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
+
+/** Adds the directory beside the missing one whose name is nearest to it. */
+const withNearest = async ({
+  model,
+  tried,
+  fetch,
+}: ErrorDetails<'MODEL_NOT_FOUND'>): Promise<ErrorDetails<'MODEL_NOT_FOUND'>> => {
+  const path = itemAt(tried, 0);
+  const names = await readdir(dirname(path)).catch((): string[] => []);
+  const found = nearest(basename(path), names);
+  // As the user wrote it, without the name in front and the slash behind.
+  const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
+  return {
+    model,
+    tried,
+    ...(found === undefined
+      ? {}
+      : { nearest: spelling.slice(0, spelling.length - basename(spelling).length) + found }),
+    ...(fetch === undefined || found !== undefined ? {} : { fetch }),
+  };
+};
+
+/**
+ * Makes the names of opened checkpoints distinct, by the names of the folders above them.
+ *
+ * @throws LayerloomError NAME_CLASH where two of one role share a name that a recipe gives (`NAME=PATH`)
+ */
+export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
+  refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
+  return tellApart(opened);
+};
+
+/** @param counts true for a model whose name no other of its role may have; default all */
+const refuseSameNames = (
+  models: readonly OpenedCheckpoint[],
+  counts: (model: OpenedCheckpoint) => boolean = () => true,
+): void => {
+  const seen = new Map<string, OpenedCheckpoint>();
+  for (const model of models) {
+    const { role, checkpoint } = model;
+    const key = `${role} ${checkpoint.name}`;
+    const twin = seen.get(key);
+    if (twin !== undefined && (counts(twin) || counts(model)))
+      throw new LayerloomError('NAME_CLASH', {
+        name: checkpoint.name,
+        paths: [twin.checkpoint.path, checkpoint.path],
+      });
+    seen.set(key, model);
+  }
+};
+
+/**
+ * Prefixes names that models share (`math/final`, `swahili/final`) with the name of their
+ * folder, and with those above it as long as they are the same. Revisions of one hub model get their commits.
+ *
+ * @param given the models with the names that they have without prefixes
+ * @throws LayerloomError NAME_CLASH where no folder tells them apart
+ */
+const tellApart = (
+  models: readonly OpenedCheckpoint[],
+  given: readonly OpenedCheckpoint[] = models,
+  depth = 1,
+): OpenedCheckpoint[] => {
+  const twinOf = ({ checkpoint: { name, path } }: OpenedCheckpoint) =>
+    models.find(({ checkpoint }) => checkpoint.name === name && checkpoint.path !== path);
+  const [clashing] = models.filter(twinOf);
+  if (clashing === undefined) return [...models];
+  const { path } = clashing.checkpoint;
+  if (path.split(sep).length <= depth + 1)
+    throw new LayerloomError('NAME_CLASH', {
+      name: itemAt(given, models.indexOf(clashing)).checkpoint.name,
+      paths: [path, twinOf(clashing)?.checkpoint.path ?? path],
+    });
+  const prefixed = models.map((model) => {
+    if (twinOf(model) === undefined) return model;
+    const { checkpoint } = model;
+    const { name, path } = checkpoint;
+    const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
+    const apart = nameWithCommit(checkpoint) ?? `${folder}/${name}`;
+    return { ...model, checkpoint: { ...checkpoint, name: apart } };
+  });
+  return tellApart(prefixed, given, depth + 1);
+};
+
+export const plannedInput = ({
+  role,
+  checkpoint,
+}: Pick<OpenedCheckpoint, 'role' | 'checkpoint'>): PlannedInput => {
+  const { name, path, adapted, files } = checkpoint;
+  return {
+    role,
+    name,
+    path,
+    ...originOf(checkpoint),
+    ...(adapted === undefined
+      ? {}
+      : { adapted: { base: adapted.base, adapter: adapted.adapter, config: adapted.config } }),
+    files,
+  };
+};
+
+/** Returns the error with the place in the recipe that caused it, unless it has one already. */
+export const at = (error: unknown, path: RecipePath | undefined): unknown => {
+  if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
+  return path === undefined ? error : error.with({ recipePath: path });
+};

@@ -1,0 +1,186 @@
+import { basename } from 'node:path';
+import { LayerloomError } from '../../../base/errors.js';
+import { itemAt, valueAt } from '../../../base/lookup.js';
+import type { ModelReference } from '../../../methods/framework/method.js';
+import type { Recipe } from '../../../methods/recipe/recipe.js';
+import { splitName, withName } from '../../../models/address/name.js';
+import type { CheckpointIndex, FileIdentity, FileState } from '../../../models/checkpoint/checkpoint.js';
+import { observePath } from '../../../models/checkpoint/identity.js';
+import { portableText } from '../../../models/sources/found-text.js';
+import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
+import { type Kept, PlanningSession } from './session.js';
+
+/** The checkpoints that recipes name, nested ones included, each opened once. */
+export interface OpenedInputs {
+  /** In the order of a plan's `inputs`. */
+  readonly checkpoints: readonly OpenedCheckpoint[];
+  /**
+   * Returns the index in `checkpoints` of a model as a recipe spells it. @throws RangeError if it was not
+   * opened
+   */
+  indexOf(model: string): number;
+  /**
+   * Returns the text by which complete recipes name a model that a recipe spells so: one for each spelling.
+   */
+  textOf(model: string): string;
+  /** Index in `checkpoints` of the base that an adapter names in its configuration, where it is here. */
+  baseNamed(base: string | undefined): number | undefined;
+  /** What planning over these inputs, or some of them, remembers. */
+  readonly session: PlanningSession;
+}
+
+const referencesOf = (recipe: Recipe): ModelReference[] =>
+  [...recipe.models, ...recipe.companions].flatMap((reference) => {
+    const { model } = reference;
+    if (typeof model === 'string') return [reference];
+    const inner = recipe.nested.get(model);
+    return inner === undefined ? [] : referencesOf(inner);
+  });
+
+/** Returns the models that recipes name, nested ones included, as they are spelt there. */
+export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
+  new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
+
+/**
+ * Opens the checkpoints that recipes name, nested ones included. Reads headers and small files, no weights.
+ *
+ * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
+ */
+export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedInputs> => {
+  const wanted = new Map<string, ModelReference & { model: string }>();
+  for (const reference of recipes.flatMap(referencesOf))
+    if (typeof reference.model === 'string' && !wanted.has(reference.model))
+      wanted.set(reference.model, { ...reference, model: reference.model });
+  const given = await openEach([...wanted.values()], openAnyForm);
+  const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
+  const opened = [...given, ...bases];
+  // Two spellings of one path are one input.
+  const isFirst = (one: OpenedCheckpoint, index: number) =>
+    opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
+  const distinct = opened.filter(isFirst);
+  const indexes = new Map(
+    opened.map(({ model, checkpoint }) => [
+      model,
+      distinct.findIndex((other) => sameInput(other.checkpoint, checkpoint)),
+    ]),
+  );
+  const checkpoints = settleNames(distinct);
+  const texts = modelTexts(checkpoints, indexes);
+  return {
+    checkpoints,
+    indexOf: (model) => valueAt(indexes, model),
+    textOf: (model) => valueAt(texts, model),
+    baseNamed: (base) => (base === undefined ? undefined : indexes.get(base)),
+    session: new PlanningSession(),
+  };
+};
+
+const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
+
+/**
+ * Opens the bases that bare adapters name in their configurations, each once. One that is not here, or not as it should be,
+ * is left out: merges of adapters need their base in part only.
+ */
+const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
+  const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
+  const found = await Promise.all(
+    [...names].map((model) =>
+      openEach([{ role: 'base', model }]).catch((error: unknown) => {
+        if (error instanceof LayerloomError) return [];
+        throw error;
+      }),
+    ),
+  );
+  return found.flat();
+};
+
+/**
+ * Returns the inputs with the states of their files. Call it before weights are read for a plan: if a file
+ * changes after that, the engine refuses the plan, whose statistics might belong to the old weights.
+ *
+ * @param hashOf `samples` reads parts of every file, `bytes` all of it
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ */
+export const observeInputs = async (
+  inputs: OpenedInputs,
+  hashOf: FileState['hashOf'] = 'samples',
+): Promise<OpenedInputs> => {
+  const observed = new Map<string, Promise<FileIdentity>>();
+  const observe = (file: FileIdentity): Promise<FileIdentity> => {
+    const found = observed.get(file.path) ?? observePath(file, hashOf).then((seen) => ({ ...file, seen }));
+    observed.set(file.path, found);
+    return found;
+  };
+  const checkpoints: OpenedCheckpoint[] = [];
+  for (const opened of inputs.checkpoints) {
+    const files = await Promise.all(opened.checkpoint.files.map(observe));
+    checkpoints.push({ ...opened, checkpoint: { ...opened.checkpoint, files } });
+  }
+  return { ...inputs, checkpoints };
+};
+
+const subsets: Kept<OpenedInputs> = { most: 64 };
+
+/**
+ * Returns the inputs that one recipe names, renumbered. Files are not opened again, and comparisons are kept.
+ */
+export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
+  const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
+  const bases = namesBase(recipe)
+    ? []
+    : wanted.flatMap(
+        (index) => inputs.baseNamed(itemAt(inputs.checkpoints, index).adapter?.config.base) ?? [],
+      );
+  const kept = [...new Set([...wanted, ...bases])];
+  const { session } = inputs;
+  return session.remember(subsets, [session.idOf(inputs), kept], () => subsetOf(inputs, kept));
+};
+
+/** Returns the inputs of some indexes, in this order. */
+const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs => {
+  const renumbered = new Map(kept.map((index, position) => [index, position]));
+  return {
+    checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
+    indexOf: (model) => valueAt(renumbered, inputs.indexOf(model)),
+    textOf: inputs.textOf,
+    baseNamed: (base) => {
+      const index = inputs.baseNamed(base);
+      return index === undefined ? undefined : renumbered.get(index);
+    },
+    session: inputs.session,
+  };
+};
+
+/**
+ * The texts of models by their spelling. A method takes two spellings of one path for two models, and so they
+ * get two texts, of which the later has a name of its own.
+ */
+const modelTexts = (
+  checkpoints: readonly OpenedCheckpoint[],
+  indexes: ReadonlyMap<string, number>,
+): ReadonlyMap<string, string> => {
+  const spelt = new Set<number>();
+  const taken = new Set(checkpoints.map(({ checkpoint }) => checkpoint.name));
+  return new Map(
+    [...indexes].map(([model, index]) => {
+      const { checkpoint } = itemAt(checkpoints, index);
+      const text = portableText(checkpoint);
+      if (!spelt.has(index)) {
+        spelt.add(index);
+        return [model, text];
+      }
+      const name = freeName(basename(checkpoint.name), taken);
+      taken.add(name);
+      return [model, withName(name, splitName(text).rest)];
+    }),
+  );
+};
+
+/** Returns the first of `NAME-2`, `NAME-3`, … that is not taken. */
+const freeName = (name: string, taken: ReadonlySet<string>): string => {
+  let count = 2;
+  while (taken.has(`${name}-${count}`)) count += 1;
+  return `${name}-${count}`;
+};
+
+const sameInput = (a: CheckpointIndex, b: CheckpointIndex): boolean => a.path === b.path && a.name === b.name;

@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { LayerloomError } from '../../../base/errors.js';
+import { invalidParameter } from '../../../base/invalid-parameter.js';
+import { itemAt } from '../../../base/lookup.js';
+import { invalid } from '../../../methods/framework/settings.js';
+import { replaceModels } from '../../../methods/recipe/model-places.js';
+import type { RecipeInput } from '../../../methods/recipes.js';
+import {
+  type ModelAddress,
+  type PlainAddress,
+  parseAddress,
+  printAddress,
+} from '../../../models/address/address.js';
+import { isGiven, isObject } from '../../../models/checkpoint/json.js';
+import { listCheckpoints, type RunCheckpoint } from '../../../models/checkpoint/run-folder.js';
+import { locate } from '../../../models/sources/locate.js';
+import { openAnyForm } from './models.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns a recipe in which each run is the list of its checkpoints: the one model of a `soup` with a `schedule`, as its
+ * `window` and `until` choose. Recipes without runs are returned as they are, the same objects.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
+ */
+export const withCheckpoints = async (given: RecipeInput): Promise<RecipeInput> =>
+  isObject(given) ? ((await expanded(given as unknown as Json, true)) as unknown as RecipeInput) : given;
+
+const expanded = async (recipe: Json, isOuter: boolean): Promise<Json> => {
+  const inner = new Set<Json>();
+  replaceModels(recipe, (model) => {
+    if (isObject(model)) inner.add(model);
+    return model;
+  });
+  const made = new Map<unknown, Json>();
+  for (const model of inner) {
+    const whole = await expanded(model, false);
+    if (whole !== model) made.set(model, whole);
+  }
+  const outer = made.size === 0 ? recipe : replaceModels(recipe, (model) => made.get(model) ?? model);
+  return (await ofRun(outer, isOuter)) ?? outer;
+};
+
+/** Returns a soup of a run's checkpoints; undefined for other recipes, and for what `parseRecipe` refuses. */
+const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> => {
+  const { window, until, ...rest } = recipe;
+  const { models } = replaceModels({ models: recipe['models'] }, (model) => model);
+  if (rest['method'] !== 'soup' || !isGiven(rest['schedule']) || !Array.isArray(models)) return undefined;
+  const [run] = models as unknown[];
+  if (models.length !== 1 || typeof run !== 'string' || !isCount(window) || !isCount(until)) return undefined;
+  const refuse = (parameter: string, value: unknown, expected: string) =>
+    isOuter ? invalid([parameter], value, expected) : invalidParameter(parameter, value, expected);
+  const address = await parseAddress(run);
+  const folder = runIn(address);
+  const path = folder.isHere ? folder.at : (await locate(folder)).path;
+  const all = await listCheckpoints(path);
+  if (all.length === 0)
+    throw refuse(
+      'models',
+      run,
+      'the folder of a run, which holds checkpoint-N folders, or several models, oldest first',
+    );
+  const end = until === undefined ? all.length : all.findIndex(({ step }) => step === until) + 1;
+  if (end === 0)
+    throw refuse('until', until, `a step that ${run} has: ${all.map(({ step }) => step).join(', ')}`);
+  if (window !== undefined && window > end)
+    throw refuse(
+      'window',
+      window,
+      `at most ${end}, the checkpoints of ${run} up to step ${itemAt(all, end - 1).step}`,
+    );
+  const chosen = all.slice(window === undefined ? 0 : end - window, end);
+  if (end === all.length) await checkFinished(path, all);
+  return { ...rest, models: chosen.map((checkpoint) => printAddress(addressOf(address, path, checkpoint))) };
+};
+
+const isCount = (value: unknown): value is number | undefined =>
+  value === undefined || (Number.isInteger(value) && (value as number) >= 1);
+
+/** The part of an address that is the run: the adapters of `BASE+RUN`. */
+const runIn = (address: ModelAddress): PlainAddress =>
+  address.kind === 'model' ? address : runIn(address.adapter);
+
+const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoint): ModelAddress => {
+  const { name } = address;
+  const named = name === undefined ? {} : { name: `${name}-${checkpoint.step}` };
+  return address.kind === 'model'
+    ? { kind: 'model', ...named, at: join(path, checkpoint.folder), isHere: true }
+    : { ...address, ...named, adapter: addressOf(address.adapter, path, checkpoint) };
+};
+
+/**
+ * Opens the last checkpoint of a run, which a trainer may be writing.
+ *
+ * @throws LayerloomError RUN_UNFINISHED where it cannot be opened; others are no affair of a run
+ */
+const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promise<void> => {
+  const { folder } = itemAt(all, all.length - 1);
+  try {
+    await openAnyForm({ kind: 'model', at: join(run, folder), isHere: true });
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    const before = all.at(-2)?.step;
+    throw new LayerloomError(
+      'RUN_UNFINISHED',
+      { run, checkpoint: folder, reason: error.message, ...(before === undefined ? {} : { before }) },
+      { cause: error },
+    );
+  }
+};

@@ -1,0 +1,18 @@
+import { lookAlike } from '../../../models/checkpoint/look-alike.js';
+import type { OpenedModel } from './models.js';
+
+/** Roles in which one model twice makes no sense. Lists of models may have their base among them, as mergekit's recipes do. */
+const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
+
+/** Returns a warning for each two roles that look like one model: a path was given twice, or a copy. */
+export const sameModelWarnings = async (models: readonly OpenedModel[]): Promise<string[]> => {
+  const stored = models.filter(({ role, recipe }) => apart.includes(role) && recipe === undefined);
+  const warnings: string[] = [];
+  for (const [index, one] of stored.entries())
+    for (const other of stored.slice(index + 1))
+      if (one.role !== other.role && (await lookAlike(one.checkpoint, other.checkpoint)))
+        warnings.push(
+          `${other.role} ${other.checkpoint.path} looks like ${one.role} ${one.checkpoint.path}: the same model in two roles, by samples of its files; check the paths`,
+        );
+  return warnings;
+};

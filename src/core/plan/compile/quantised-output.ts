@@ -1,0 +1,209 @@
+import { itemAt, valueAt } from '../../base/lookup.js';
+import { allRecipes } from '../../methods/recipe/recipe.js';
+import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { moduleOf } from '../../models/quantisation/dequantised.js';
+import type { QuantisedForm } from '../../tensor/quantised-form.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import { storedTensor } from '../../tensor/stored-tensor.js';
+import type { UnplacedTensor } from '../layout.js';
+import type { QuantisedTensor } from '../operands/quantised.js';
+import { quantisedCopy, quantisedIn, sourcesOf } from '../operands.js';
+import type { Composed } from './composed.js';
+import type { OpenedInputs } from './inputs/opened-inputs.js';
+import type { Kept, PlanningSession } from './inputs/session.js';
+
+/** Tensors of outputs as they are stored quantised, and an object for each frame whose tensors they are. */
+const storedTensors: Kept<UnplacedTensor[]> = { most: 1 << 20 };
+const storedFrames: Kept<object> = { most: 512 };
+
+/**
+ * Decides in which form an output has tensors that its models store quantised. Where all of them are copies, and all models
+ * that the output has such tensors of are quantised in one way, the output is quantised like these: its tensors are copies of
+ * theirs, and the list of modules that are not quantised is that of its layers. Else no tensor of it is quantised: those that
+ * are copies are converted too, and its `config.json` says nothing of it.
+ */
+export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
+  const models = checkpoints.map(({ checkpoint }) => checkpoint);
+  if (composed.adapter !== undefined || models.every(({ quantisation }) => quantisation === undefined))
+    return composed;
+  const copied = copiedIn(composed, models);
+  if (copied === undefined) return unquantised(composed);
+  const { first, unconverted } = copied;
+  const tensors = composed.tensors.flatMap((tensor) => asStored(tensor, models, session));
+  const { keys, settings, unconvertedKey } = first;
+  const listed =
+    unconvertedKey === undefined || (unconverted.length === 0 && !(unconvertedKey in settings))
+      ? {}
+      : { [unconvertedKey]: unconverted };
+  return {
+    ...composed,
+    tensors,
+    ...(composed.frame === undefined
+      ? {}
+      : { frame: session.remember(storedFrames, [session.idOf(composed.frame)], () => ({})) }),
+    configEdits: { ...composed.configEdits, [itemAt(keys, 0)]: { ...settings, ...listed } },
+  };
+};
+
+/** Returns an output of values, of which `config.json` says nothing where the first model's says how it is quantised. */
+export const unquantised = (composed: Composed): Composed => {
+  const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
+  return {
+    ...composed,
+    configEdits: { ...composed.configEdits, ...edits },
+    ...(Object.keys(edits).length === 0 ? {} : { storedDtype: 'BF16' }),
+  };
+};
+
+/** The keys of the output's `config.json` that say how its first model is quantised. */
+const configKeysOf = ({ models }: Composed): readonly string[] =>
+  models[0]?.checkpoint.quantisation?.keys ?? [];
+
+/**
+ * Returns how the models are quantised whose tensors an output copies, and its modules that are not, if it can stay quantised
+ * like them.
+ */
+const copiedIn = (
+  composed: Composed,
+  models: readonly CheckpointIndex[],
+): { first: Quantisation; unconverted: readonly string[] } | undefined => {
+  // A mixture of dense models has other modules than they, by other names.
+  if (composed.compiled.mixture !== undefined) return undefined;
+  // A dtype is asked for: every tensor is converted to it.
+  if (allRecipes(composed.recipe).some(({ dtype }) => dtype !== undefined)) return undefined;
+  if (
+    composed.tensors.some(
+      ({ expression }) => quantisedIn(expression).length > 0 && quantisedCopy(expression) === undefined,
+    )
+  )
+    return undefined;
+  const isQuantised = (name: string) =>
+    models.some(({ tensors }) => tensors.get(name)?.quantised !== undefined);
+  const inputs = new Set(
+    composed.tensors.flatMap(({ name, expression }) =>
+      isQuantised(name) || quantisedCopy(expression) !== undefined
+        ? sourcesOf(expression).map(({ input }) => input)
+        : [],
+    ),
+  );
+  const contributing = [...inputs].sort((a, b) => a - b).map((input) => itemAt(models, input));
+  const [first, ...others] = contributing.map(({ quantisation }) => quantisation);
+  if (first === undefined || !composed.tensors.some(({ expression }) => quantisedCopy(expression)))
+    return undefined;
+  if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
+  const isStacked = composed.compiled.layersLike !== undefined;
+  // Settings of a layer by its number would come to mean another layer.
+  if (isStacked && namesLayers(first)) return undefined;
+  const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
+  // Nothing would say which modules are not quantised.
+  return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
+};
+
+/** What must be the same of quantised models for their layers to stand in one, as text. */
+const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
+  const without = new Set([...origins, 'version', unconvertedKey]);
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(settings).filter(([key]) => !without.has(key))),
+    (_key, value: unknown) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+  );
+};
+
+/** True if settings besides the list of modules name a module by its layer, or by a pattern of such names. */
+const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
+  Object.entries(settings).some(
+    ([key, value]) =>
+      key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
+  );
+
+/** Returns the tensors that are stored for one of the output. */
+const asStored = (
+  tensor: UnplacedTensor,
+  models: readonly CheckpointIndex[],
+  session: PlanningSession,
+): UnplacedTensor[] => {
+  const copy = quantisedCopy(tensor.expression);
+  if (copy === undefined) return [tensor];
+  return session.remember(storedTensors, [session.idOf(tensor)], () => {
+    const module = moduleOf(tensor.name);
+    return [...formOf(copy, models, session).parts].map(
+      ([part, reference]): UnplacedTensor => ({
+        name: module === '' ? part : `${module}.${part}`,
+        dtype: reference.dtype,
+        shape: reference.shape,
+        bytes: reference.end - reference.begin,
+        place: tensor.place,
+        expression: { kind: 'copy', source: storedTensor(copy.of.input, reference) },
+      }),
+    );
+  });
+};
+
+/** The forms of a model's quantised tensors, by where their codes are. */
+const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
+
+const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
+  `${file} ${begin}`;
+
+const formOf = (
+  { of }: QuantisedTensor,
+  models: readonly CheckpointIndex[],
+  session: PlanningSession,
+): QuantisedForm<TensorReference> => {
+  const model = itemAt(models, of.input);
+  const found = session.remember(
+    forms,
+    [session.idOf(model)],
+    () =>
+      new Map(
+        [...model.tensors.values()].flatMap((reference): [string, QuantisedForm<TensorReference>][] =>
+          reference.quantised === undefined ? [] : [[placeOf(reference), reference.quantised]],
+        ),
+      ),
+  );
+  return valueAt(found, placeOf(of));
+};
+
+/**
+ * Returns the modules of an output that are not quantised: the entries of its models' lists, of which those go that would
+ * name a quantised module, and by name the modules that are quantised in one model, and not in the one that they are of.
+ * Entries are not taken for patterns, which files from elsewhere have: one that is no plain name goes where its model has
+ * another module unquantised than the output. Where layers are stacked each such module is named, and no pattern stays.
+ */
+const unconvertedIn = (
+  tensors: readonly UnplacedTensor[],
+  models: readonly CheckpointIndex[],
+  isStacked: boolean,
+): readonly string[] => {
+  const quantised = new Set<string>();
+  const plain = new Set<string>();
+  for (const { name, shape, expression } of tensors)
+    if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
+    else if (shape.length >= 2) plain.add(moduleOf(name));
+  // Of biases beside their weights.
+  for (const module of quantised) plain.delete(module);
+  const entries = models.flatMap(({ tensors: own, quantisation }) => {
+    const plainHere = new Set([...own.keys()].map(moduleOf));
+    for (const [name, { quantised: form }] of own) if (form !== undefined) plainHere.delete(moduleOf(name));
+    const wrong = [...quantised].filter((module) => isStacked || plainHere.has(module));
+    const listed = quantisation?.settings[quantisation.unconvertedKey ?? ''];
+    const kept = (Array.isArray(listed) ? (listed as unknown[]) : []).filter(
+      (entry): entry is string =>
+        typeof entry === 'string' && (wrong.length === 0 || !wrong.some((module) => mayName(entry, module))),
+    );
+    const named = wrong.length === 0 ? [] : [...plainHere].filter((module) => plain.has(module));
+    return [...kept, ...named];
+  });
+  const elsewhere = [...plain].filter(
+    (module) =>
+      isStacked || models.some(({ tensors: own }) => own.get(`${module}.weight`)?.quantised !== undefined),
+  );
+  return [...new Set([...entries, ...elsewhere])];
+};
+
+/** True unless an entry is a plain name that is no part of the module's: its beginning or its end. */
+const mayName = (entry: string, module: string): boolean =>
+  !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,0 +1,39 @@
+import type { RecipePath } from '../../methods/framework/method.js';
+import { invalid } from '../../methods/framework/settings.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import { isObject } from '../../models/checkpoint/json.js';
+import { jsonOrNone } from '../../texts/json.js';
+
+/**
+ * Returns a file of Gram matrices with those that layers share under each layer's name: queries, keys and values have the same
+ * inputs, whose matrix the file has once. `shared` in its metadata has the names, as JSON: `{"LAYER": "LAYER WITH A MATRIX"}`.
+ *
+ * @throws LayerloomError INVALID_PARAMETER where it is no such JSON, or names a matrix that is not there
+ */
+export const withSharedGrams = (
+  checkpoint: CheckpointIndex,
+  path: RecipePath = ['grams'],
+): CheckpointIndex => {
+  const tensors = new Map(checkpoint.tensors);
+  for (const { shared } of checkpoint.metadata) {
+    if (shared === undefined) continue;
+    const names = jsonOrNone(shared);
+    if (!isObject(names))
+      throw invalid(
+        path,
+        checkpoint.path,
+        'a file of Gram matrices whose `shared` is JSON of names by names',
+      );
+    for (const [name, owner] of Object.entries(names)) {
+      const found = typeof owner === 'string' ? checkpoint.tensors.get(owner) : undefined;
+      if (found === undefined || tensors.has(name))
+        throw invalid(
+          path,
+          checkpoint.path,
+          `a file that has each Gram matrix once, and that which ${name} shares is not there or another`,
+        );
+      tensors.set(name, found);
+    }
+  }
+  return { ...checkpoint, tensors };
+};

@@ -1,0 +1,128 @@
+import { itemAt } from '../../base/lookup.js';
+import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
+import { editConfig, withoutKey } from '../../models/checkpoint/config.js';
+import { parseJsonObject } from '../../models/checkpoint/json.js';
+import { carriedText, sideFileContent, sideFilePath } from '../../models/checkpoint/side-file-content.js';
+import { checkSideFile } from '../../models/checkpoint/small-file.js';
+import { checkChatTemplate } from '../../models/tokenizer/chat-templates/chat-template.js';
+import {
+  chatTemplateFile,
+  commonestChatTemplate,
+  mayHoldChatTemplate,
+  onlyChatTemplates,
+} from '../../models/tokenizer/chat-templates/read.js';
+import type { PlannedFile } from '../plan.js';
+import type { Composed } from './composed.js';
+import type { Kept, PlanningSession } from './inputs/session.js';
+
+/** Matches the names of a tokenizer's files. */
+const tokenizerFile =
+  /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
+
+/** True for what ModelOpt says of a model beside its `config.json`, where the output's says how that is quantised, or is not. */
+const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
+  quantisation !== undefined && name === 'hf_quant_config.json';
+
+/**
+ * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
+ * the recipe asks for another's.
+ */
+const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
+  const donor = itemAt(composed.models, 0).checkpoint;
+  const { checkpoint: tokenizer, files } = composed.tokenizer;
+  const isOwn = tokenizer.path === donor.path;
+  const isWritten = (name: string) => files.some((file) => file.name === name);
+  return [
+    ...donor.sideFiles
+      .filter((name) => isOwn || !tokenizerFile.test(name))
+      .map((name) => [donor, name] as const),
+    ...(isOwn ? [] : tokenizer.sideFiles.filter((name) => tokenizerFile.test(name))).map(
+      (name) => [tokenizer, name] as const,
+    ),
+  ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
+};
+
+/**
+ * The text of the output's chat template, where it is not that of the model whose tokenizer it gets. Of templates
+ * that are equally common, that model's goes first.
+ *
+ * @throws LayerloomError TEMPLATE_INVALID
+ */
+const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
+  const { recipe, models, companions, tokenizer } = composed;
+  const { chatTemplate } = recipe;
+  if (chatTemplate === 'auto')
+    return await commonestChatTemplate([
+      tokenizer.checkpoint,
+      ...[...models, ...companions].map(({ checkpoint }) => checkpoint),
+    ]);
+  if (chatTemplate !== undefined) await checkChatTemplate(chatTemplate);
+  return chatTemplate;
+};
+
+const sound: Kept<Promise<void>> = { most: 4096 };
+
+/**
+ * Refuses before any weight is read what could not be copied in the end, and a chat template with an error.
+ *
+ * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
+ */
+export const checkSideFiles = async (composed: Composed, session: PlanningSession): Promise<void> => {
+  await chatTemplateFor(composed);
+  for (const [checkpoint, name] of sideFilesOf(composed))
+    if (carriedText(checkpoint, name) === undefined)
+      await session.remember(sound, [session.idOf(checkpoint), name], () =>
+        checkSideFile(sideFilePath(checkpoint, name)),
+      );
+};
+
+/** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
+export const planSideFiles = async (composed: Composed, session: PlanningSession): Promise<PlannedFile[]> => {
+  await checkSideFiles(composed, session);
+  const template = await chatTemplateFor(composed);
+  const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
+  // A key beside the template's file would contradict it: processors read the key, tokenizers the file.
+  const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
+  const edited = (name: string, text: string): string =>
+    mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
+  const copies = await Promise.all(
+    sideFilesOf(composed)
+      .filter(([, name]) => isKept(name))
+      .map(async ([checkpoint, name]): Promise<PlannedFile> => {
+        const carried = carriedText(checkpoint, name);
+        const asItIs = carried === undefined ? { copyOf: sideFilePath(checkpoint, name) } : { text: carried };
+        if (!configurations.includes(name) && !mustLoseKey(name)) return { name, ...asItIs };
+        const given = (await sideFileContent(checkpoint, name)).toString();
+        const file = { name, text: given, path: sideFilePath(checkpoint, name) };
+        const text = edited(name, editedConfig(composed, checkpoint, file));
+        return text === given && name !== 'config.json' ? { name, ...asItIs } : { name, text };
+      }),
+  );
+  const written = composed.tokenizer.files
+    .filter(({ name }) => isKept(name))
+    .map(({ name, text }): PlannedFile => ({ name, text: edited(name, text) }));
+  return [
+    ...copies,
+    ...written,
+    ...(template === undefined ? [] : [{ name: chatTemplateFile, text: template }]),
+  ];
+};
+
+const configurations = ['config.json', 'generation_config.json'];
+
+/**
+ * A configuration with the values that the output has; the text of any other file as it is. What the text says is compared,
+ * not what the checkpoint says of itself: the checkpoint may have been changed since.
+ */
+const editedConfig = (
+  { recipe, configEdits, storedDtype, generationEdits }: Composed,
+  checkpoint: CheckpointIndex,
+  { name, text, path }: { readonly name: string; readonly text: string; readonly path: string },
+): string => {
+  if (name === 'config.json' && checkpoint.config !== undefined)
+    return editConfig(text, parseJsonObject(text, path), recipe.dtype ?? storedDtype, configEdits);
+  if (name !== 'generation_config.json') return text;
+  const given = parseJsonObject(text, path);
+  const edits = generationEdits(given);
+  return Object.keys(edits).length === 0 ? text : editConfig(text, given, undefined, edits);
+};

@@ -1,0 +1,39 @@
+import { LayerloomError } from '../../base/errors.js';
+import { itemAt } from '../../base/lookup.js';
+import type { Compiled } from '../../methods/framework/method.js';
+import { Unsaid } from '../../models/architecture/layer-settings/saying.js';
+import { type StackedConfig, stackedConfig } from '../../models/architecture/layer-settings/stacked.js';
+import type { OpenedModel } from './inputs/models.js';
+
+const unchanged: StackedConfig = { edits: {}, warnings: [] };
+
+/**
+ * Returns the edits of `config.json` by which it says of each layer of a stack what its own model's says of it; none where
+ * no layers are stacked, or the first model has no configuration.
+ *
+ * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot say this order of layers
+ */
+export const configOfStack = (
+  { layersLike, leavesDraftsOut = false }: Compiled,
+  models: readonly OpenedModel[],
+): StackedConfig => {
+  const config = models[0]?.checkpoint.config;
+  if (layersLike === undefined || config === undefined) return unchanged;
+  const described = models.map(({ checkpoint, architecture: { stacks, layers } }) => ({
+    // A model without a configuration is like the first, with its own number of layers.
+    config: checkpoint.config,
+    stack: itemAt(stacks, 0),
+    layers,
+  }));
+  try {
+    return stackedConfig(described, layersLike, !leavesDraftsOut);
+  } catch (error) {
+    if (!(error instanceof Unsaid)) throw error;
+    const { path } = itemAt(models, error.model).checkpoint;
+    throw new LayerloomError(
+      'STACK_UNSUPPORTED',
+      { model: path, key: error.key, reason: error.reason },
+      { cause: error },
+    );
+  }
+};

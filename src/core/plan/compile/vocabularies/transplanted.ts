@@ -1,0 +1,214 @@
+import { LayerloomError } from '../../../base/errors.js';
+import { optionName } from '../../../base/option-name.js';
+import type { Recipe } from '../../../methods/recipe/recipe.js';
+import {
+  type VocabularyTensors,
+  vocabularyTensors,
+} from '../../../models/architecture/vocabulary-tensors.js';
+import { isObject } from '../../../models/checkpoint/json.js';
+import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
+import { idsOfUses, vocabularyEdits } from '../../../models/checkpoint/token-ids.js';
+import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
+import { withoutTokenizer } from '../../../models/tokenizer/resolve-models.js';
+import { subwordsOf } from '../../../models/tokenizer/subwords.js';
+import { TokenTexts } from '../../../models/tokenizer/token-texts.js';
+import type { ModelTokens } from '../../../models/tokenizer/tokenizer.js';
+import { type TransplantedRows, transplantRows } from '../../../models/tokenizer/transplant.js';
+import { someTokens } from '../../../models/tokenizer/words.js';
+import type { TensorReference } from '../../../tensor/reference.js';
+import type { VocabularyTensor } from '../../in-vocabulary.js';
+import type { Operand } from '../../plan.js';
+import { type NewRows, transplantedTensor } from '../../transplanted.js';
+import { at, type OpenedModel } from '../inputs/models.js';
+import type { PlanningSession } from '../inputs/session.js';
+import type { Edits } from './tokenizer-source.js';
+import {
+  type InVocabulary,
+  moveOf,
+  refuseUnmovable,
+  storedTensor,
+  tokenizerOf,
+  withoutToken,
+} from './vocabulary.js';
+
+/**
+ * Gives a model the tokenizer of a donor: its embeddings and its head get a row for each of the donor's tokens, and
+ * `config.json` the donor's ids.
+ *
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER where there are fewer shared tokens than `k`; and the
+ *   codes of `transplantRows` and of reading tokenizers
+ */
+export const transplanted = async (
+  model: OpenedModel,
+  donor: OpenedModel,
+  { transplant: request, chatTemplate }: Pick<Recipe, 'transplant' | 'chatTemplate'>,
+  session: PlanningSession,
+): Promise<InVocabulary> => {
+  if (request === undefined) throw new Error('a recipe of no transplant');
+  const ofModel = await vocabularyOf(model, session);
+  const ofDonor = await vocabularyOf(donor, session);
+  const texts = new TokenTexts(ofModel.tokens);
+  const rows = transplantRows(texts, ofModel.tokens, ofDonor.tokens);
+  const made: NewRows =
+    request.rows === 'omp'
+      ? pursuit({ model, donor, ofDonor: ofDonor.tensors, rows, k: request.k })
+      : request.rows === 'subword'
+        ? { kind: 'subword', means: await subwordsOf(tokenizerOf(model).checkpoint, texts, rows.lacking) }
+        : { kind: request.rows };
+  const move = moveOf(rows.own, ofModel.tensors.rows, rows.rows);
+  const donated = donorIds(donor, ofDonor.tokens);
+  const inGeneration = await sideFileObject(donor.checkpoint, 'generation_config.json');
+  const generated = { ...donated, ...idsOfUses(inGeneration ?? {}) };
+  const { checkpoint } = model;
+  const { config, name } = checkpoint;
+  const editsOf = (edits: Edits): Edits => vocabularyEdits({ ...config, ...edits }, move, donated);
+  const operands = new Map<string, Operand>();
+  const operandOf = (tensor: string): Operand | undefined => {
+    if (!ofModel.tensors.names.has(tensor)) return model.operandOf(tensor);
+    const operand =
+      operands.get(tensor) ??
+      transplantedTensor(storedTensor(model, tensor), rows, made, ofDonor.tensors.rows);
+    operands.set(tensor, operand);
+    return operand;
+  };
+  return {
+    models: [
+      {
+        ...model,
+        checkpoint: {
+          ...checkpoint,
+          tensors: new Map(
+            [...checkpoint.tensors].map(([tensor, reference]): [string, TensorReference] => [
+              tensor,
+              ofModel.tensors.names.has(tensor)
+                ? { ...reference, shape: [rows.rows, ...reference.shape.slice(1)] }
+                : reference,
+            ]),
+          ),
+        },
+        operandOf,
+      },
+    ],
+    isDecided: true,
+    tokenizer: tokenizerOf(donor),
+    warnings: [
+      ...rowless(ofDonor.tokens, rows, made),
+      ...(chatTemplate === undefined ? await otherTemplate(model, donor) : []),
+      ...(config === undefined ? [] : withoutToken(name, config, editsOf({}))),
+    ],
+    configEdits: editsOf,
+    generationEdits: (generation) => vocabularyEdits(generation, move, generated),
+  };
+};
+
+/** The donor's ids: of its configuration, and of its tokenizer where that names none. */
+const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
+  const text = config['text_config'];
+  const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
+  return {
+    ...idsOfUses(Object.fromEntries(ofTokenizer)),
+    ...(isObject(text) ? idsOfUses(text) : {}),
+    ...idsOfUses(config),
+  };
+};
+
+interface Vocabulary {
+  readonly tensors: VocabularyTensors;
+  readonly tokens: ModelTokens;
+}
+
+const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession): Promise<Vocabulary> => {
+  const { checkpoint, architecture, path } = model;
+  try {
+    const tensors = vocabularyTensors(checkpoint, architecture);
+    if (tensors === undefined)
+      throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+        model: checkpoint.path,
+        reason: 'has no embeddings of tokens that layerloom knows; give a language model',
+      });
+    refuseUnmovable(checkpoint.path, tensors, 'give a model without it');
+    const { checkpoint: source, files } = tokenizerOf(model);
+    if (files.length > 0)
+      throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+        model: checkpoint.path,
+        reason: 'is a recipe whose tokenizer is written anew; merge it first, in a step of its own',
+      });
+    const found = await tokenizers.filesOf(source);
+    if (found === undefined) throw withoutTokenizer(source.path);
+    const { name, path: directory } = checkpoint;
+    const tokenizer = await tokenizers.read(source, found);
+    return { tensors, tokens: { name, path: directory, rows: tensors.rows, tokenizer } };
+  } catch (error) {
+    throw at(error, path);
+  }
+};
+
+/** @throws LayerloomError INVALID_PARAMETER where there are fewer shared tokens than `k` */
+const pursuit = ({
+  model,
+  donor,
+  ofDonor,
+  rows: { shared, lacking },
+  k,
+}: {
+  readonly model: OpenedModel;
+  readonly donor: OpenedModel;
+  readonly ofDonor: VocabularyTensors;
+  readonly rows: TransplantedRows;
+  readonly k: number;
+}): NewRows => {
+  const tokens = shared.reduce((total, [, , count]) => total + count, 0);
+  if (lacking.length > 0 && k > tokens)
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter: 'k',
+      value: k,
+      expected: `at most ${tokens}, as many tokens as ${model.checkpoint.name} and ${donor.checkpoint.name} share`,
+    });
+  return { kind: 'omp', k, of: (name) => donorTensor(model, donor, ofDonor, name) };
+};
+
+/** Returns the donor's tensor of the same role: its head is its embeddings where it stores none. */
+const donorTensor = (
+  model: OpenedModel,
+  donor: OpenedModel,
+  { names }: VocabularyTensors,
+  name: string,
+): VocabularyTensor => {
+  const { checkpoint, architecture } = donor;
+  const role = model.architecture.places.get(name)?.role;
+  const matrices = [...names].filter((one) => checkpoint.tensors.get(one)?.shape.length === 2);
+  const ofRole = (wanted: string | undefined) =>
+    matrices.find((one) => architecture.places.get(one)?.role === wanted);
+  const found = matrices.includes(name)
+    ? name
+    : (ofRole(role) ?? (role === 'head' ? ofRole('embedding') : undefined));
+  if (found === undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      reason: `has no tensor like ${name} of ${model.checkpoint.path}, whose rows would be approximated as in it; choose other rows than omp`,
+    });
+  return storedTensor(donor, found);
+};
+
+/** Warns where the model's chat template goes with its tokenizer. */
+const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
+  const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
+  if (own === undefined || own === theirs) return [];
+  const { name } = donor.checkpoint;
+  return [
+    `the chat template of ${model.checkpoint.name} is not in the output, which has ${theirs === undefined ? `none, as ${name}` : `that of ${name}`}: ${optionName('chatTemplate')} chooses one`,
+  ];
+};
+
+/** Warns of tokens whose rows are 0 though others were asked for. */
+const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
+  const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
+  const without = lacking.filter(({ id }) =>
+    made.kind === 'omp' ? id >= rows : made.kind === 'subword' && !split.has(id),
+  );
+  if (without.length === 0) return [];
+  const tokens = someTokens(without.map(({ token }) => token));
+  return made.kind === 'omp'
+    ? [`${name} has ${rows} rows, and none for ${tokens}: the output's are 0`]
+    : [`the model's tokenizer splits ${tokens} of ${name} into none that have rows: the output's are 0`];
+};

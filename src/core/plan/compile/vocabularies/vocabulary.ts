@@ -1,0 +1,288 @@
+import { argument, layerloomCommand } from '../../../base/command-line.js';
+import { LayerloomError } from '../../../base/errors.js';
+import { itemAt, valueAt } from '../../../base/lookup.js';
+import type { Recipe } from '../../../methods/recipe/recipe.js';
+import {
+  type VocabularyTensors,
+  vocabularyTensors,
+} from '../../../models/architecture/vocabulary-tensors.js';
+import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
+import { isTokenizerFile } from '../../../models/checkpoint/side-files.js';
+import {
+  idsOfUses,
+  movedIds,
+  type TokenMove,
+  vocabularyEdits,
+} from '../../../models/checkpoint/token-ids.js';
+import { mergeVocabularies } from '../../../models/tokenizer/merge-vocabularies.js';
+import type { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
+import type { MergedVocabulary, RowRun, TokenizerRequest } from '../../../models/tokenizer/vocabulary.js';
+import type { TensorReference } from '../../../tensor/reference.js';
+import { inVocabulary, isUnmoved, type VocabularyTensor } from '../../in-vocabulary.js';
+import { isStored } from '../../operands.js';
+import type { Operand } from '../../plan.js';
+import type { OpenedModel } from '../inputs/models.js';
+import type { Kept, PlanningSession } from '../inputs/session.js';
+import type { Edits, TokenizerSource } from './tokenizer-source.js';
+
+/** The models of a recipe with one vocabulary. */
+export interface InVocabulary {
+  /** In the order given. */
+  readonly models: readonly OpenedModel[];
+  /** True where tokens have been compared, so that what they differ in is decided. */
+  readonly isDecided: boolean;
+  readonly tokenizer: TokenizerSource;
+  readonly warnings: readonly string[];
+  /**
+   * Returns the keys that change of the first model's `config.json`, after other changes of it.
+   */
+  readonly configEdits: (edits: Edits) => Edits;
+  /** Returns the keys that change of the first model's `generation_config.json`. */
+  readonly generationEdits: (config: Edits) => Edits;
+}
+
+const vocabularies: Kept<Promise<MergedVocabulary | undefined>> = { most: 256 };
+
+/**
+ * Decides the vocabulary of a recipe's output, and gives each of its models that one: tensors with a row for
+ * each token get the output's rows, and `config.json` its ids.
+ *
+ * @param models those that are merged, then companions
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
+ */
+export const inOneVocabulary = async (
+  { tokenizer: asked, stacksLayers }: Pick<Recipe, 'tokenizer' | 'stacksLayers'>,
+  models: readonly OpenedModel[],
+  session: PlanningSession,
+): Promise<InVocabulary> => {
+  const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
+  const [first] = found;
+  // Rows are merged by their numbers only where all models have as many.
+  const isOneSize = found.every((one) => one?.rows === first?.rows);
+  const request: TokenizerRequest =
+    asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
+  const donor = typeof request.source === 'number' ? request.source : baseOf(request);
+  const owner =
+    typeof request.source === 'number' ? donor : ownerOf(models, donor, (index) => found[index]?.rows);
+  const unchanged = (isDecided: boolean): InVocabulary => ({
+    models,
+    isDecided,
+    tokenizer: tokenizerOf(itemAt(models, owner)),
+    warnings:
+      owner === donor
+        ? []
+        : [
+            `${itemAt(models, donor).checkpoint.name} has no tokenizer: the output gets that of ${itemAt(models, owner).checkpoint.name}`,
+          ],
+    configEdits: () => ({}),
+    generationEdits: (config) => itemAt(models, 0).generationEdits?.(config) ?? {},
+  });
+  if (first === undefined || found.includes(undefined)) return unchanged(false);
+  if (haveOneTokenizer(models)) return unchanged(true);
+  if (
+    !(await haveTokenizers(models, session.tokenizers)) &&
+    request.tokens.size === 0 &&
+    request.padToMultipleOf === undefined
+  )
+    return unchanged(false);
+  // mergekit compares no tokens, and stacks layers of models whose vocabularies differ.
+  if (request.source === 'rows' && stacksLayers) return unchanged(true);
+  const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
+  if (written !== undefined) throw ofRecipe(written);
+  const inRows = models.map((model, index) => ({
+    checkpoint: tokenizerOf(model).checkpoint,
+    rows: itemAt(found, index)?.rows ?? 0,
+  }));
+  const key = [inRows.map(({ checkpoint, rows }) => [session.idOf(checkpoint), rows]), request];
+  const merged = await session.remember(vocabularies, key, () =>
+    mergeVocabularies(inRows, request, session.tokenizers),
+  );
+  if (merged === undefined) return unchanged(isOneSize);
+  const moves = models.map((_, index) =>
+    moveOf(itemAt(merged.models, index).own, itemAt(found, index)?.rows ?? 0, merged.rows),
+  );
+  const wrapped = models.map((model, index) =>
+    withVocabulary(model, index, models, { merged, id: session.idOf(merged) }, itemAt(moves, index)),
+  );
+  const ofDonor = itemAt(models, merged.donor);
+  const { donated, generated } =
+    merged.donor === 0
+      ? { donated: {}, generated: {} }
+      : await donatedIds(ofDonor, itemAt(moves, merged.donor));
+  const { config = {}, name } = itemAt(models, 0).checkpoint;
+  const editsOf = (edits: Edits): Edits =>
+    vocabularyEdits({ ...config, ...edits }, itemAt(moves, 0), donated);
+  return {
+    models: wrapped,
+    isDecided: true,
+    tokenizer: { checkpoint: tokenizerOf(ofDonor).checkpoint, files: merged.files },
+    warnings: [...merged.warnings, ...withoutToken(name, config, editsOf({}))],
+    configEdits: editsOf,
+    generationEdits: (config) => vocabularyEdits(config, itemAt(moves, 0), generated),
+  };
+};
+
+/**
+ * Returns the ids of special tokens that an output has from the model whose tokenizer it gets: those of its configuration,
+ * and in `generation_config.json` those that its own has.
+ */
+const donatedIds = async (
+  { checkpoint }: OpenedModel,
+  move: TokenMove,
+): Promise<{ readonly donated: Edits; readonly generated: Edits }> => {
+  const donated = idsOfUses(movedIds(checkpoint.config ?? {}, move));
+  const inGeneration = (await sideFileObject(checkpoint, 'generation_config.json')) ?? {};
+  return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
+};
+
+/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor of tokens that are no rows */
+export const refuseUnmovable = (
+  model: string,
+  { unmovable: [tensor], rows }: VocabularyTensors,
+  remedy: string,
+): void => {
+  if (tensor === undefined) return;
+  const reason = `has its tokens in another form than ${rows} rows, which cannot be moved; ${remedy}`;
+  throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model, tensor, reason });
+};
+
+/** Warns of ids in a configuration whose tokens are gone. */
+export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
+  Object.entries(edits)
+    .filter(([, id]) => id === null)
+    .map(
+      ([key]) =>
+        `config.json of ${name}: ${key} ${config[key]} names a token that the output lacks, and is null there`,
+    );
+
+const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
+  source === 'base' || source === 'union' ? base : 0;
+
+/** The model whose tokenizer the output gets: the donor, or where it has none the first of as many rows that has one. */
+const ownerOf = (
+  models: readonly OpenedModel[],
+  donor: number,
+  rowsOf: (index: number) => number | undefined,
+): number => {
+  const hasOne = (model: OpenedModel) => {
+    const { checkpoint, files } = tokenizerOf(model);
+    return files.length > 0 || checkpoint.sideFiles.some(isTokenizerFile);
+  };
+  if (hasOne(itemAt(models, donor))) return donor;
+  const other = models.findIndex((model, index) => rowsOf(index) === rowsOf(donor) && hasOne(model));
+  return other === -1 ? donor : other;
+};
+
+export const tokenizerOf = ({ tokenizer, checkpoint }: OpenedModel): TokenizerSource =>
+  tokenizer ?? { checkpoint, files: [] };
+
+const haveTokenizers = async (
+  models: readonly OpenedModel[],
+  tokenizers: TokenizerReader,
+): Promise<boolean> => {
+  const found = await Promise.all(models.map((model) => tokenizers.filesOf(tokenizerOf(model).checkpoint)));
+  return found.some((files) => files !== undefined);
+};
+
+/** True for nested recipes that all have the tokenizer which one of them has written. */
+const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
+  const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
+  return (
+    first !== undefined &&
+    first.length > 0 &&
+    others.every((files) => JSON.stringify(files) === JSON.stringify(first))
+  );
+};
+
+const ofRecipe = (model: OpenedModel): LayerloomError =>
+  new LayerloomError('VOCABULARY_UNMERGEABLE', {
+    model: model.checkpoint.name,
+    reason:
+      'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
+  });
+
+/** The places of a model's tokens in the output's vocabulary. */
+export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
+  from,
+  to,
+  idOf: (id) => {
+    const run = own.find(([, first, count]) => first <= id && id < first + count);
+    return run === undefined ? undefined : run[0] + id - run[1];
+  },
+});
+
+const withVocabulary = (
+  model: OpenedModel,
+  index: number,
+  models: readonly OpenedModel[],
+  { merged, id }: { readonly merged: MergedVocabulary; readonly id: number },
+  move: TokenMove,
+): OpenedModel => {
+  const { checkpoint, architecture, recipe } = model;
+  const rows = itemAt(merged.models, index);
+  const vocabulary = vocabularyTensors(checkpoint, architecture);
+  if (vocabulary === undefined) throw new Error(`${checkpoint.path} has no embeddings`);
+  if (isUnmoved(rows, merged, vocabulary.rows)) return model;
+  if (recipe !== undefined) throw ofRecipe(model);
+  refuseUnmovable(checkpoint.path, vocabulary, 'merge models of one vocabulary');
+  const { config } = checkpoint;
+  const made = new Map<string, Operand>();
+  const operandOf = (name: string): Operand | undefined => {
+    if (!vocabulary.names.has(name)) return model.operandOf(name);
+    const known =
+      made.get(name) ??
+      inVocabulary(storedTensor(model, name), rows, merged, (other) =>
+        storedTensor(itemAt(models, other), name),
+      );
+    made.set(name, known);
+    return known;
+  };
+  return {
+    ...model,
+    checkpoint: {
+      ...checkpoint,
+      tensors: new Map(
+        [...checkpoint.tensors].map(([name, reference]): [string, TensorReference] => [
+          name,
+          vocabulary.names.has(name)
+            ? { ...reference, shape: [merged.rows, ...reference.shape.slice(1)] }
+            : reference,
+        ]),
+      ),
+      config: config === undefined ? undefined : { ...config, ...vocabularyEdits(config, move) },
+    },
+    vocabulary: id,
+    operandOf,
+  };
+};
+
+/**
+ * Returns a tensor as a model stores it, with its own vocabulary.
+ *
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE for one that is computed
+ */
+export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
+  const { checkpoint } = model;
+  const stored = model.operandOf(name);
+  if (stored === undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: 'is not there, though rows of other models are to be filled from it',
+    });
+  const { quantised, blocks } = checkpoint.tensors.get(name) ?? {};
+  if (quantised !== undefined || blocks !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: `is quantised, and its rows would have to move; write the model first: ${layerloomCommand('relayout', argument(checkpoint.path), '--dtype', 'bfloat16', '-o', 'DIR')}`,
+    });
+  if (!isStored(stored) && checkpoint.adapted !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: `is changed by the adapter, and its rows would have to move; write it first: ${layerloomCommand('relayout', 'BASE+ADAPTER', '-o', 'DIR')}`,
+    });
+  if (!isStored(stored)) throw ofRecipe(model);
+  return { name, path: checkpoint.path, shape: valueAt(checkpoint.tensors, name).shape, stored };
+};

@@ -1,0 +1,70 @@
+import { snakeCase } from '../methods/framework/tensors/tensor-method.js';
+import { replaceModels } from '../methods/recipe/model-places.js';
+import type { Recipe } from '../methods/recipe/recipe.js';
+import { isGiven, isObject } from '../models/checkpoint/json.js';
+import { torchName } from '../tensor/dtype.js';
+
+/** A recipe in YAML's spelling: with method, models and all parameters. */
+export type CompleteRecipe = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns the recipe that makes the same merge again, to the bit: every model by `textOf`, parameters that were
+ * found from the models as what they were found to be, and the output's dtype.
+ *
+ * @param again `Compiled.again`
+ * @param textOf the text of a model, or the complete recipe of a nested one
+ */
+export const completeRecipe = (
+  { given, dtype }: Pick<Recipe, 'given' | 'dtype'>,
+  again: CompleteRecipe | undefined,
+  textOf: (model: unknown) => unknown,
+): CompleteRecipe => {
+  const {
+    method,
+    dialect,
+    layout,
+    maxShardSize,
+    outDtype,
+    as: _as,
+    rank,
+    allowNonFinite,
+    experts: _experts,
+    quantize,
+    ...named
+  } = replaceModels(given, textOf);
+  const { task, language, model, models, slices, parts, base, ...rest } = named;
+  const { tokenizerSource, tokenizer, chatTemplate, stack, ...parameters } = rest;
+  return inYamlSpelling({
+    method,
+    dialect,
+    task,
+    language,
+    model,
+    models,
+    slices,
+    base,
+    parts,
+    ...(again ?? parameters),
+    dtype: dtype === undefined ? undefined : torchName(dtype),
+    tokenizerSource,
+    tokenizer,
+    chatTemplate,
+    stack,
+    rank,
+    quantize,
+    allowNonFinite: allowNonFinite === true ? true : undefined,
+  });
+};
+
+/** Keys in snake case, at any depth but in recipes that are complete already; no keys without a value. */
+const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(recipe)
+      .filter(([, value]) => isGiven(value))
+      .map(([key, value]) => [snakeCase(key), spelt(value)]),
+  );
+
+const spelt = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(spelt);
+  return isObject(value) ? inYamlSpelling(value) : value;
+};

@@ -1,0 +1,211 @@
+import { itemAt } from '../../base/lookup.js';
+import { tensorParameters } from '../../methods/framework/parameter-facts.js';
+import { snakeCase } from '../../methods/framework/tensors/tensor-method.js';
+import { isBuiltIn, methods } from '../../methods/index.js';
+import { parseDtype, torchName } from '../../tensor/dtype.js';
+import { movesRows, tensorOf } from '../operands.js';
+import type { MergePlan } from '../plan.js';
+import { modelEntry, modelOf, textOfModel, withBase } from './mergekit-models.js';
+import { mergekitMoe } from './mergekit-moe.js';
+import { averagesIn } from './mergekit-slices.js';
+import { cannotSay } from './mergekit-unsupported.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A recipe in mergekit's dialect, with what is to be known of it. */
+export interface MergekitRecipe {
+  readonly recipe: Json;
+  readonly notes: readonly string[];
+}
+
+/** Methods of ours whose plans are weighted averages of whole tensors, which mergekit's `linear` says. */
+const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
+
+/** Methods that draw random numbers, which are not mergekit's. */
+const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
+
+/**
+ * Writes the recipe of a plan in mergekit's dialect. The arithmetic is float32, as layerloom's, and the output
+ * has the plan's dtype.
+ *
+ * @param complete the plan's recipe in YAML's spelling, models as mergekit is to find them
+ * @throws LayerloomError EXPORT_UNSUPPORTED naming what mergekit's dialect cannot say
+ */
+export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
+  // mergekit computes with every number.
+  const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
+  const name = String(method);
+  if (plan.form === 'adapter')
+    cannotSay('an adapter as the output', 'it merges whole models: give each adapter as BASE+ADAPTER');
+  if (layout !== undefined || shardSize !== undefined)
+    cannotSay(
+      layout === undefined ? 'max_shard_size' : 'layout',
+      'shards are no part of its recipes; leave it out, and give mergekit --out-shard-size',
+    );
+  if (rest['stack'] !== undefined)
+    cannotSay('one stack of several', 'its slices are of models with one; merge with layerloom');
+  if (rest['quantize'] !== undefined)
+    cannotSay('a quantised output', 'mergekit writes none: leave it out, and quantise its output');
+  if (name === 'transplant')
+    cannotSay('a transplant', 'its program mergekit-tokensurgeon has options and no recipe');
+  if (unitesVocabularies(plan) && (rest['tokenizer_source'] ?? rest['tokenizer']) === undefined)
+    cannotSay(
+      'that vocabularies are united where ids agree',
+      'give the recipe tokenizer_source: union, base or a model',
+    );
+  if (name === 'mixture') {
+    const notes = [
+      'this is a file of mergekit-moe, which makes routers of prompts itself and ignores gates and seed',
+      ...(drawsNumbers(plan) ? ['mergekit-moe draws other random numbers, so that its result differs'] : []),
+    ];
+    return { recipe: mergekitMoe(rest), notes };
+  }
+  const common = { ...dtypesOf(plan), ...tokenizerOf(rest) };
+  if (averages.has(name)) {
+    const notes = addsInOtherOrder(plan)
+      ? ['mergekit adds averages of three or more models in another order, so that last bits differ']
+      : [];
+    return { recipe: { ...averagesIn(plan, rest), ...common }, notes };
+  }
+  const known = methods.get(name);
+  const parameters = known === undefined ? undefined : tensorParameters(known);
+  if (!isBuiltIn(name) || parameters === undefined)
+    return cannotSay(`method ${name}`, 'mergekit has no such method');
+  const names = new Set([...parameters.keys()].map(snakeCase));
+  if (rest['dialect'] !== undefined && rest['dialect'] !== 'mergekit')
+    cannotSay(`dialect ${String(rest['dialect'])} of ${name}`, 'mergekit has its own alone');
+  const usesBase = known?.takes.base === 'required' || !ignoresBase.has(name);
+  const recipe = tensorRecipe(rest, names, { usesBase, fromMergekit: rest['dialect'] === 'mergekit' });
+  return {
+    recipe: { merge_method: name, ...recipe, ...common },
+    notes: drawing.has(name) ? ['mergekit draws other random numbers, so that its result differs'] : [],
+  };
+};
+
+/** True for a plan in which rows of embeddings stand in another order than in a model. */
+const unitesVocabularies = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
+
+/** True for a plan with an average of three or more models in another order than that of its inputs. */
+const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) =>
+    tensors.some(({ expression }) => {
+      if (expression.kind !== 'linear' || expression.terms.length < 3) return false;
+      const inputs = expression.terms.map(({ source }) => tensorOf(source)?.input ?? -1);
+      return inputs.some((input, index) => index > 0 && input < itemAt(inputs, index - 1));
+    }),
+  );
+
+/** True for a mixture with random routers or noise. */
+const drawsNumbers = ({ shards }: MergePlan): boolean =>
+  shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
+
+/** Methods for which a base is one of the models, in mergekit, or only a companion. */
+const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
+
+const tensorRecipe = (
+  given: Json,
+  names: ReadonlySet<string>,
+  { usesBase, fromMergekit }: { usesBase: boolean; fromMergekit: boolean },
+): Json => {
+  const { base, weights, models, slices } = given as {
+    base?: unknown;
+    weights?: readonly number[];
+    models?: readonly unknown[];
+    slices?: readonly Json[];
+  };
+  const pick = (of: Json): Json => {
+    const own = Object.entries(of).filter(([key]) => names.has(key));
+    return own.length === 0 ? {} : { parameters: Object.fromEntries(own.map(setting)) };
+  };
+  const entries = models?.map((model, index) => {
+    const weight = weights?.[index];
+    const own = modelEntry(model);
+    return {
+      model: modelOf(own['model']),
+      ...pick(weight === undefined ? own : { weight, ...own }),
+    };
+  });
+  const stacked = slices?.map(({ sources, base: own, ...rest }) => {
+    const listed = (sources as readonly Json[]).map(({ model, layer_range, ...parameters }) => ({
+      model: modelOf(model),
+      layer_range,
+      ...pick(parameters),
+    }));
+    const from = own ?? base;
+    return {
+      sources: usesBase && from !== undefined ? withBase(listed, from) : listed,
+      ...(own === undefined ? {} : { base_model: modelOf(own) }),
+      ...pick(rest),
+    };
+  });
+  // Without a base mergekit takes configuration and tokenizer from any of the models.
+  const first = entries?.[0]?.model ?? stacked?.[0]?.sources[0]?.model;
+  const donor =
+    base !== undefined && (usesBase || fromMergekit) ? modelOf(base) : usesBase ? undefined : first;
+  return {
+    ...(donor === undefined ? {} : { base_model: donor }),
+    ...(entries === undefined ? { slices: stacked } : { models: entries }),
+    ...pick(given),
+  };
+};
+
+/** A parameter; of ours that mergekit's has not, only what means the same there. */
+const setting = ([key, value]: [string, unknown]): [string, unknown] => {
+  if (key !== 'rescale') return [key, value];
+  const text = JSON.stringify(value);
+  if (text.includes('"density"'))
+    cannotSay('rescale: density', 'mergekit restores the norm of task vectors: give rescale: true or false');
+  return [key, JSON.parse(text.replaceAll('"norm"', 'true')) as unknown];
+};
+
+const isFloat = (dtype: string): boolean => ['BF16', 'F16', 'F32', 'F64'].includes(dtype);
+
+/** The dtypes of arithmetic and output. */
+const dtypesOf = ({ shards }: MergePlan): Json => {
+  const found = new Set(
+    shards.flatMap(({ tensors }) => tensors.map(({ dtype }) => dtype)).filter((dtype) => /^B?F/.test(dtype)),
+  );
+  const [dtype, other] = [...found];
+  if (other !== undefined)
+    cannotSay(`an output of several dtypes (${[...found].join(', ')})`, 'give the recipe one dtype');
+  const parsed = dtype === undefined || !isFloat(dtype) ? undefined : parseDtype(dtype);
+  if (parsed === undefined)
+    return cannotSay(`dtype ${String(dtype)}`, 'give the recipe bfloat16, float16, float32 or float64');
+  const name = torchName(parsed);
+  return name === 'float32' || name === 'float64' ? { dtype: name } : { dtype: 'float32', out_dtype: name };
+};
+
+const tokenizerOf = ({ tokenizer_source: short, tokenizer, chat_template: template }: Json): Json => {
+  const sourceOf = (source: unknown): unknown => {
+    if (source === 'auto' || source === 'strict')
+      cannotSay(`tokenizer_source ${source}`, 'give union, base or a model, or leave it out');
+    return source === 'base' || source === 'union' ? source : modelOf(source);
+  };
+  const chat = template === undefined ? {} : { chat_template: template };
+  if (tokenizer === undefined)
+    return { ...(short === undefined ? {} : { tokenizer_source: sourceOf(short) }), ...chat };
+  const { source, tokens, ...rest } = tokenizer as Json & { tokens?: readonly Json[] };
+  return {
+    tokenizer: {
+      source: sourceOf(source ?? short ?? 'union'),
+      ...(tokens === undefined
+        ? {}
+        : { tokens: Object.fromEntries(tokens.map((token) => [String(token['token']), tokenIn(token)])) }),
+      ...rest,
+    },
+    ...chat,
+  };
+};
+
+const tokenIn = ({ source, force }: Json): Json => ({
+  ...(source === undefined ? {} : { source: embeddingOf(source) }),
+  ...(force === undefined ? {} : { force }),
+});
+
+const embeddingOf = (source: unknown): unknown => {
+  if (typeof source === 'string') return textOfModel(source);
+  const of = source as Json;
+  if (of['zero'] === true) return { kind: 'zero' };
+  return { kind: 'model_token', ...of, model: modelOf(of['model']) };
+};

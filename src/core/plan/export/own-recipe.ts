@@ -1,0 +1,49 @@
+import { wayFrom } from '../../base/way.js';
+import { replaceModels } from '../../methods/recipe/model-places.js';
+import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import { foundParts, sharedAddress } from '../../models/address/found-model.js';
+import { byPortableText, localText, modelOfText } from '../../models/sources/found-text.js';
+import type { CompleteRecipe } from '../complete-recipe.js';
+import type { MergePlan, PlannedInput } from '../plan.js';
+
+/**
+ * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
+ * paths from there, models of the hub cache as `org/name@COMMIT`.
+ */
+export const recipeText = (plan: MergePlan, folder: string): string =>
+  `${recipeYaml(recipeFrom(plan, folder))}\n`;
+
+/** Returns that recipe in YAML's spelling. */
+export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
+  const fromFolder = (input: PlannedInput): string =>
+    foundParts(input)
+      .map((part) => {
+        const shared = input.adapted === undefined ? undefined : sharedAddress(part);
+        if (shared !== undefined) return shared;
+        return wayFrom(folder, part.path);
+      })
+      .join('+');
+  const hubFirst = (input: PlannedInput, text: string) =>
+    sharedAddress(input) === undefined ? undefined : text;
+  return respell(completeRecipe, inputs, fromFolder, hubFirst);
+};
+
+/** Replaces the models' texts, in recipes that stand in models' places too. */
+export const respell = (
+  recipe: CompleteRecipe,
+  inputs: readonly PlannedInput[],
+  pathOf: (input: PlannedInput) => string,
+  keep: (input: PlannedInput, text: string) => string | undefined = () => undefined,
+): CompleteRecipe => {
+  const models = byPortableText(inputs);
+  const textOf = (text: string): string => {
+    const input = modelOfText(models, text);
+    if (input === undefined) throw new RangeError(`there is no input ${text}`);
+    return keep(input, text) ?? localText(models, text, input, pathOf(input));
+  };
+  const respelt = (of: CompleteRecipe): CompleteRecipe =>
+    replaceModels(of, (model) =>
+      typeof model === 'string' ? textOf(model) : respelt(model as CompleteRecipe),
+    );
+  return respelt(recipe);
+};

@@ -1,0 +1,225 @@
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { groupBy } from '../base/lookup.js';
+import { adapterWeightsName } from '../models/adapters/peft-config.js';
+import type { Place } from '../models/architecture/architecture.js';
+import { writer } from '../models/checkpoint/containers/containers.js';
+import type { Layout } from '../models/checkpoint/layouts.js';
+import { isModuleWeights, moduleOf, moduleWeightsName } from '../models/checkpoint/module-folders.js';
+import type { Dtype } from '../tensor/dtype.js';
+import { elementCount, type Shape } from '../tensor/reference.js';
+import type { StoredTensor } from '../tensor/stored-tensor.js';
+import type { MergePlan, PlannedExpression, PlannedShard, PlannedTensor } from './plan.js';
+import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
+
+export interface LayoutOptions {
+  readonly layout: Layout;
+  /** Limit on the tensor data of a shard, in either layout; a larger tensor has a shard of its own. */
+  readonly maxShardBytes: number;
+}
+
+/** A tensor of the output that has no place in a file yet. */
+export interface UnplacedTensor {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: Shape;
+  readonly bytes: number;
+  readonly place: Place;
+  readonly expression: PlannedExpression;
+  readonly part?: PlannedTensor['part'];
+}
+
+export const defaultShardSize = '5GB';
+
+const units: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
+
+/**
+ * `5GB`, `500MB`, `5000000000`, in decimal units; `5B` is five billion, as mergekit writes it.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const parseShardSize = (size: string | number): number => {
+  const groups = /^(?<number>\d+(\.\d+)?)\s*(?<unit>[KMGTB]?)(?:(?<=[KMGT])B)?$/i.exec(
+    String(size).trim(),
+  )?.groups;
+  const bytes = Math.floor(
+    Number(groups?.['number']) * (units[groups?.['unit']?.toUpperCase() ?? ''] ?? Number.NaN),
+  );
+  if (!Number.isSafeInteger(bytes) || bytes < 1)
+    throw invalidParameter('max-shard-size', size, 'a size such as 5GB or 500MB');
+  return bytes;
+};
+
+/** A file of an input, as an output shard might be it. */
+export interface InputFile {
+  readonly bytes: number;
+  /** Where each of its tensors begins, by name. */
+  readonly tensors: ReadonlyMap<string, number>;
+}
+
+/** Returns the file that a source is in, or undefined where loaders would refuse it as it stands. */
+export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
+
+/**
+ * Fixes which tensor stands in which file, and where.
+ *
+ * @param form of the output: an adapter is one file, whatever the layout
+ */
+export const layOut = (
+  tensors: readonly UnplacedTensor[],
+  options: LayoutOptions,
+  inputFileOf: InputFileOf,
+  form?: MergePlan['form'],
+): PlannedShard[] =>
+  divide(tensors, options, form).map(({ file, tensors: inFile }) => placeIn(file, inFile, inputFileOf));
+
+/** Tensors of a shard that have no places in it yet. */
+export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
+  readonly file: string;
+  readonly tensors: readonly T[];
+}
+
+/** Fixes which tensor stands in which file, which depends on all of a tensor but its expression. */
+export const divide = <T extends UnplacedTensor>(
+  tensors: readonly T[],
+  { layout, maxShardBytes }: LayoutOptions,
+  form: MergePlan['form'],
+): UnplacedShard<T>[] => {
+  if (form === 'adapter') return [{ file: adapterWeightsName, tensors }];
+  const { '': own = [], ...modules } = Object.fromEntries(groupBy(tensors, folderOf));
+  const groups = layout === 'layer' ? groupByLayer(own) : [inModelOrder(own)];
+  const shards = groups.flatMap((group) => fill(group, maxShardBytes));
+  return [
+    ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
+    // A module has one file, whatever the layout: its loader looks for no others.
+    ...Object.entries(modules).map(([folder, inFolder]) => ({
+      file: `${folder}/${moduleWeightsName}`,
+      tensors: inFolder,
+    })),
+  ];
+};
+
+/** The folder of a module's tensor; '' for a tensor of the model itself. */
+const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
+
+/** Fixes where tensors stand in their file. */
+export const placeIn = (
+  file: string,
+  tensors: readonly UnplacedTensor[],
+  inputFileOf: InputFileOf,
+): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
+
+/** Embeddings, layers from the bottom, final norm, head, and what no known family has. */
+const orderOf = ({ layer, role }: Place): number => {
+  if (role === 'embedding') return -1;
+  if (layer !== undefined) return layer;
+  const behindLayers = ['finalNorm', 'head'].indexOf(role);
+  return Number.MAX_SAFE_INTEGER - (behindLayers === -1 ? 0 : 2 - behindLayers);
+};
+
+const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
+  [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
+
+/** Parts of one tensor of a file stay in the order in which they are given. */
+const compareInFile = (a: Named, b: Named): number =>
+  writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
+
+const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] => {
+  const groups: T[][] = [];
+  for (const tensor of inModelOrder(tensors)) {
+    const group = groups.at(-1);
+    const neighbour = group?.[0];
+    if (group === undefined || neighbour === undefined || orderOf(neighbour.place) !== orderOf(tensor.place))
+      groups.push([tensor]);
+    else group.push(tensor);
+  }
+  return groups;
+};
+
+/** Cuts a group wherever the next tensor would take it over the limit. */
+const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] => {
+  const shards: T[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const inFile of groupBy(tensors, nameInFile).values()) {
+    const own = inFile.reduce((total, tensor) => total + tensor.bytes, 0);
+    if (bytes + own > maxShardBytes) {
+      shards.push([]);
+      bytes = 0;
+    }
+    shards.at(-1)?.push(...inFile);
+    bytes += own;
+  }
+  return shards;
+};
+
+/** The shard as one input file, where that holds its tensors, all copied, and no others. */
+const asInputFile = (
+  tensors: readonly UnplacedTensor[],
+  file: string,
+  inputFileOf: InputFileOf,
+): PlannedShard | undefined => {
+  const sources = tensors.flatMap(({ expression }) =>
+    expression.kind === 'copy' ? [expression.source] : [],
+  );
+  const [first] = sources;
+  if (first === undefined || sources.length !== tensors.length) return undefined;
+  if (!sources.every((source) => source.input === first.input && source.file === first.file))
+    return undefined;
+  const whole = inputFileOf(first);
+  const names = groupBy(tensors, nameInFile);
+  if (whole?.tensors.size !== names.size) return undefined;
+  const placed = tensors.map(({ name, dtype, shape, place, expression, part }, index): PlannedTensor => {
+    const { begin = 0, end = 0 } = sources[index] ?? {};
+    return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
+  });
+  const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  // Each where the file has it, and its parts in their order: layers or experts that have changed places make another file.
+  const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
+  const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
+    parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
+  );
+  if (!isSame || !inPlace) return undefined;
+  return { file, bytes: whole.bytes, verbatim: { input: first.input, file: first.file }, tensors: inOrder };
+};
+
+type Named = Pick<UnplacedTensor, 'name' | 'dtype' | 'part'>;
+
+const partIn = (part: PlannedTensor['part']): Pick<PlannedTensor, 'part'> =>
+  part === undefined ? {} : { part };
+
+const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedShard => ({
+  file,
+  ...placeAfterHeader(tensors.map(({ place, ...tensor }) => ({ ...tensor, layer: place.layer ?? null }))),
+});
+
+/** Fixes where tensors stand in a file of their own. */
+const placeAfterHeader = (
+  tensors: readonly (Omit<PlannedTensor, 'begin' | 'end'> & { readonly bytes: number })[],
+): Pick<PlannedShard, 'bytes' | 'tensors'> => {
+  const inOrder = [...tensors].sort(compareInFile);
+  let position = writer.encodeHeader(tensorsInFile(inOrder)).length;
+  const planned = inOrder.map(({ name, dtype, shape, bytes, layer, expression, part }) => {
+    const begin = position;
+    position += bytes;
+    return { name, dtype, shape, begin, end: position, layer, expression, ...partIn(part) };
+  });
+  return { bytes: position, tensors: planned };
+};
+
+/** Returns some tensors of a shard as a shard of their own. */
+export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
+  placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
+
+/** The index of shards, as it stands beside them; undefined where the model itself is one file. */
+export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
+  const shards = planned.filter(({ file }) => !isModuleWeights(file));
+  if (shards.length < 2) return undefined;
+  const places = new Map<string, string>();
+  let [parameters, bytes] = [0, 0];
+  for (const { file, tensors } of shards)
+    for (const tensor of tensors) {
+      places.set(nameInFile(tensor), file);
+      parameters += elementCount(tensor.shape) ?? 0;
+      bytes += tensor.end - tensor.begin;
+    }
+  return writer.encodeIndex(places, { total_parameters: parameters, total_size: bytes });
+};

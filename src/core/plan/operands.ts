@@ -1,0 +1,270 @@
+import type { Formula } from '../methods/operations/formula.js';
+import {
+  isMove,
+  mapOperands,
+  operandsOf,
+  operationOf,
+  statisticsOf as statisticsOfFormula,
+} from '../methods/operations/index.js';
+import type { Lowering } from '../methods/operations/lowering.js';
+import type { Value } from '../methods/operations/program.js';
+import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
+import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
+import { averaged } from './operands/averaged.js';
+import { blocks } from './operands/blocks.js';
+import { columns } from './operands/columns.js';
+import { computed, computedTensor } from './operands/computed.js';
+import { dora } from './operands/dora.js';
+import { gathered } from './operands/gathered.js';
+import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
+import { lowRank } from './operands/low-rank.js';
+import { pursued } from './operands/pursued.js';
+import { type QuantisedTensor, quantised } from './operands/quantised.js';
+import { stored } from './operands/stored.js';
+import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
+
+// Formulas of operands, of whatever kinds: what is asked of a kind is asked here, by its entry in this table.
+
+type KindName = Operand[typeof operandKind];
+
+const kinds: {
+  readonly [Name in KindName]: OperandKind<
+    Extract<Operand, { readonly [operandKind]: Name }>,
+    PlannedExpression
+  >;
+} = {
+  stored,
+  gathered,
+  columns,
+  lowRank,
+  dora,
+  pursued,
+  averaged,
+  quantised,
+  blocks,
+  computed: computed({
+    sourcesOf: (formula) => sourcesOf(formula),
+    describe: (formula, nameOf) => describe(formula, nameOf),
+    keyOf: (formula, identify) => keyOf(formula, identify),
+    lower: (formula, dtype, to) => lower(formula, dtype, to),
+  }),
+};
+
+// The cast holds: the entry of an operand's tag is of its kind.
+const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
+  kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
+
+/** Parses the JSON of an operand, of the kind whose key it has. */
+export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
+  const kind =
+    typeof value === 'object' && value !== null
+      ? Object.values(kinds).find(({ key }) => key in value)
+      : undefined;
+  return (kind ?? kinds.computed).parse(value, context);
+};
+
+/**
+ * Returns the stored tensor to which a formula adds an adapter's change, where it is such a sum (`operandOf`): in words
+ * and weights it is its model's tensor, like any other.
+ */
+export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
+  if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
+  const [tensor, change] = formula.terms;
+  if (tensor?.weight !== 1) return undefined;
+  const { source } = tensor;
+  if (change === undefined) return isStored(source) ? undefined : kindOf(source).tensor?.(source);
+  const base = isComputed(source) ? undefined : kindOf(source).tensor?.(source);
+  const kind = kindOf(change.source);
+  const [added] = kind.factors?.(change.source) ?? [kind.tensor?.(change.source)];
+  return added?.input === base?.input ? base : undefined;
+};
+
+/** Parses the JSON of an operand that must be stored as it is. */
+export const parseStored = (value: unknown, context: ParseContext<PlannedExpression>): StoredTensor =>
+  kinds.stored.parse(value, context);
+
+/** True for a tensor that an input stores, false for one that is computed. */
+export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
+
+const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
+
+/** Returns the quantised tensors that a formula, or one within it, is of. */
+export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
+  ...nestedOf(formula).flatMap(quantisedIn),
+  ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
+];
+
+/** Returns the quantised tensor that a formula is, unchanged; undefined for other formulas. */
+export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
+  if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
+  const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
+  return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
+};
+
+/** Returns the model's tensor that an operand stands for: stored, or changed by an adapter alone. */
+export const tensorOf = (operand: Operand): StoredTensor | undefined => {
+  const formula = formulaOf(operand);
+  return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
+};
+
+/** Returns the rank of a product of matrices; undefined for other operands. */
+export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
+
+/** Returns the formula that computes an operand; undefined for those that are stored in whatever form. */
+export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
+  kindOf(operand).formula?.(operand);
+
+/** Returns the weights of inputs in the values of an operand without a formula. */
+export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
+
+const asSum = (operand: Operand): PlannedExpression => ({
+  kind: 'linear',
+  terms: [{ source: operand, weight: 1 }],
+});
+
+/** Returns the expression of an output of a dtype that is the operand: moved where it has that dtype, else converted. */
+export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
+  (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
+
+/** Returns the operand converted to a dtype by one rounding, or itself where it has that dtype. */
+export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
+  operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
+
+export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
+  kindOf(operand).sources(operand);
+
+/** Returns the byte ranges that a formula reads, in order, with repetitions. */
+export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
+  operandsOf(formula).flatMap(sourcesOfOperand);
+
+/**
+ * Returns the byte ranges that computing an output reads: the codes of a matrix do not read the base that they are compared
+ * with, and its scales are made with the codes.
+ */
+export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
+  if (formula.kind !== 'quantise') return sourcesOf(formula);
+  return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
+};
+
+/** The byte ranges that tensors read, in order; those read twice stand twice. */
+export const sourcesOfTensors = (
+  tensors: readonly { readonly expression: Formula<Operand> }[],
+): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
+
+/** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
+export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
+  const adapted = adaptedIn(formula);
+  if (adapted !== undefined) return nameOf(adapted);
+  return operationOf(formula).describe(
+    mapOperands(formula, (operand) => kindOf(operand).describe(operand, nameOf)),
+  );
+};
+
+/**
+ * Returns a formula's text in a shard's key; `identify` names the input file of a byte range by its contents.
+ */
+export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
+  const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
+  return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
+};
+
+/** Returns the formulas of a formula's computed operands. */
+const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
+  operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
+
+/**
+ * Returns the matrices of adapters that a formula multiplies or puts together, at any depth: they must be finite, since a
+ * product would spread what is not over a whole row or column.
+ */
+export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
+  ...nestedOf(formula).flatMap(factorsIn),
+  ...(formula.kind === 'concatenate'
+    ? sourcesOf(formula)
+    : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
+];
+
+/**
+ * Returns how many rows the program of the formula, or of a nested one, needs together: such tensors are sliced between
+ * those only. 0 where slices may begin anywhere.
+ */
+export const rowsTogether = (formula: Formula<Operand>): number =>
+  Math.max(
+    operationOf(formula).rowsTogether?.(formula) ?? 0,
+    operandsOf(formula).some((operand) => kindOf(operand).needsRows) ? 1 : 0,
+    ...nestedOf(formula).map(rowsTogether),
+  );
+
+/**
+ * True if the output consists of unchanged bytes of stored tensors (moved, selected or put together row by row), so that
+ * any dtype will do. Otherwise it is computed from floating-point numbers.
+ */
+export const keepsBits = (formula: Formula<Operand>): boolean =>
+  operationOf(formula).takesBits === true &&
+  operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
+
+/** True if rows of the output, or of a nested formula's, stand in another order than in an input. */
+export const movesRows = (formula: Formula<Operand>): boolean =>
+  formula.kind === 'assemble' ||
+  operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
+  nestedOf(formula).some(movesRows);
+
+/**
+ * Returns the passes that a formula needs: one over the factors of adapters, which are checked, then one for each
+ * statistic, those of nested formulas first. Finding a
+ * magnitude may take a further pass and a sample, which are not listed.
+ */
+export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
+  ...checksOf(formula),
+  ...statisticPassesOf(formula),
+];
+
+const checksOf = (formula: Formula<Operand>): readonly Pass[] => {
+  const factors = factorsIn(formula);
+  return factors.length === 0 ? [] : [{ what: 'finite factors', sources: distinctSources(factors) }];
+};
+
+const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
+  ...nestedOf(formula).flatMap(statisticPassesOf),
+  ...operandsOf(formula).flatMap((operand) => kindOf(operand).statistics?.(operand) ?? []),
+  ...statisticsOfFormula(formula).map(({ what, operands }) => ({
+    what,
+    sources: distinctSources(operands.flatMap(sourcesOfOperand)),
+  })),
+];
+
+/**
+ * Appends a formula to a program, after its operands. Operands are appended one at a time, not concurrently,
+ * since each may wait for statistics and the order of nodes must not depend on which are measured first.
+ * Statistics of a nested formula's result are measured on its values rounded to its dtype, as if it had been
+ * written to a file.
+ *
+ * @returns the value, rounded to `dtype`
+ * @throws LayerloomError MERGE_UNDEFINED
+ */
+export const lower = async (
+  formula: Formula<Operand>,
+  dtype: ArithmeticDtype,
+  to: Lowering,
+): Promise<Value> => {
+  const operation = operationOf(formula);
+  const values: Value[] = [];
+  for (const operand of operandsOf(formula)) values.push(await lowerOperand(operand, to, keepsBits(formula)));
+  const remaining = values.values();
+  return await operation.lower(
+    mapOperands(formula, () => remaining.next().value as Value),
+    dtype,
+    to,
+  );
+};
+
+/** Appends an operand to a program. */
+export const lowerOperand = (operand: Operand, to: Lowering, asBits = false): Promise<Value> =>
+  kindOf(operand).lower(operand, to, asBits);
+
+/** Appends an output tensor to a program, computed or moved bit by bit. */
+export const lowerTensor = (
+  { dtype, expression }: Pick<ComputedTensor, 'dtype' | 'expression'>,
+  to: Lowering,
+): Promise<Value> => lower(expression, arithmeticOf(dtype), to);
+
+export { isMove };

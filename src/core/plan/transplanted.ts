@@ -1,0 +1,93 @@
+import { LayerloomError } from '../base/errors.js';
+import { itemAt } from '../base/lookup.js';
+import type { RowRange } from '../methods/operations/assemble.js';
+import type { TransplantedRows } from '../models/tokenizer/transplant.js';
+import type { RowRun } from '../models/tokenizer/vocabulary.js';
+import { isFloating } from '../tensor/dtype.js';
+import { gathered, type VocabularyTensor } from './in-vocabulary.js';
+import { averagedTensor, type RowMean } from './operands/averaged.js';
+import { computedTensor } from './operands/computed.js';
+import { pursuedTensor } from './operands/pursued.js';
+import { inDtype } from './operands.js';
+import type { Operand } from './plan.js';
+
+/** How rows of tokens that a model lacks are made, decided for its vocabulary. */
+export type NewRows =
+  | { readonly kind: 'zero' }
+  | { readonly kind: 'mean' }
+  | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
+  /** `of` is the donor's tensor that a tensor of the model is approximated as. */
+  | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
+
+/**
+ * Returns a model's tensor with the rows of a donor's vocabulary: its own rows of the tokens that both have, and made
+ * ones of the others. One number for each token, such as a bias, is 0 for the others.
+ *
+ * @param donorRows rows that the donor's tensors have
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE
+ */
+export const transplantedTensor = (
+  like: VocabularyTensor,
+  { rows, padFrom, own, shared, lacking }: TransplantedRows,
+  made: NewRows,
+  donorRows: number,
+): Operand => {
+  const { dtype } = like.stored;
+  const refuse = (reason: string): never => {
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model: like.path, tensor: like.name, reason });
+  };
+  if (!isFloating(dtype)) refuse(`is ${dtype}, of which no rows can be made`);
+  const kept = { source: gathered(like, own, rows), rows: own.map(([to, , count]): RowRange => [to, count]) };
+  const isMatrix = like.shape.length === 2;
+  const source = like.stored;
+  const fill = (operand: Operand, ids: readonly number[]) => ({
+    source: inDtype(operand, dtype),
+    rows: runsOf(ids).map(([first, , count]): RowRange => [first, count]),
+  });
+  const fills = () => {
+    const ids = lacking.map(({ id }) => id);
+    if (!isMatrix || ids.length === 0 || made.kind === 'zero') return [];
+    if (made.kind === 'mean') return [fill(averagedTensor(rows, 'all', source), ids)];
+    if (made.kind === 'subword')
+      return made.means.length === 0
+        ? []
+        : [
+            fill(
+              averagedTensor(rows, made.means, source),
+              made.means.map(([to]) => to),
+            ),
+          ];
+    const inDonor = ids.filter((id) => id < donorRows);
+    if (inDonor.length === 0) return [];
+    const donor = made.of(like.name);
+    return [
+      fill(
+        pursuedTensor({
+          rows,
+          k: made.k,
+          tokens: runsOf(inDonor),
+          shared,
+          source,
+          donor: donor.stored,
+          width: itemAt(donor.shape, 1),
+        }),
+        inDonor,
+      ),
+    ];
+  };
+  const made_ = fills();
+  const assembled: Operand =
+    made_.length === 0 ? kept.source : computedTensor(dtype, { kind: 'assemble', parts: [kept, ...made_] });
+  if (padFrom === rows || !isMatrix) return assembled;
+  return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
+};
+
+const runsOf = (ids: readonly number[]): RowRun[] => {
+  const runs: [number, number, number][] = [];
+  for (const id of ids) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[0] + last[2] === id) last[2] += 1;
+    else runs.push([id, id, 1]);
+  }
+  return runs;
+};

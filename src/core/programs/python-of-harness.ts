@@ -1,0 +1,54 @@
+import { open } from 'node:fs/promises';
+import { shellWord } from '../base/command-line.js';
+import { readBlock } from '../models/checkpoint/read-block.js';
+import { findProgram } from './find-program.js';
+
+/** Programs that run a command within an environment of Python, and hand it their input and output as they are. */
+const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
+
+const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
+const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
+
+/**
+ * Returns the command of the Python that a command of the harness runs in: for `python -m lm_eval` its python, for
+ * `lm_eval` the interpreter that its first line names, for `uv run lm_eval` and the like `uv run python`. Undefined for any
+ * other: a container, a launcher of several processes, a program of another kind.
+ *
+ * @param command for the shell
+ * @param path the PATH that the command is looked for on
+ */
+export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
+  // What the shell would act on is not taken apart here.
+  if (!/^[\w@%+=:,./ -]+$/.test(command)) return undefined;
+  const words = command.trim().split(/ +/);
+  const [last = '', flag] = words.toReversed();
+  if (!isHarness(last)) return undefined;
+  if (flag === '-m') {
+    const before = words.slice(0, -2);
+    return isPython(before.at(-1) ?? '') && isLauncher(before.slice(0, -1)) ? before.join(' ') : undefined;
+  }
+  const before = words.slice(0, -1);
+  if (before.length > 0) return isLauncher(before) ? [...before, 'python'].join(' ') : undefined;
+  const program = await findProgram(last, path);
+  return program === undefined ? undefined : await interpreterOf(program);
+};
+
+const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
+
+/** Bytes of a script that its interpreter stands in. */
+const headBytes = 1024;
+
+/** Returns the Python of a script: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and `'''exec' PYTHON "$0"`. */
+const interpreterOf = async (script: string): Promise<string | undefined> => {
+  const file = await open(script);
+  try {
+    const head = await readBlock(file, Buffer.alloc(headBytes), 0);
+    const [first = '', second = ''] = head.toString('utf8').split('\n');
+    const named = /^#!\s*(\S+)\s*$/.exec(first)?.[1] ?? '';
+    const found = named === '/bin/sh' ? /^'''exec' "?([^"]+?)"? "\$0"/.exec(second)?.[1] : named;
+    if (found !== undefined && isPython(found)) return shellWord(found);
+    return /^#!\s*\/usr\/bin\/env (python[\d.]*)\s*$/.exec(first)?.[1];
+  } finally {
+    await file.close();
+  }
+};

@@ -1,0 +1,89 @@
+import * as z from 'zod';
+import { type SettingWords, wordsOf } from '../base/setting.js';
+import { modelSchema } from '../methods/framework/parameters.js';
+import type { ParameterSpec } from '../methods/framework/settings.js';
+import { spelt } from '../methods/recipe/block.js';
+import { expertSchema } from '../methods/swaps/mixture.js';
+
+/** A JSON Schema (draft 7, which editors know best). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Properties by their names in files. */
+export type Properties = Readonly<Record<string, JsonSchema>>;
+
+export const text: JsonSchema = { type: 'string', minLength: 1 };
+
+export const reference = (name: string): JsonSchema => ({ $ref: `#/$defs/${name}` });
+
+export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 });
+
+export const strict = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
+  type: 'object',
+  properties,
+  ...(required.length === 0 ? {} : { required }),
+  additionalProperties: false,
+});
+
+/** The words of a parameter's values: `a share above 0, at most 1. Default 1.` */
+const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
+  `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
+
+/** One value of a parameter. */
+export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
+  description: valuesOf(spec),
+  ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
+});
+
+/** A parameter of a recipe: a value, a gradient over the layers, or values by filters. */
+export const settingOf = (spec: ParameterSpec): JsonSchema => {
+  const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
+  const values = { anyOf: [value, listOf(value)] };
+  const filtered = strict({ filter: { type: ['string', 'null'] }, value: values }, ['value']);
+  return {
+    description: `${valuesOf(spec)} A list is a gradient over the layers; filter and value choose by name.`,
+    anyOf: [value, listOf(value), filtered, listOf(filtered)],
+  };
+};
+
+/** Words for editors, which show text without marks. */
+const description = ({ meaning, otherwise }: SettingWords): string => {
+  const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
+  return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
+};
+
+/** Converts a zod schema, in which models are `$ref`s and keys are spelt as in files. */
+export const converted = (schema: z.ZodType): JsonSchema => {
+  const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'draft-7',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema === (modelSchema as z.core.$ZodType)) Object.assign(jsonSchema, reference('model'));
+      if (zodSchema === (expertSchema as z.core.$ZodType)) {
+        const withKeys = { ...jsonSchema };
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key as 'type'];
+        Object.assign(jsonSchema, { anyOf: [reference('model'), withKeys] });
+      }
+      const words = wordsOf(zodSchema);
+      if (words !== undefined) jsonSchema.description = description(words);
+      const { properties, required } = jsonSchema;
+      if (properties !== undefined)
+        jsonSchema.properties = Object.fromEntries(
+          Object.entries(properties).map(([name, value]) => [spelt(name), value]),
+        );
+      if (required !== undefined) jsonSchema.required = required.map(spelt);
+    },
+  });
+  return json;
+};
+
+/** Converts a block of settings. */
+export const propertiesOf = (block: z.ZodObject): Properties =>
+  (converted(block) as { properties: Properties }).properties;
+
+/** Chooses a schema by the value of a key, so that an editor reports a mistake against one method alone. */
+export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
+  [...cases].map(([value, then]) => ({
+    if: { properties: { [key]: { const: value } }, required: [key] },
+    then,
+  }));

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { exists } from '../../core/base/exists.js';
+import { foreignDirectory } from '../../core/base/own-directory.js';
+import type { InputFiles } from '../../core/engine/input-files.js';
+import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
+import { type Link, type Linked, linkFileBy } from '../../core/engine/output/link.js';
+import { checkOutput, foreignFiles } from '../../core/engine/output/output.js';
+import { writeSideFiles } from '../../core/engine/output/provenance.js';
+import { nameBeside, takePlace } from '../../core/engine/output/staging.js';
+import { provenanceName } from '../../core/models/checkpoint/file-names.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import type { MergePlan, PlannedInput } from '../../core/plan/plan.js';
+import { ownFile, parseJson } from '../../core/texts/json.js';
+import type { LinkedShard } from '../store/link-shard.js';
+import type { ShardStore } from '../store/shard-store.js';
+import type { MergeShard } from './merge-shards.js';
+
+/** A merge that is assembled. */
+export interface Assembled {
+  readonly inputs: readonly PlannedInput[];
+  readonly shards: readonly MergeShard[];
+  /** Returns the complete plan, with the side files. */
+  plan(): Promise<MergePlan>;
+}
+
+/**
+ * Builds a merge's directory from shards that all exist: links them into a staging directory, writes the side
+ * files, and renames the directory into place. A former merge of that name is replaced, provided that
+ * layerloom wrote it and it contains no other files.
+ *
+ * @returns warnings
+ * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
+ *   READ_FAILED, WRITE_FAILED
+ */
+export const assemble = async (
+  merge: Assembled,
+  out: string,
+  store: ShardStore,
+  inputs: InputFiles,
+  link: Link,
+): Promise<string[]> => {
+  const { shards } = merge;
+  await makeDirectories(dirname(out), true);
+  const output = await checkOutput(merge, out, true);
+  const staging = join(dirname(output.path), `.${basename(output.path)}.layerloom-batch-${process.pid}`);
+  const warnings: string[] = [];
+  const foreign = foreignDirectory(staging);
+  if (foreign !== undefined) throw new LayerloomError('WRITE_FAILED', { file: output.path, reason: foreign });
+  try {
+    await rm(staging, { recursive: true, force: true });
+    await mkdir(staging);
+    const linked = new Map<string, Exclude<Link, 'copy'>>();
+    const checksums = new Map<string, string>();
+    const linkAll = async (): Promise<void> => {
+      for (const shard of shards) {
+        const to = join(staging, shard.file);
+        await makeDirectories(dirname(to));
+        const made = await linkOne(shard, to, store, inputs, link);
+        warnings.push(...made.warnings);
+        if (made.link !== 'copy') linked.set(shard.file, made.link);
+        if (made.sha256 !== undefined) checksums.set(to, made.sha256);
+      }
+    };
+    if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
+    else await linkAll();
+    // Planned as late as can be: a plan that is held while shards are linked outlives V8's young generation, and stays in
+    // memory until its next full collection.
+    await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, { keys: keysOf(shards) });
+    await syncDirectory(staging);
+    await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
+    if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
+    const former = await replace(staging, output.path, output.replaces);
+    if (former === undefined) return warnings;
+    // A file that somebody put there meanwhile stays, and the former merge with it.
+    const foreign = await foreignFiles(former);
+    if (foreign.length > 0) {
+      const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
+      await rename(former, kept);
+      return [
+        ...warnings,
+        `the former ${output.path} contained ${foreign.join(', ')} by the end, and was kept as ${kept}`,
+      ];
+    }
+    // Removing a former merge changes the link count of input files that it links, which must not look like a
+    // changed input.
+    const remove = () => rm(former, { recursive: true, force: true });
+    if (link === 'hard') await inputs.whileLinking(inputs.linked, remove);
+    else await remove();
+    return warnings;
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error instanceof LayerloomError
+      ? error
+      : new LayerloomError('WRITE_FAILED', { file: output.path, reason: reasonOf(error) }, { cause: error });
+  }
+};
+
+const keysOf = (shards: readonly MergeShard[]): ReadonlyMap<string, string> =>
+  new Map(shards.map(({ file, key }) => [file, key]));
+
+const linkOne = async (
+  { verbatim, key }: MergeShard,
+  to: string,
+  store: ShardStore,
+  inputs: InputFiles,
+  link: Link,
+): Promise<LinkedShard> => {
+  if (verbatim === undefined) return await store.link(key, to, link);
+  const from = await realpath(verbatim);
+  await linkFileBy[link](from, to).catch((cause: unknown) => {
+    throw new LayerloomError('LINK_REFUSED', { file: from, link, reason: reasonOf(cause) }, { cause });
+  });
+  await inputs.verifyPath(verbatim);
+  return { link, warnings: [] };
+};
+
+/** Returns the paths of the input files that are linked as shards. */
+const verbatimOf = (shards: readonly MergeShard[]): string[] =>
+  shards.flatMap(({ verbatim }) => verbatim ?? []);
+
+/** Renames a merge into place. @returns the path to which the former one was moved, if there was one */
+const replace = async (staging: string, path: string, replaces: boolean): Promise<string | undefined> => {
+  const former = replaces ? `${staging}-former` : undefined;
+  if (former === undefined) await rename(staging, path);
+  else await takePlace(staging, path, former);
+  await syncDirectory(dirname(path));
+  return former;
+};
+
+/** A shard's entry in `layerloom.json`. */
+interface FoundShard {
+  readonly file: string;
+  readonly key?: string;
+  readonly link?: Link;
+}
+
+/**
+ * True if a merge's directory exists and consists of exactly these shards, its hard links being to the
+ * store's current files.
+ */
+export const isAssembled = async (
+  out: string,
+  shards: readonly MergeShard[],
+  store: ShardStore,
+): Promise<boolean> => {
+  const text = await readSmallFile(join(out, provenanceName)).catch(() => '{}');
+  try {
+    const { shards: found = [] } = parseJson(text, ownFile) as { shards?: FoundShard[] };
+    const byFile = new Map(found.map((shard) => [shard.file, shard]));
+    if (byFile.size !== shards.length) return false;
+    const isThere = await Promise.all(
+      shards.map((shard) => isThereStill(shard, byFile.get(shard.file), out, store)),
+    );
+    return isThere.every(Boolean);
+  } catch {
+    return false;
+  }
+};
+
+const isThereStill = async (
+  { file, key, bytes, verbatim }: MergeShard,
+  found: FoundShard | undefined,
+  out: string,
+  store: ShardStore,
+): Promise<boolean> => {
+  if (found?.key !== key) return false;
+  const { size, ino, dev } = await stat(join(out, file));
+  if (size !== bytes) return false;
+  if (verbatim !== undefined || found.link !== 'hard') return true;
+  // If the store has replaced a damaged shard, a link to the former file is still damaged.
+  const stored = await stat(store.pathOf(key));
+  return stored.ino === ino && stored.dev === dev;
+};
+
+/** True for a former merge in which somebody has put a file. A staging has no record before it is whole. */
+const hasForeign = async (directory: string): Promise<boolean> =>
+  (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
+
+const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
+
+/**
+ * Removes staging directories of killed runs. The caller must hold the lock of the experiment's directory.
+ */
+export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
+  for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
+    for (const name of await readdir(directory).catch(() => [])) {
+      const path = join(directory, name);
+      if (stagingName.test(name) && foreignDirectory(path) === undefined && !(await hasForeign(path)))
+        await rm(path, { recursive: true, force: true });
+    }
+};

@@ -1,0 +1,160 @@
+import { statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../../core/base/errors.js';
+import { namesIn } from '../../core/base/unless-missing.js';
+import { type Checked, checkMemory, orWanted } from '../../core/engine/check-run.js';
+import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../core/engine/output/apart.js';
+import { checkWritable, existingAbove } from '../../core/engine/output/durable.js';
+import { checkDevice, checkLink, type Link } from '../../core/engine/output/link.js';
+import { isLocked } from '../../core/engine/output/staging.js';
+import type { FoundParts } from '../../core/models/address/found-model.js';
+import { checkSpace } from '../../core/models/checkpoint/disk-space.js';
+import { instructionSets } from '../../core/native/addon.js';
+import { markerName } from '../store/paths.js';
+import { ShardStore } from '../store/shard-store.js';
+import type { BatchMerge } from './batch-merge.js';
+import type { BatchPlan } from './batch-plan.js';
+import { keysOfPart, type Part } from './part.js';
+import { hasRecord, lockName } from './record-names.js';
+
+/** What a run of an experiment would be given, as far as its checks depend on it. */
+export interface CheckedBatch {
+  /** Without it, nothing of the output is checked. */
+  readonly out?: string | undefined;
+  readonly store?: string | undefined;
+  readonly link?: Link | undefined;
+  readonly range?: Part | undefined;
+  readonly resume?: boolean | undefined;
+  readonly force?: boolean | undefined;
+  readonly threads?: number | undefined;
+}
+
+/**
+ * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
+ * nothing.
+ *
+ * @param present keys of the shards that are made already
+ * @returns as refusals MEMORY_NEEDED, OUTPUT_EXISTS without `resume`, DISK_SPACE; and that fewer threads are used
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and
+ *   the codes of `checkPlaces`
+ */
+export const checkBatch = async (
+  plan: BatchPlan<BatchMerge>,
+  { out: given, store, link = 'hard', range, resume, force, threads }: CheckedBatch,
+  present: ReadonlySet<string>,
+): Promise<Checked> => {
+  instructionSets();
+  checkLink(link);
+  const mine = keysOfPart(plan, range);
+  const wanted: LayerloomError[] = [];
+  const shards = [...plan.shards].filter(([key]) => mine.has(key));
+  const tensors = shards.flatMap(([, shard]) => shard.tensors);
+  const warnings = await checkMemory(tensors, threads, wanted);
+  if (given === undefined) return { wanted, warnings };
+  const out = resolve(given);
+  await checkPlaces(namesOf(plan), plan.inputs, { out, store });
+  await checkWritable(out);
+  if (range === undefined) {
+    if (await isLocked(join(out, lockName)))
+      throw new LayerloomError('OUTPUT_BUSY', { out, staging: join(out, lockName) });
+    if ((await hasRecord(out)) && !resume && !force)
+      wanted.push(new LayerloomError('OUTPUT_EXISTS', { out, experiment: true }));
+  }
+  const directory = resolve(store ?? join(out, '.store'));
+  const above = await existingAbove(directory);
+  await checkDevices(directory, out, link);
+  const missing = missingBytes(plan, mine, present);
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
+  return { wanted, warnings };
+};
+
+/**
+ * Refuses an output or a store in the directory of an input, an output in a store, and a store in the place of a merge.
+ *
+ * @param names of the merges
+ * @throws LayerloomError OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
+ */
+export const checkPlaces = async (
+  names: readonly string[],
+  inputs: readonly FoundParts[],
+  { out, store = join(out, '.store') }: Pick<CheckedBatch, 'store'> & { readonly out: string },
+): Promise<void> => {
+  await checkApart(out, inputs);
+  await checkApart(store, inputs);
+  await checkOutsideStores(out);
+  const [output, directory] = await Promise.all([realPathOf(resolve(out)), realPathOf(resolve(store))]);
+  if (isInside(output, directory))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: output,
+      reason: `is in the store ${directory}; choose another output`,
+    });
+  const own = names.find((name) => isInside(directory, join(output, name)));
+  if (own !== undefined)
+    throw new LayerloomError('STORE_INVALID', {
+      store: directory,
+      reason: `is in the place of the merge ${own}; choose another directory`,
+    });
+};
+
+export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.map(({ merge }) => merge.name);
+
+/** Room on a disk, in bytes. */
+export interface DiskNeed {
+  /** Bytes of shards that are not in the store yet. */
+  readonly shards: number;
+  /** These, and of merges that are copies all their bytes too. */
+  readonly needed: number;
+  /** Free bytes of the store's file system; null where it does not say. */
+  readonly free: number | null;
+}
+
+/**
+ * Returns the room that a run needs and has. Writes nothing.
+ *
+ * @param present keys of the shards that are made already
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const diskNeedOf = async (
+  plan: BatchPlan<BatchMerge>,
+  { out = '.', store, link = 'hard', range }: CheckedBatch,
+  present: ReadonlySet<string>,
+): Promise<DiskNeed> => {
+  const directory = resolve(store ?? join(out, '.store'));
+  const shards = missingBytes(plan, keysOfPart(plan, range), present);
+  const free = await statfs(await existingAbove(directory)).catch(() => undefined);
+  return {
+    shards,
+    needed: shards + (link === 'copy' && range === undefined ? plan.bytesPlain : 0),
+    free: free === undefined ? null : free.bavail * free.bsize,
+  };
+};
+
+/** Sums the bytes of shards that are to be made. */
+const missingBytes = (
+  plan: BatchPlan<BatchMerge>,
+  mine: Pick<ReadonlySet<string>, 'has'>,
+  present: ReadonlySet<string>,
+): number => {
+  let missing = 0;
+  for (const [key, { bytes }] of plan.shards) if (mine.has(key) && !present.has(key)) missing += bytes;
+  return missing;
+};
+
+/**
+ * Checks that links lead from a store to a directory of merges; either may not be there yet.
+ *
+ * @throws LayerloomError LINK_REFUSED
+ */
+export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
+  if (link === 'hard' || link === 'reflink')
+    await checkDevice(await existingAbove(store), await existingAbove(out), link);
+};
+
+/** Opens a store that is there; undefined where one would be made. @throws LayerloomError STORE_INVALID, WRITE_FAILED */
+export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
+  await checkWritable(directory);
+  const names = await namesIn(directory);
+  // A temporary marker is that of a process which died, or which makes the store now.
+  const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
+  return isBegun ? await ShardStore.open(directory) : undefined;
+};

@@ -1,0 +1,107 @@
+import { itemAt } from '../../core/base/lookup.js';
+import type { StatisticsOptions } from '../../core/measure/analysis/statistics.js';
+import { allRecipes, parseRecipe } from '../../core/methods/recipe/recipe.js';
+import type { ModelInput } from '../../core/methods/recipes.js';
+import { passesOf } from '../../core/plan/operands.js';
+import { bytesOfSources } from '../../core/tensor/stored-tensor.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, groupsOf } from './batch-plan.js';
+import type { ShardGroup } from './groups.js';
+import { passOf } from './measure-merges.js';
+import type { Stage } from './stages.js';
+
+/** The cost of a batch. */
+export interface BatchCost {
+  readonly merges: number;
+  /** Bytes to write if each merge were written separately. */
+  readonly bytesPlain: number;
+  /** Bytes of the distinct shards. */
+  readonly bytesDistinct: number;
+  /** Bytes of the distinct shards that are not in the store yet. */
+  readonly bytesToWrite: number;
+  /** Input bytes to read, each once for all outputs of a stage that depend on it; statistics excluded. */
+  readonly bytesToRead: number;
+  /**
+   * Input bytes to read besides, for statistics of whole models and tensors. Finding a magnitude may take a further pass
+   * and a sample, which are not counted.
+   */
+  readonly bytesToMeasure: number;
+  /** Of them, those that another stage reads too: the price of finishing the first merges early. */
+  readonly bytesReadAgain: number;
+  /** Bytes of input files that are linked as shards. */
+  readonly bytesVerbatim: number;
+  readonly shards: number;
+  readonly shardsToWrite: number;
+  /** An estimate, for a disk of 1 GB/s. */
+  readonly seconds: number;
+}
+
+/** Bytes per second of the assumed disk, which writes at this rate or reads at twice the rate. */
+const assumedRate = 1e9;
+
+/** @param analysis the saved analysis that statistics of whole models come from, if there is one */
+export const costOf = (
+  plan: BatchPlan<BatchMerge>,
+  stages: readonly Stage<BatchMerge>[],
+  { analysis }: StatisticsOptions = {},
+): BatchCost => {
+  const groups = stages.flatMap((stage) => stage.groups);
+  const toWrite = groups.flatMap(({ shards }) => shards);
+  const keys = new Set(toWrite.map(({ key }) => key));
+  const bytesToWrite = stages.reduce((total, stage) => total + stage.bytesToWrite, 0);
+  const bytesToRead = readsIn(groups);
+  const bytesToMeasure = (analysis === undefined ? measuredOfModels(plan) : 0) + measuredOfTensors(groups);
+  const readOnce = stages.length < 2 ? bytesToRead : readsIn(groupsOf(plan, (key) => keys.has(key)));
+  return {
+    merges: plan.merges.length,
+    bytesPlain: plan.bytesPlain,
+    bytesDistinct: plan.bytesDistinct,
+    bytesToWrite,
+    bytesToRead,
+    bytesToMeasure,
+    bytesReadAgain: Math.max(0, bytesToRead - readOnce),
+    bytesVerbatim: plan.bytesVerbatim,
+    shards: plan.shards.size,
+    shardsToWrite: toWrite.length,
+    seconds: Math.max(bytesToWrite, (bytesToRead + bytesToMeasure) / 2) / assumedRate,
+  };
+};
+
+const readsIn = (groups: readonly ShardGroup[]): number =>
+  groups.flatMap(({ slabs }) => slabs).reduce((total, slab) => total + slab.bytesToRead, 0);
+
+const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
+  groups
+    .flatMap(({ shards }) => shards)
+    .flatMap(({ tensors }) => tensors)
+    .flatMap(({ expression }) => passesOf(expression))
+    .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
+
+/** Sums the bytes of models that recipes need statistics of; those that are measured in one pass count once. */
+const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
+  const passes = new Map<string, Set<number>>();
+  const measured = merges.filter(({ isMade }) => !isMade);
+  for (const recipe of measured.flatMap((merge) => allRecipes(merge.recipe))) {
+    const { statistics } = recipe;
+    if (statistics === undefined) continue;
+    const pass = passOf(recipe);
+    const models = passes.get(pass) ?? new Set();
+    passes.set(pass, models);
+    for (const model of namesIn(statistics.base, ...statistics.experts)) models.add(opened.indexOf(model));
+  }
+  const bytesOf = (index: number): number => {
+    const { tensors } = itemAt(opened.checkpoints, index).checkpoint;
+    return [...tensors.values()].reduce((total, { begin, end }) => total + (end - begin), 0);
+  };
+  return [...passes.values()]
+    .flatMap((models) => [...models])
+    .reduce((total, index) => total + bytesOf(index), 0);
+};
+
+/** Returns the models of nested recipes as well. */
+const namesIn = (...models: readonly ModelInput[]): string[] =>
+  models.flatMap((model) =>
+    typeof model === 'string'
+      ? [model]
+      : namesIn(...parseRecipe(model).models.map(({ model: inner }) => inner)),
+  );

@@ -1,0 +1,249 @@
+import { join } from 'node:path';
+import { LayerloomError, withCode } from '../../core/base/errors.js';
+import { itemAt } from '../../core/base/lookup.js';
+import { refusedNonFinite } from '../../core/engine/compute/non-finite.js';
+import type { InputFiles } from '../../core/engine/input-files.js';
+import type { Link } from '../../core/engine/output/link.js';
+import type { WorkerPool } from '../../core/engine/threads/pool.js';
+import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
+import { sourcesOfTensors } from '../../core/plan/operands.js';
+import { idByPath } from '../../core/tensor/stored-tensor.js';
+import type { ShardStore } from '../store/shard-store.js';
+import { weightsOfShards } from '../store/weights.js';
+import { assemble, isAssembled } from './assemble.js';
+import type { BatchMerge, MergeState, RefusedMerge } from './batch-merge.js';
+import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
+import type { Part } from './part.js';
+import type { Stage } from './stages.js';
+import { storedNonFinite } from './stored-non-finite.js';
+
+/** Outcome of a merge of a batch. */
+export interface MergeOutcome {
+  readonly name: string;
+  readonly state: MergeState;
+  /**
+   * The number of its shards that exist already (by another merge or an earlier run), and of those made for
+   * it first.
+   */
+  readonly shards: { readonly shared: number; readonly new: number };
+  /** Bytes read and written for the shards that were made for it first. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** True if its directory was there already, made by an earlier run. */
+  readonly isKept?: true;
+  /** SHA-256 of what its weights are, once it is done. */
+  readonly weights?: string;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** Returns the outcome of a merge that planning refused. */
+export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutcome => ({
+  name: merge.name,
+  state: 'failed',
+  shards: { shared: 0, new: 0 },
+  bytesRead: 0,
+  bytesWritten: 0,
+  error: { code: error.code, message: error.message },
+});
+
+/** The options of a batch that concern the assembly of its merges. */
+export interface TrackerOptions extends PlanOptions {
+  /** The directory of the merges. */
+  readonly out: string;
+  /** The part of an array job, if this is one: it makes shards and assembles no merge. */
+  readonly range?: Part | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
+}
+
+/** Returns the input bytes to read, by the first merge that needs them: each byte is counted once a stage. */
+export const readsOf = (
+  { merges, inputs }: BatchPlan<BatchMerge>,
+  stages: readonly Stage<BatchMerge>[],
+): ReadonlyMap<PlannedMerge<BatchMerge>, number> => {
+  const toMake = new Map(
+    stages.flatMap(({ groups }, stage) =>
+      groups.flatMap(({ shards }) =>
+        shards.map((shard) => [shard.key, { tensors: shard.tensors, stage }] as const),
+      ),
+    ),
+  );
+  const idOf = idByPath(inputs);
+  const seen = stages.map(() => new Set<string>());
+  const reads = new Map<PlannedMerge<BatchMerge>, number>();
+  for (const merge of merges)
+    for (const { key } of merge.shards) {
+      const shard = toMake.get(key);
+      if (shard === undefined) continue;
+      toMake.delete(key);
+      for (const source of sourcesOfTensors(shard.tensors)) {
+        const range = idOf(source);
+        const ofStage = itemAt(seen, shard.stage);
+        if (!ofStage.has(range)) reads.set(merge, (reads.get(merge) ?? 0) + source.end - source.begin);
+        ofStage.add(range);
+      }
+    }
+  return reads;
+};
+
+/** Errors that stop the whole batch: every other merge would fail the same way. */
+const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
+
+/** Keeps the set of shards that each merge waits for, and assembles a merge once that set is empty. */
+export class MergeTracker {
+  readonly #plan: BatchPlan<BatchMerge>;
+  readonly #options: TrackerOptions;
+  readonly #store: ShardStore;
+  readonly #inputs: InputFiles;
+  readonly #link: Link;
+  /** The merges that need a shard, by its key. */
+  readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
+  readonly #waiting = new Map<PlannedMerge<BatchMerge>, Set<string>>();
+  readonly #made = new Map<string, number>();
+  readonly #outcomes = new Map<PlannedMerge<BatchMerge>, MergeOutcome>();
+  readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
+  readonly #pool: WorkerPool;
+  readonly warnings: string[] = [];
+  /** Merges are assembled a few at a time, so that the fsyncs of their small files overlap. */
+  readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
+  #next = 0;
+  #stopped: unknown;
+  done = 0;
+
+  constructor(
+    plan: BatchPlan<BatchMerge>,
+    options: TrackerOptions,
+    store: ShardStore,
+    inputs: InputFiles,
+    link: Link,
+    reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
+    pool: WorkerPool,
+  ) {
+    this.#reads = reads;
+    this.#pool = pool;
+    this.#plan = plan;
+    this.#options = options;
+    this.#store = store;
+    this.#inputs = inputs;
+    this.#link = link;
+    for (const merge of plan.merges) {
+      const keys = new Set(
+        merge.shards.filter(({ verbatim }) => verbatim === undefined).map(({ key }) => key),
+      );
+      this.#waiting.set(merge, keys);
+      for (const key of keys) {
+        const needing = this.#needing.get(key) ?? new Set();
+        this.#needing.set(key, needing.add(merge));
+      }
+      if (keys.size === 0) this.#putTogether(merge);
+    }
+  }
+
+  /** Records that a shard is in the store. @param made its bytes if this run made it, else undefined */
+  async ready(key: string, made: number | undefined): Promise<void> {
+    if (made !== undefined) this.#made.set(key, made);
+    await this.#refuseNonFinite(key);
+    for (const merge of this.#needing.get(key) ?? []) {
+      const waiting = this.#waiting.get(merge);
+      waiting?.delete(key);
+      if (waiting?.size === 0 && !this.#outcomes.has(merge)) this.#putTogether(merge);
+    }
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** Fails the merges that a shard is not for: those that were not asked to take values which are no finite numbers. */
+  async #refuseNonFinite(key: string): Promise<void> {
+    const refusing = [...(this.#needing.get(key) ?? [])].filter(
+      (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
+    );
+    const shard = this.#plan.shards.get(key);
+    if (shard === undefined || refusing.length === 0 || this.#options.range !== undefined) return;
+    const found = await storedNonFinite(shard, this.#store, this.#pool);
+    if (found !== null) for (const merge of refusing) await this.#fail(merge, refusedNonFinite(found));
+  }
+
+  async failed(key: string, error: unknown): Promise<void> {
+    for (const merge of this.#needing.get(key) ?? [])
+      if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
+  }
+
+  /**
+   * Waits for the merges that are being assembled. @throws the error that stops the batch, if there is one
+   */
+  async settled(): Promise<void> {
+    await Promise.all(this.#lanes);
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** Begins no more assemblies, and waits for those in progress. */
+  async stop(reason: unknown): Promise<void> {
+    this.#stopped ??= reason;
+    await Promise.all(this.#lanes);
+  }
+
+  outcomes(): MergeOutcome[] {
+    return this.#plan.merges.map((merge) => this.#outcomes.get(merge) ?? this.#outcomeOf(merge, 'pending'));
+  }
+
+  #putTogether(merge: PlannedMerge<BatchMerge>): void {
+    if (this.#options.range !== undefined) return;
+    const lane = this.#next++ % this.#lanes.length;
+    this.#lanes[lane] = itemAt(this.#lanes, lane).then(async () => {
+      if (this.#stopped !== undefined || this.#options.signal?.aborted) return;
+      const out = join(this.#options.out, merge.merge.name);
+      try {
+        const isKept = await isAssembled(out, merge.shards, this.#store);
+        if (!isKept) {
+          const assembled = {
+            inputs: plannedInputsOf(merge, this.#plan),
+            shards: merge.shards,
+            plan: () => planOf(merge, this.#plan, this.#options),
+          };
+          this.warnings.push(...(await assemble(assembled, out, this.#store, this.#inputs, this.#link)));
+        }
+        this.done += 1;
+        const outcome = this.#outcomeOf(merge, 'done');
+        await this.#settle(merge, isKept ? { ...outcome, isKept } : outcome);
+      } catch (error) {
+        if (error instanceof LayerloomError && stopsAll.includes(error.code)) this.#stopped ??= error;
+        await this.#fail(merge, error);
+      }
+    });
+  }
+
+  async #fail(merge: PlannedMerge<BatchMerge>, error: unknown): Promise<void> {
+    const known = withCode(error);
+    const code = known instanceof LayerloomError ? known.code : 'INTERNAL';
+    const message = known instanceof Error ? known.message : String(known);
+    await this.#settle(merge, { ...this.#outcomeOf(merge, 'failed'), error: { code, message } });
+  }
+
+  async #settle(merge: PlannedMerge<BatchMerge>, outcome: MergeOutcome): Promise<void> {
+    this.#outcomes.set(merge, outcome);
+    try {
+      await this.#options.onMerge?.(outcome);
+    } catch (error) {
+      this.#stopped ??= error;
+    }
+  }
+
+  /** A shard that several merges share counts as new for the first of them. */
+  #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
+    let [fresh, bytesWritten] = [0, 0];
+    for (const { key } of merge.shards) {
+      const bytes = this.#made.get(key);
+      const [first] = this.#needing.get(key) ?? [];
+      if (bytes === undefined || first !== merge) continue;
+      fresh += 1;
+      bytesWritten += bytes;
+    }
+    return {
+      name: merge.merge.name,
+      state,
+      shards: { shared: merge.shards.length - fresh, new: fresh },
+      bytesRead: fresh === 0 ? 0 : (this.#reads.get(merge) ?? 0),
+      bytesWritten,
+      ...(state === 'done' ? { weights: weightsOfShards(merge.shards.map(({ key: shard }) => shard)) } : {}),
+    };
+  }
+}

@@ -1,0 +1,158 @@
+import { LayerloomError } from '../../core/base/errors.js';
+import { valueAt } from '../../core/base/lookup.js';
+import { makeShards } from '../../core/engine/compute/make-shards.js';
+import type { InputFiles } from '../../core/engine/input-files.js';
+import { checkLink, type Link } from '../../core/engine/output/link.js';
+import { type Progress, Run, type RunCost, resumable } from '../../core/engine/run.js';
+import type { WorkerPool } from '../../core/engine/threads/pool.js';
+import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
+import type { ShardStore } from '../store/shard-store.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './batch-plan.js';
+import { beginBatch, registration } from './begin-batch.js';
+import type { BatchCost } from './cost.js';
+import { type DistinctShard, groupShards } from './groups.js';
+import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
+import type { Part } from './part.js';
+import { StoreSink } from './store-sink.js';
+
+/** Options of a batch. */
+export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
+  /** The directory of the merges. */
+  out: string;
+  /** The store's directory; by default `.store` in `out`. */
+  store?: string | undefined;
+  /** The kind of link by which merges share shards; by default `hard`. */
+  link?: Link | undefined;
+  /** Merges to write; the others are planned alone. Default: all. */
+  write?: ((merge: BatchMerge) => boolean) | undefined;
+  /** Only make one part's shards, and assemble no merge. */
+  range?: Part | undefined;
+  /**
+   * Merges to finish first, by patterns of their names in which `*` stands for any text; the most urgent pattern
+   * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
+   */
+  first?: readonly string[] | undefined;
+  /**
+   * Called with the plan of all merges, the cost of those that are written, and the keys of shards that are made already,
+   * before any shard is written.
+   */
+  onPlan?:
+    | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
+    | undefined;
+  /** Called when a merge is done or has failed. */
+  onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
+}
+
+export interface BatchResult extends RunCost {
+  readonly merges: readonly MergeOutcome[];
+  readonly cost: BatchCost;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Makes many merges over one store: plans them all, makes each distinct shard once, in stages that read their
+ * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
+ * continue.
+ *
+ * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID, WRITE_FAILED,
+ *   INTERRUPTED
+ */
+export const runBatch = async (
+  merges: readonly BatchMerge[],
+  options: BatchOptions,
+): Promise<BatchResult> => {
+  await using run = new Run(options);
+  const { pool } = run;
+  const link = checkLink(options.link ?? 'hard');
+  const whole = await planBatch(merges, options);
+  const plan = narrowed(whole, options.write ?? (() => true));
+  const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
+  await options.onPlan?.(whole, cost, present);
+  await inputs.verify();
+  // A part of an array job makes shards; the job that links the merges says which were refused.
+  const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
+  for (const outcome of failed) await options.onMerge?.(outcome);
+
+  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), pool);
+  const mayBeNonFinite = new Set(
+    plan.merges
+      .filter(({ recipe }) => recipe.allowNonFinite)
+      .flatMap(({ shards }) => shards.map(({ key }) => key)),
+  );
+  const sink = new StoreSink(store, pool, inputs, (key) => mayBeNonFinite.has(key), {
+    onReady: (shard, madeHere) => tracker.ready(shard.key, madeHere ? shard.bytes : undefined),
+    onFailed: (shard, error) => tracker.failed(shard.key, error),
+  });
+  const written = () => pool.counters.bytesWritten + sink.headerBytes;
+  const progress = (): Progress => ({
+    phase: 'merge',
+    done: written(),
+    total: cost.bytesToWrite,
+    merges: { done: tracker.done, total: cost.merges },
+    bytesRead: pool.counters.bytesRead,
+  });
+  try {
+    await run.reporting(progress, async () => {
+      for (const key of present) await tracker.ready(key, undefined);
+      for (const stage of stages) {
+        await makeShards(stage.groups, pool, inputs, sink);
+        // The stage's merges are in place before a byte of the next is written.
+        await tracker.settled();
+      }
+      await makeLeft(pool, inputs, sink, store, run.signal);
+      await tracker.settled();
+    });
+  } catch (error) {
+    const reason = run.reasonOf(error, { batch: true });
+    await tracker.stop(reason);
+    throw reason instanceof LayerloomError && mayContinue(reason)
+      ? reason.with({ keptIn: options.range === undefined ? options.out : store.directory })
+      : reason;
+  } finally {
+    await sink.close();
+  }
+  await store.registerExperiment(options.out, registration(plan, options.range === undefined));
+  const outcomes = new Map([...tracker.outcomes(), ...failed].map((outcome) => [outcome.name, outcome]));
+  return {
+    merges: merges.flatMap(({ name }) => outcomes.get(name) ?? []),
+    cost,
+    ...run.cost,
+    bytesWritten: written(),
+    warnings: [...plan.warnings, ...run.warnings, ...tracker.warnings],
+  };
+};
+
+/**
+ * True for errors after which a rerun can use the shards made so far; a changed input leaves the shards of
+ * other inputs valid.
+ */
+const mayContinue = ({ code }: LayerloomError): boolean =>
+  code === 'INPUT_CHANGED' || resumable.includes(code);
+
+/**
+ * Makes the shards that the stages left: one by one those of failed groups, to find the shard at fault; then those
+ * that other processes had claimed and did not finish.
+ */
+export const makeLeft = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  sink: StoreSink,
+  store: ShardStore,
+  signal: AbortSignal,
+): Promise<void> => {
+  const make = (some: readonly DistinctShard[]) =>
+    makeShards(groupShards(some, inputs.idOf), pool, inputs, sink);
+  while (sink.again.size + sink.elsewhere.size > 0) {
+    for (const shard of [...sink.again]) {
+      sink.again.delete(shard);
+      await make([shard]);
+    }
+    if (sink.elsewhere.size === 0) continue;
+    const waiting = new Map([...sink.elsewhere].map((shard) => [shard.key, shard]));
+    const found = await store.waitFor([...waiting.keys()], { signal });
+    const ended = found.map((key) => valueAt(waiting, key));
+    for (const shard of ended) sink.elsewhere.delete(shard);
+    await make(ended);
+  }
+};

@@ -1,0 +1,72 @@
+import { open } from 'node:fs/promises';
+import { LayerloomError } from '../../core/base/errors.js';
+import { describeNonFinite, firstOf, type NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import type { WorkerPool } from '../../core/engine/threads/pool.js';
+import { keepsBits } from '../../core/plan/operands.js';
+import type { PlannedTensor } from '../../core/plan/plan.js';
+import { arithmeticOf } from '../../core/tensor/dtype.js';
+import { elementsOf } from '../../core/tensor/reference.js';
+import type { ShardStore } from '../store/shard-store.js';
+import type { DistinctShard } from './groups.js';
+
+/**
+ * Returns the first value of a stored shard, or of what it was computed of, that is no finite number; null where there
+ * is none. A shard of an earlier version, whose record does not say, is read once where some of it was computed: its
+ * record says so from then on.
+ *
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the reason to stop, of a pool that is stopped
+ */
+export const storedNonFinite = async (
+  { key, tensors }: Pick<DistinctShard, 'key' | 'tensors'>,
+  store: ShardStore,
+  pool: WorkerPool,
+): Promise<NonFiniteValue | null> => {
+  const record = await store.lookup(key);
+  if (record === undefined) return null;
+  if (record.nonFinite !== undefined) return record.nonFinite;
+  const found = await lookAt(
+    store.pathOf(key),
+    tensors.filter(({ expression }) => !keepsBits(expression)),
+    pool,
+  );
+  await store.noteNonFinite(record, found);
+  return found;
+};
+
+/** Returns the first element of tensors of a file that is not finite; null where all are. */
+const lookAt = async (
+  path: string,
+  tensors: readonly PlannedTensor[],
+  pool: WorkerPool,
+): Promise<NonFiniteValue | null> => {
+  if (tensors.length === 0) return null;
+  const file = await open(path);
+  try {
+    for (const tensor of tensors) {
+      const dtype = arithmeticOf(tensor.dtype);
+      const count = elementsOf(tensor.shape);
+      const result = await pool.measure({
+        program: {
+          sources: [{ fd: file.fd, begin: tensor.begin, dtype, slicing: 'elements' }],
+          nodes: [],
+          first: 0,
+          count,
+          columns: Math.max(1, count),
+          watched: [0],
+        },
+        measures: [{ kind: 'magnitudes', value: 0 }],
+      });
+      if (!result.ok)
+        throw new LayerloomError('READ_FAILED', {
+          file: path,
+          tensor: tensor.name,
+          reason: result.status.reason,
+        });
+      const first = firstOf(result.nonFinite);
+      if (first !== undefined) return describeNonFinite(first, tensor);
+    }
+    return null;
+  } finally {
+    await file.close();
+  }
+};

@@ -1,0 +1,148 @@
+import { itemAt, valueAt } from '../../core/base/lookup.js';
+import type { ContentPart, ModelContents } from './model-contents.js';
+
+/** In place of a content: the model has no such tensors. */
+const absent = -1;
+
+/** Numbers of things in the order of their first. */
+class Numbers<T> {
+  readonly #numbers = new Map<T, number>();
+
+  of(thing: T): number {
+    const number = this.#numbers.get(thing) ?? this.#numbers.size;
+    this.#numbers.set(thing, number);
+    return number;
+  }
+}
+
+/** A column, and the number of its content. */
+type Cell = readonly [column: number, content: number];
+
+/**
+ * The contents of models as numbers. A column is a set of tensors that have the same contents in the same models, such as those
+ * of a layer: to compare two models costs a step a column, however many tensors they have.
+ */
+export class ContentTable {
+  readonly #columns: number;
+  /** Of a column's tensors. */
+  readonly #bytes: Float64Array;
+  /** By row and column. */
+  readonly #contents: Int32Array;
+  /** By row. */
+  readonly #forms: Int32Array;
+  readonly #sizes: Float64Array;
+  readonly #shared: Float64Array;
+  readonly #rows: ReadonlyMap<string, number>;
+
+  constructor(models: ReadonlyMap<string, ModelContents>) {
+    const all = [...models.values()];
+    const { bytes, cellsOf } = columnsOf(new Set(all.flatMap(({ parts }) => parts)));
+    const forms = new Numbers<string>();
+    this.#columns = bytes.length;
+    this.#bytes = Float64Array.from(bytes);
+    this.#contents = new Int32Array(all.length * bytes.length).fill(absent);
+    this.#forms = Int32Array.from(all, ({ form }) => forms.of(form));
+    this.#rows = new Map([...models.keys()].map((model, row) => [model, row]));
+    const having = bytes.map((): number[] => []);
+    for (const [row, { parts }] of all.entries())
+      for (const part of parts)
+        for (const [column, content] of cellsOf(part)) {
+          this.#contents[row * bytes.length + column] = content;
+          const ofColumn = itemAt(having, column);
+          ofColumn[content] = (ofColumn[content] ?? 0) + 1;
+        }
+    const sum = (row: number, of: (column: number, content: number) => number): number => {
+      let total = 0;
+      for (let column = 0; column < bytes.length; column += 1) {
+        const content = itemAt(this.#contents, row * bytes.length + column);
+        if (content !== absent) total += itemAt(bytes, column) * of(column, content);
+      }
+      return total;
+    };
+    this.#sizes = Float64Array.from(all, (_, row) => sum(row, () => 1));
+    this.#shared = Float64Array.from(all, (_, row) =>
+      sum(row, (column, content) => itemAt(itemAt(having, column), content)),
+    );
+  }
+
+  /** Returns the row of a model; undefined where it is not in the table. */
+  rowOf(model: string): number | undefined {
+    return this.#rows.get(model);
+  }
+
+  /** Returns the bytes of a model's tensors. */
+  bytesOf(row: number): number {
+    return itemAt(this.#sizes, row);
+  }
+
+  /** Returns the sum of a model's bytes, each as often as there are models that have it. */
+  sharedBytesOf(row: number): number {
+    return itemAt(this.#shared, row);
+  }
+
+  /**
+   * Returns the bytes of the tensors in which two models differ; undefined where their tensors or their forms are not the same.
+   * Beyond `most` it stops counting, and returns what it has.
+   */
+  differenceOf(from: number, to: number, most = Number.POSITIVE_INFINITY): number | undefined {
+    if (this.#forms[from] !== this.#forms[to]) return undefined;
+    const [columns, contents, bytes] = [this.#columns, this.#contents, this.#bytes];
+    const [a, b] = [from * columns, to * columns];
+    let sum = 0;
+    for (let column = 0; column < columns && sum <= most; column += 1) {
+      const one = contents[a + column];
+      const other = contents[b + column];
+      if (one === other) continue;
+      if (one === absent || other === absent) return undefined;
+      sum += bytes[column] as number;
+    }
+    return sum;
+  }
+}
+
+/**
+ * Divides the tensors of parts into columns, by partition refinement: those of a column stay together as long as each part has all
+ * or none of them, in contents that go together.
+ */
+const columnsOf = (
+  parts: ReadonlySet<ContentPart>,
+): { readonly bytes: readonly number[]; cellsOf(part: ContentPart): readonly Cell[] } => {
+  const contents = new Map<string, Numbers<string>>();
+  const sets = new Map<string, number>();
+  const bytesOfSlots = new Map<string, number>();
+  let last = 0;
+  for (const part of parts) {
+    const divided = new Map<string, number>();
+    for (const [index, { name, bytes }] of part.slots.entries()) {
+      const own = contents.get(name) ?? new Numbers<string>();
+      contents.set(name, own);
+      bytesOfSlots.set(name, bytes);
+      const before = `${sets.get(name) ?? 0} ${own.of(itemAt(part.contents, index))}`;
+      const known = divided.get(before);
+      if (known === undefined) last += 1;
+      const set = known ?? last;
+      divided.set(before, set);
+      sets.set(name, set);
+    }
+  }
+  const bytesOfSets = new Map<number, number>();
+  for (const [name, set] of sets)
+    bytesOfSets.set(set, (bytesOfSets.get(set) ?? 0) + valueAt(bytesOfSlots, name));
+  // The largest first, so that models that are far from one another are soon known to be.
+  const bySize = [...bytesOfSets].sort(([, one], [, other]) => other - one);
+  const columns = new Map(bySize.map(([set], column) => [set, column]));
+  const cells = new Map(
+    [...parts].map((part): [ContentPart, readonly Cell[]] => [
+      part,
+      [
+        ...new Map(
+          part.slots.map(({ name }, index) => [
+            valueAt(columns, valueAt(sets, name)),
+            valueAt(contents, name).of(itemAt(part.contents, index)),
+          ]),
+        ),
+      ],
+    ]),
+  );
+  return { bytes: bySize.map(([, bytes]) => bytes), cellsOf: (part) => valueAt(cells, part) };
+};

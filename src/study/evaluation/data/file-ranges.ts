@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+
+/** Bytes of a file: the first, and the one after the last. */
+export type Range = readonly [begin: number, end: number];
+
+/** Elements of a sample; that of `exchange.py` and `parts.py`. */
+const sampleElements = 1024;
+
+/** Bytes read at once. */
+export const chunkBytes = 1 << 20;
+
+/** Files, each opened when it is first read. Disposing closes them. */
+export class FilesToRead implements AsyncDisposable {
+  readonly #handles = new Map<string, FileHandle>();
+
+  /**
+   * Returns what is read of a file.
+   *
+   * @throws LayerloomError READ_FAILED, which names the file
+   */
+  async read<T>(file: string, reading: (handle: FileHandle) => Promise<T>): Promise<T> {
+    try {
+      const handle = this.#handles.get(file) ?? (await open(file));
+      this.#handles.set(file, handle);
+      return await reading(handle);
+    } catch (cause) {
+      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#handles.values()].map((handle) => handle.close()));
+  }
+}
+
+/** Returns the SHA-256 of ranges of a file, one after another. @throws Error if the file ends before */
+export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (const [begin, end] of ranges)
+    for (let position = begin; position < end; ) {
+      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunkBytes, end - position), position);
+      if (bytesRead === 0) throw new Error(`the file ends at byte ${position}, before ${end}`);
+      hash.update(chunk.subarray(0, bytesRead));
+      position += bytesRead;
+    }
+  return hash.digest('hex');
+};
+
+/** The part of ranges, taken as one sequence of bytes, from a first byte to one after the last. */
+const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
+  let at = 0;
+  return ranges.flatMap(([begin, end]): Range[] => {
+    const [from, to] = [Math.max(first - at, 0), Math.min(last - at, end - begin)];
+    at += end - begin;
+    return from < to ? [[begin + from, begin + to]] : [];
+  });
+};
+
+/** Returns runs of elements at equal distances of ranges, taken as one sequence. @param bytes of an element */
+export const sampledRanges = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
+  const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;
+  const last = Math.max(0, elements - sampleElements);
+  return Array.from({ length: samples }, (_, index) => {
+    const first = Math.floor((last * index) / (samples - 1));
+    return [first * bytes, Math.min(elements, first + sampleElements) * bytes] as const;
+  }).flatMap(([from, to]) => within(ranges, from, to));
+};

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { itemAt } from '../../../core/base/lookup.js';
+
+/** A sentence and its translation. */
+export interface FloresRow {
+  readonly source: string;
+  readonly target: string;
+}
+
+const linesOf = async (file: string): Promise<readonly string[]> =>
+  (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+
+/**
+ * Reads two languages of FLORES-200, one sentence a line, the same line in both.
+ *
+ * @throws LayerloomError DATA_INVALID if the files have different numbers of lines, or an empty one
+ */
+export const readFlores = async (source: string, target: string): Promise<readonly FloresRow[]> => {
+  const [sources, targets] = await Promise.all([linesOf(source), linesOf(target)]);
+  if (sources.length !== targets.length)
+    throw new LayerloomError('DATA_INVALID', {
+      file: target,
+      reason: `${targets.length} lines, though ${source} has ${sources.length}`,
+    });
+  return sources.map((text, index) => {
+    const row = { source: text, target: itemAt(targets, index) };
+    if (row.source.trim() === '' || row.target.trim() === '')
+      throw new LayerloomError('DATA_INVALID', {
+        file: row.source.trim() === '' ? source : target,
+        line: index + 1,
+        reason: 'the line is empty',
+      });
+    return row;
+  });
+};

@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { localChoiceTask } from './choice-data.js';
+import { floresTaskNames, localFloresTask } from './flores-task.js';
+import { mgsmLanguages } from './languages.js';
+import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
+import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
+import { readExemplars, readProblems } from './mgsm-data.js';
+
+const mgsmCodes = mgsmLanguages.map(({ code }) => code).join('|');
+const mgsmNames = new RegExp(
+  `^(?:(?<own>layerloom_mgsm(?<ppl>_ppl)?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
+);
+
+const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
+  const filesIn = async (data: string, into: string): Promise<WrittenRows> => {
+    const required = (name: string) => requiredFile(task, data, [name, `mgsm/${name}`]);
+    const problems = await readProblems(await required(`mgsm_${code}.tsv`));
+    const test = await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems);
+    if (!withExemplars) return { files: { test }, problems: problems.length };
+    const file = await required('exemplars.json');
+    const exemplars = await readExemplars(file, code);
+    if (exemplars === undefined)
+      throw new LayerloomError('DATA_INVALID', { file, reason: `no exemplars of ${code}` });
+    const train = await writeRows(join(into, `mgsm_${code}.train.jsonl`), exemplars);
+    return { files: { train, test }, problems: problems.length };
+  };
+  return async (data, into) => new Map([[task, await filesIn(data, into)]]);
+};
+
+/** Returns how a task takes its rows from a local directory; undefined for tasks that only the hub has data of. */
+export const localTaskOf = (task: string): LocalTask | undefined => {
+  const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
+  if (code !== undefined)
+    return {
+      benchmark: 'MGSM',
+      template: own === undefined ? 'local_mgsm_template' : `${task}.yaml`,
+      write: mgsm(task, code, ppl === undefined),
+    };
+  return localFloresTask(task) ?? localMbppTask(task) ?? localChoiceTask(task);
+};
+
+/** Tells whether the harness itself has a task of this name, which is to be asked of it. */
+export const isHarnessTask = (task: string): boolean =>
+  !mgsmNames.test(task) && !floresTaskNames.includes(task) && !mbppTaskNames.includes(task);
+
+/** Names of the package's own tasks. */
+const ownTasks: readonly string[] = [
+  ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
+    mgsmLanguages.map(({ code }) => `${kind}_${code}`),
+  ),
+  ...floresTaskNames,
+  ...mbppTaskNames,
+];
+
+/** Returns the names of the package's tasks, if a task is called as one of them and is none. */
+export const misspelt = (task: string): readonly string[] | undefined =>
+  task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
+
+/** Tells whether a task has no data but local ones. */
+export const isLocalOnly = (task: string): boolean => localTaskOf(task)?.needed !== undefined;

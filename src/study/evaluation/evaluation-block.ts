@@ -1,0 +1,138 @@
+import * as z from 'zod';
+import { type Given, type InFile, setting } from '../../core/base/setting.js';
+
+// `evaluate:` of an experiment: what each key may be, and its words.
+
+/** Seconds that fit a timer of Node, which takes more for none. */
+const mostSeconds = 2_147_483;
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
+
+export const evaluationSchema = z.strictObject({
+  tasks: setting(z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1)).min(1)])), {
+    meaning: 'By language: a [task of the harness](#tasks), or a list of tasks.',
+    expected: "languages, each with the harness's task or a list of tasks",
+  }),
+  everyLanguage: setting(z.boolean().default(false), {
+    meaning: 'Measure every model in every language, not only in its own.',
+  }),
+  fewshot: setting(byTask(z.int().min(0)).optional(), {
+    meaning:
+      'Worked examples before each problem: one number, or a number for each task. Perplexity and FLORES tasks always have 0.',
+    expected: 'a whole number, 0 or more, or one for each task',
+    otherwise: "the task's own",
+  }),
+  limit: setting(z.int().min(1).optional(), {
+    meaning: 'Only the first problems of every task.',
+    otherwise: 'all',
+  }),
+  problems: setting(byTask(z.string().regex(/^\d+-\d+$/)).optional(), {
+    meaning:
+      'The first and the last row, both included and counted from 0: `200-249`, or such a range for each task. Not with `limit`.',
+    expected: 'the first and the last row, 200-249, or such a range for each task',
+    otherwise: 'all',
+  }),
+  selectedBy: setting(z.record(z.string(), z.string().regex(/^(\d+-\d+|all)$/)).optional(), {
+    meaning:
+      'Tasks by whose scores the experts were chosen, each with the rows (`0-49`, or `all`), as `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
+    expected: 'tasks, each with the first and the last row, or all',
+    otherwise: 'none',
+  }),
+  maxTokens: setting(z.int().min(1).optional(), {
+    meaning:
+      'Most tokens of an answer, for every task that generates one. Results of other values are other results.',
+    otherwise: "the task's own",
+  }),
+  seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
+    meaning: "The harness's four (Python, NumPy, torch, few-shot examples), or one number for all four.",
+    expected: 'a number, or four separated by commas: 0,1234,1234,1234',
+  }),
+  backend: setting(z.string().min(1).default('hf'), {
+    meaning: "The harness's model type: `hf`, `vllm`, `local-completions`, …",
+    expected: 'a model type of lm_eval: hf, vllm, local-completions',
+  }),
+  modelArgs: setting(z.record(z.string(), scalar).default({}), {
+    meaning: 'Further arguments of the back end: `{dtype: bfloat16}`.',
+    expected: 'names and values: {dtype: bfloat16}',
+  }),
+  baseUrl: setting(z.union([z.url(), z.array(z.url()).min(1)]).optional(), {
+    meaning: 'URL of a [server that runs](#servers), or a list of them to divide among jobs.',
+    expected: 'the URL of a server, http://localhost:8000/v1, or a list of URLs',
+  }),
+  serve: setting(z.string().min(1).optional(), {
+    meaning:
+      'Command that starts a server for a checkpoint: `{model}`, `{name}` and `{port}` are replaced. Not with `base_url`.',
+    expected: 'a command, with {model} and {port}',
+  }),
+  exchange: setting(z.enum(['vllm', 'sglang']).optional(), {
+    meaning:
+      'The server of `serve` or `base_url` keeps running, and [takes the weights](#one-server-for-all-models) of one model after another: `vllm` or `sglang`.',
+    expected: 'a kind of server that takes weights: vllm or sglang',
+    otherwise: 'a server for each model',
+  }),
+  fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
+    meaning:
+      'What is compared of the weights that [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) holds: samples of what it did not load anew, or all.',
+    expected: 'samples or whole',
+  }),
+  serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {
+    meaning: 'Seconds until that server must answer.',
+    expected: `a number of seconds, at most ${mostSeconds}`,
+  }),
+  batchSize: setting(z.union([z.int().min(1), z.string().regex(/^auto(:\d+)?$/)]).default(1), {
+    meaning: 'A number, `auto`, or `auto:N`.',
+    expected: 'a whole number, 1 or more, or auto',
+  }),
+  device: setting(z.string().optional(), {
+    meaning: '`cpu`, `cuda:0`.',
+    expected: 'a device: cpu, cuda:0',
+    otherwise: "the harness's",
+  }),
+  devices: setting(z.array(z.union([z.string(), z.int()])).default([]), {
+    meaning: 'GPUs to divide among jobs, one a job, in `CUDA_VISIBLE_DEVICES`: `[0, 1]`.',
+    expected: 'a list of GPUs: [0, 1]',
+  }),
+  arguments: setting(z.array(scalar).default([]), {
+    meaning: 'Further arguments of `lm_eval run`: `[--apply_chat_template]`.',
+    expected: 'a list of arguments of lm_eval run',
+  }),
+  confirmRunUnsafeCode: setting(z.boolean().default(false), {
+    meaning:
+      "Consent to tasks that run the programs which models write, with your rights (MBPP); `lm_eval run`'s flag of this name.",
+  }),
+  data: setting(z.string().min(1).optional(), {
+    meaning: 'Directory of local data for [tasks that can read it](#local-data).',
+    expected: 'a directory',
+    otherwise: 'the hub',
+  }),
+  include: setting(z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(), {
+    meaning:
+      "Directory of [task files of your own](#tasks-of-your-own), or a list of them, beside the harness's and layerloom's.",
+    expected: 'a directory with task files of lm_eval, or a list of such',
+  }),
+  timeout: setting(z.number().positive().max(mostSeconds).optional(), {
+    meaning: 'Seconds after which a run of the harness is given up.',
+    expected: `a number of seconds, at most ${mostSeconds}`,
+  }),
+  jobs: setting(z.int().min(1).optional(), {
+    meaning: 'Models that are scored at once; `--jobs` overrides it.',
+    otherwise: '`1`; of a list of `base_url`, one a server',
+  }),
+  harness: setting(z.literal('lm-eval').optional(), {
+    meaning:
+      'The only one that is run. A block for another harness is copied unchecked, for other programs; `evaluate` refuses it.',
+    expected: 'lm-eval',
+    otherwise: '`lm-eval`',
+  }),
+});
+
+/** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
+export type Evaluation = Given<z.input<typeof evaluationSchema>>;
+
+/** A kind of server that takes weights. */
+export type WeightServerKind = NonNullable<Evaluation['exchange']>;
+
+/** `evaluate:` as an experiment's file has it. */
+export type EvaluationBlock = Partial<InFile<Evaluation>> & { readonly [key: string]: unknown };

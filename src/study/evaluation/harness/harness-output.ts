@@ -1,0 +1,253 @@
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reasonOf } from '../../../core/base/errors.js';
+import { ownValue } from '../../../core/base/lookup.js';
+import { isObject } from '../../../core/models/checkpoint/json.js';
+import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { parseJson } from '../../../core/texts/json.js';
+import { generatesNothing } from '../data/task-facts.js';
+import type { ProblemResult, ProblemTexts } from '../result.js';
+import { invalidResult } from '../result-files.js';
+import type { Rows } from '../settings.js';
+import { readSamples } from './harness-samples.js';
+import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
+
+/** One task of one `results_*.json` of the harness, with its samples. */
+export interface HarnessResult {
+  /** The results file. */
+  readonly file: string;
+  readonly task: string;
+  readonly taskVersion: string;
+  readonly promptHash: string;
+  readonly fewshot: number;
+  readonly seed: string;
+  readonly metrics: Readonly<Record<string, number | null>>;
+  readonly higherIsBetter: Readonly<Record<string, boolean>>;
+  readonly n: number;
+  readonly problems: readonly ProblemResult[];
+  readonly texts: ProblemTexts;
+  readonly harness: { readonly name: 'lm-eval'; readonly version: string };
+  /** The harness's `model`, and its `model_args` without those that name the checkpoint or the machine. */
+  readonly backend: string;
+  /** The checkpoint as the harness was given it: a path, or what a server calls it. */
+  readonly model: string;
+  /** The rows that were taken, the first and the one after the last; null: all. */
+  readonly rows: Rows | null;
+  /** `max_gen_toks` that the harness was given for all tasks; null where the task's own number holds. */
+  readonly maxTokens: number | null;
+  readonly started: string;
+  readonly seconds: number;
+}
+
+const resultsName = /^results_(.+)\.json$/;
+
+/** Lists the harness's results files in a directory and the directories in it. */
+export const findHarnessResults = async (directory: string): Promise<string[]> => {
+  const names = await readdir(directory, { recursive: true });
+  return names
+    .filter((name) => resultsName.test(name.slice(name.lastIndexOf('/') + 1)))
+    .sort()
+    .map((name) => join(directory, name));
+};
+
+/** Arguments of the harness's `model_args` that say which checkpoint, or where it runs, but not how it answers. */
+const placeArguments = [
+  'pretrained',
+  'model',
+  'tokenizer',
+  'base_url',
+  'num_concurrent',
+  'max_retries',
+  'timeout',
+  'device',
+  'batch_size',
+  'max_batch_size',
+  'gpu_memory_utilization',
+  'tensor_parallel_size',
+  'data_parallel_size',
+];
+
+/** Spells a back end with the arguments that may change answers, in the order of their names. */
+export const backendOf = (name: string, given: Readonly<Record<string, unknown>>): string => {
+  const kept = Object.entries(given)
+    .filter(([key]) => !placeArguments.includes(key))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`);
+  return kept.length === 0 ? name : `${name} ${kept.join(',')}`;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads one results file of the harness and the samples beside it.
+ *
+ * @throws LayerloomError RESULTS_INVALID if it is half-written or of another shape
+ */
+export const readHarnessResults = async (file: string): Promise<HarnessResult[]> => {
+  const whole = await readResults(file);
+  const { config, results } = whole;
+  const directory = file.slice(0, file.lastIndexOf('/'));
+  const time = resultsName.exec(file.slice(file.lastIndexOf('/') + 1))?.[1] ?? '';
+  const shared = {
+    file,
+    seed: [config.random_seed, config.numpy_seed, config.torch_seed, config.fewshot_seed]
+      .map((part) => (part === null || part === undefined ? 'None' : String(part)))
+      .join(','),
+    harness: { name: 'lm-eval' as const, version: String(whole.lm_eval_version ?? 'unknown') },
+    backend: backendIn(config),
+    model: modelIn(whole),
+    started: timeIn(file, whole),
+    seconds: numberOr(0, whole.total_evaluation_time_seconds),
+  };
+  return await Promise.all(
+    Object.entries(results).map(async ([task, figures]): Promise<HarnessResult> => {
+      const members = membersOf(file, task, whole.group_subtasks ?? {});
+      const found = await Promise.all(
+        members.map((member) => readSamples(join(directory, `samples_${member}_${time}.jsonl`))),
+      );
+      const problems = found.flatMap((each) => each?.problems ?? []);
+      const hash = createHash('sha256');
+      for (const { prompt } of problems) hash.update(`${prompt}\n`);
+      return {
+        ...shared,
+        task,
+        taskVersion: String(of(whole.versions, task) ?? 'unknown'),
+        promptHash: problems.length === 0 ? '' : hash.digest('hex'),
+        fewshot: numberOr(0, of(whole['n-shot'], task) ?? of(whole['n-shot'], members[0] ?? task)),
+        metrics: figuresIn(figures),
+        higherIsBetter: Object.fromEntries(
+          Object.entries(of(whole.higher_is_better, task) ?? {}).map(([metric, is]) => [
+            metric,
+            is !== false,
+          ]),
+        ),
+        n: problems.length > 0 ? problems.length : countIn(whole, members, 'effective'),
+        maxTokens: generatesNothing(task) ? null : maxTokensIn(config),
+        rows: rowsIn(config, problems, countIn(whole, members, 'original')),
+        problems,
+        texts: Object.fromEntries(found.flatMap((each) => Object.entries(each?.texts ?? {}))),
+      };
+    }),
+  );
+};
+
+/** @throws LayerloomError RESULTS_INVALID */
+const readResults = async (file: string): Promise<HarnessResults> => {
+  const text = await readSmallFile(file).catch((error: unknown) => {
+    throw invalidResult(file, reasonOf(error));
+  });
+  let value: unknown;
+  try {
+    value = parseJson(text, { python: true });
+  } catch (error) {
+    throw invalidResult(file, `${reasonOf(error)}: malformed or half-written`);
+  }
+  if (!isObject(value)) throw invalidResult(file, 'is not a results file of lm_eval');
+  for (const key of ['config', 'results'])
+    if (!isObject(value[key]))
+      throw invalidResult(file, `lacks ${key}; is it a whole results file of lm_eval?`);
+  const { data, error } = resultsSchema.safeParse(value);
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  throw invalidResult(file, `is no results file of lm_eval: ${issue?.path.join('.')}: ${issue?.message}`);
+};
+
+/** The harness states seconds since 1970. */
+const timeIn = (file: string, { date }: HarnessResults): string => {
+  const time = new Date(Number(date ?? 0) * 1000);
+  if (Number.isNaN(time.getTime())) throw invalidResult(file, `states no time: date is ${date}`);
+  return time.toISOString();
+};
+
+/** Returns a number, also one that is written as text; `other` for `N/A` and for nothing. */
+const numberOr = (other: number, value: unknown): number => {
+  const number = typeof value === 'string' ? Number.parseFloat(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : other;
+};
+
+const of = <Value>(
+  byTask: Readonly<Record<string, Value>> | null | undefined,
+  task: string,
+): Value | undefined => (byTask ? ownValue(byTask, task) : undefined);
+
+const mostNested = 100;
+
+/**
+ * The tasks that a group's samples are in, each once; a task itself if it is none.
+ *
+ * @throws LayerloomError RESULTS_INVALID for a group that has itself among its tasks, or too many above it
+ */
+const membersOf = (
+  file: string,
+  task: string,
+  subtasks: Readonly<Record<string, readonly string[]>>,
+): readonly string[] => {
+  const members = new Set<string>();
+  const [seen, open] = [new Set<string>(), new Set<string>()];
+  const visit = (each: string): void => {
+    if (open.has(each)) throw invalidResult(file, `has ${each} among the tasks of the group ${each}`);
+    if (seen.has(each)) return;
+    if (open.size === mostNested)
+      throw invalidResult(file, `has groups of tasks in more than ${mostNested} others`);
+    seen.add(each);
+    const inner = of(subtasks, each) ?? [];
+    if (inner.length === 0) members.add(each);
+    open.add(each);
+    inner.forEach(visit);
+    open.delete(each);
+  };
+  visit(task);
+  return [...members];
+};
+
+const countIn = (
+  whole: HarnessResults,
+  members: readonly string[],
+  which: 'original' | 'effective',
+): number => members.reduce((total, task) => total + (of(whole['n-samples'], task)?.[which] ?? 0), 0);
+
+/** The harness states its limit, but not the rows of `--samples`: those follow from the problems. */
+const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
+  // A limit below 1 is a share of the rows.
+  if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
+  const [first, last] = [problems[0], problems.at(-1)];
+  return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
+};
+
+/** The figures, without names and counts; the harness writes `N/A` where it has no standard error. */
+const figuresIn = (figures: Json): Record<string, number | null> =>
+  Object.fromEntries(
+    Object.entries(figures)
+      .filter(([key]) => key.includes(','))
+      .map(([key, value]) => [key, typeof value === 'number' && Number.isFinite(value) ? value : null]),
+  );
+
+/** `name=value,name=value`, as the harness's command line takes it. */
+const pairsIn = (text: string): Json =>
+  Object.fromEntries(
+    text
+      .split(',')
+      .filter((part) => part.includes('='))
+      .map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
+  );
+
+const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
+  return isObject(given) ? given : pairsIn(given ?? '');
+};
+
+/** The harness has several names of the number; the first of these holds. */
+const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
+  const pairs = isObject(given) ? given : pairsIn(given ?? '');
+  for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])
+    if (pairs[key] !== undefined && pairs[key] !== null) return Number(pairs[key]);
+  return null;
+};
+
+const backendIn = (config: HarnessConfig): string =>
+  backendOf(config.model ?? 'unknown', argumentsIn(config));
+
+const modelIn = ({ config, model_name }: HarnessResults): string => {
+  const { pretrained, model } = argumentsIn(config);
+  return String(pretrained ?? model ?? model_name ?? '');
+};

@@ -1,0 +1,84 @@
+import { watchLog } from '../../../core/programs/watch-log.js';
+
+/** Requests of a run of the harness that are answered, of those that it has come to so far. */
+export interface Requests {
+  readonly done: number;
+  readonly total: number;
+}
+
+/**
+ * The harness's bars over requests, as tqdm draws them: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`. Bars
+ * over contexts, tokens and texts go through what costs nothing, and are not counted.
+ */
+const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
+
+/** What the harness logs before the requests of a kind: those that an earlier run has answered, and the others. */
+const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
+
+/**
+ * Counts requests from the log of a run, which is fed as it grows. Of perplexities the harness draws a bar for each batch,
+ * of other requests one for all of a kind; a text longer than the context is several requests, which count as one here.
+ */
+export class RequestCounter {
+  /** Requests of earlier kinds, and of this kind: all, those of the cache, of bars that have ended, of the last bar. */
+  #earlier = 0;
+  #kind: { readonly total: number; readonly cached: number } | undefined;
+  #ended = 0;
+  #bar: Requests | undefined;
+  #rest = '';
+
+  feed(text: string): void {
+    const lines = `${this.#rest}${text}`.split(/[\r\n]/);
+    this.#rest = lines.at(-1) ?? '';
+    for (const line of lines) this.#read(line);
+  }
+
+  /** Undefined before the first bar. */
+  get requests(): Requests | undefined {
+    if (this.#bar === undefined) return undefined;
+    const total = this.#kind?.total ?? this.#ended + this.#bar.total;
+    const done = Math.min(total, (this.#kind?.cached ?? 0) + this.#ended + this.#bar.done);
+    return { done: this.#earlier + done, total: this.#earlier + total };
+  }
+
+  #read(line: string): void {
+    const [, before, remaining] = cached.exec(line) ?? [];
+    if (before !== undefined) this.#begin(Number(before), Number(remaining));
+    const [, done, total] = bar.exec(line) ?? [];
+    if (done === undefined) return;
+    const next = { done: Number(done), total: Number(total) };
+    if (this.#bar !== undefined && next.done < this.#bar.done) this.#ended += this.#bar.total;
+    this.#bar = next;
+  }
+
+  #begin(before: number, remaining: number): void {
+    const kind = { total: before + remaining, cached: before };
+    // The end of a log is read again with what comes behind it.
+    if (this.#bar === undefined && this.#kind?.total === kind.total) return;
+    this.#earlier += this.#bar === undefined ? 0 : (this.#kind?.total ?? this.#ended + this.#bar.total);
+    [this.#kind, this.#ended, this.#bar] = [kind, 0, undefined];
+  }
+}
+
+/**
+ * Watches the log of a run for its bars. A log that cannot be read has none: the run itself says what went wrong.
+ *
+ * @param begin size of the log before the run
+ * @returns ends the watch
+ */
+export const watchRequests = (
+  log: string,
+  begin: number,
+  onRequests: (requests: Requests) => void,
+): (() => void) => {
+  const counter = new RequestCounter();
+  let seen = '';
+  return watchLog(log, begin, (grown) => {
+    counter.feed(grown);
+    const { requests } = counter;
+    const text = `${requests?.done} ${requests?.total}`;
+    if (requests === undefined || text === seen) return;
+    seen = text;
+    onRequests(requests);
+  });
+};

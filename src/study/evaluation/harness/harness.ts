@@ -1,0 +1,353 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { shellWord } from '../../../core/base/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { foreignDirectory } from '../../../core/base/own-directory.js';
+import { openToAppend, sizeOf } from '../../../core/engine/output/durable.js';
+import {
+  endGroup,
+  endingOf,
+  lastLine,
+  notStarted,
+  spawnGroup,
+  startShell,
+} from '../../../core/programs/process.js';
+import type { WeightsInPlace } from '../servers/weights-to-load.js';
+import type { EvaluationSettings, Rows } from '../settings.js';
+import { checkHarness } from './harness-command.js';
+import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
+import { type Requests, watchRequests } from './harness-progress.js';
+import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
+import { weightsArguments } from './loaded-model.js';
+import { promptArguments } from './prompt-arguments.js';
+
+/** A run of the harness: one model, in tasks of one number of worked examples. */
+export interface HarnessRun {
+  /** Name of the model, for messages. */
+  readonly name: string;
+  /** Absolute path of the checkpoint. */
+  readonly path: string;
+  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  readonly inPlace?: WeightsInPlace | undefined;
+  readonly tasks: readonly string[];
+  /** Undefined: the tasks' own. */
+  readonly fewshot: number | undefined;
+  /** By task; undefined or null: all rows. */
+  readonly rows: ReadonlyMap<string, Rows | null>;
+  readonly settings: EvaluationSettings;
+  /** Folders of task files that the harness does not have itself. */
+  readonly includePaths: readonly string[];
+  /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
+  readonly server: string | undefined;
+  /** Name by which it knows the checkpoint; undefined: its path. */
+  readonly servedName?: string | undefined;
+  /** Directory for the run's own files; it is made, and left. */
+  readonly directory: string;
+}
+
+/** Names of a run's files. */
+const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
+
+/** The URL that a back end asks: that of a server's completions, unless `url` is such a one. */
+const completionsAt = (url: string, backend: string): string => {
+  if (/\/completions\/?$/.test(url)) return url;
+  const server = url.replace(/\/(v1\/?)?$/, '');
+  return `${server}/v1/${backend.includes('chat') ? 'chat/completions' : 'completions'}`;
+};
+
+const modelArguments = async ({
+  path,
+  settings,
+  server,
+  servedName = path,
+}: HarnessRun): Promise<Record<string, unknown>> => {
+  const weights = await weightsArguments(path, server === undefined ? settings.backend : 'servers');
+  if (server === undefined) return { ...weights, ...settings.modelArgs };
+  return {
+    model: servedName,
+    base_url: completionsAt(server, settings.backend),
+    tokenizer_backend: 'huggingface',
+    tokenizer: path,
+    ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
+    ...settings.modelArgs,
+  };
+};
+
+/** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
+const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
+  const { tasks, fewshot, rows, settings, includePaths, directory } = run;
+  // Tasks that generate nothing are not touched by it.
+  const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
+  const wanted = tasks.flatMap((task) => {
+    const range = rows.get(task);
+    return range === undefined || range === null ? [] : [{ task, range }];
+  });
+  // The first rows of every task, by one limit: unlike a list of rows it also applies to groups of tasks.
+  const [first] = wanted;
+  const isLimit =
+    wanted.length === tasks.length &&
+    wanted.every(({ range: [from, to] }) => from === 0 && to === first?.range[1]);
+  return {
+    model: settings.backend,
+    model_args: await modelArguments(run),
+    tasks,
+    ...(fewshot === undefined ? {} : { num_fewshot: fewshot }),
+    ...(isLimit && first !== undefined ? { limit: first.range[1] } : {}),
+    ...(isLimit || first === undefined
+      ? {}
+      : {
+          samples: Object.fromEntries(
+            wanted.map(({ task, range: [from, to] }) => [
+              task,
+              Array.from({ length: to - from }, (_, index) => from + index),
+            ]),
+          ),
+        }),
+    batch_size: settings.batchSize,
+    ...(settings.confirmRunUnsafeCode ? { confirm_run_unsafe_code: true } : {}),
+    ...(settings.device === undefined ? {} : { device: settings.device }),
+    ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
+    // The command line takes one folder, a configuration a list.
+    ...(includePaths.length === 0
+      ? {}
+      : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
+    seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
+    log_samples: true,
+    output_path: join(directory, outputName),
+    // Answers that an interrupted run has are found there by the next one.
+    use_cache: join(directory, cacheName),
+  };
+};
+
+/** Writes a run's configuration. @returns the words of the command after `lm_eval` */
+export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
+  const config = join(run.directory, configName);
+  const content = await harnessConfig(run);
+  try {
+    await mkdir(run.directory, { recursive: true });
+    const foreign = foreignDirectory(run.directory);
+    if (foreign !== undefined) throw new Error(foreign);
+    await rm(join(run.directory, outputName), { recursive: true, force: true });
+    await writeFile(config, `${JSON.stringify(content, null, 2)}\n`);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: config, reason: reasonOf(cause) }, { cause });
+  }
+  return ['run', '--config', config, ...run.settings.arguments];
+};
+
+/** A command of the shell for people to copy, with the variables that it needs. */
+export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
+  [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
+
+/** The command line of a run, for people to copy, with the variables that it needs. */
+export const commandLine = (
+  command: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): string => withVariables([command, ...words.map(shellWord)].join(' '), environment);
+
+interface Execution {
+  /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
+  readonly command: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** A process that runs for one model after another, where that can be; undefined: one of its own for each run. */
+  readonly kept?: KeptHarness | undefined;
+  /** File that its output is appended to. */
+  readonly log: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Called as requests are answered, as the harness's own bars in the log say. */
+  readonly onRequests?: ((requests: Requests) => void) | undefined;
+  /** Called with what a kept process has loaded of the model's weights. */
+  readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
+}
+
+/**
+ * Runs the harness.
+ *
+ * @returns the results of the run's tasks, and of their subtasks
+ * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
+ *   WEIGHTS_DIFFER, INTERRUPTED
+ */
+export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
+  checkHarness(execution.command);
+  const words = await prepareRun(run);
+  // A process that was started for it loads the model whole.
+  if ((await executed(run, words, execution)).length > 0) {
+    const still = await executed(run, words, execution);
+    if (still.length > 0)
+      throw new LayerloomError('WEIGHTS_DIFFER', { model: run.name, tensors: still, log: execution.log });
+  }
+  const output = join(run.directory, outputName);
+  const files = await findHarnessResults(output).catch((): string[] => []);
+  const [file, ...others] = files;
+  if (file === undefined || others.length > 0)
+    throw new LayerloomError('HARNESS_FAILED', {
+      model: run.name,
+      reason: `it wrote ${files.length} results files where one was expected`,
+      log: execution.log,
+    });
+  return readHarnessResults(file);
+};
+
+/**
+ * Runs the harness once.
+ *
+ * @returns the tensors that a kept process did not hold as the model's files have them; it then answered nothing
+ */
+const executed = async (
+  run: HarnessRun,
+  words: readonly string[],
+  execution: Execution,
+): Promise<readonly string[]> => {
+  const { kept, log, onLoaded = () => undefined } = execution;
+  const own = ownProcess(words, execution);
+  let differing: readonly string[] = [];
+  const isServed = run.server !== undefined;
+  const inKept = async (): Promise<HarnessEnd | undefined> => {
+    if (kept === undefined || !canBeKept(run.settings)) return undefined;
+    const weights = isServed ? undefined : (run.inPlace ?? run.path);
+    const { fingerprint } = run.settings;
+    const end = await kept.run({ words, log, weights, fingerprint, onLoaded });
+    if (end === undefined || !('differing' in end)) return end;
+    ({ differing } = end);
+    return { code: 0, by: null };
+  };
+  await supervised(run, execution, {
+    run: async (output) => {
+      const end = await inKept();
+      if (end === undefined && run.inPlace !== undefined && !isServed)
+        throw new LayerloomError('IN_PLACE_REFUSED', {
+          reason: `the process of ${execution.command} cannot be kept, and one of its own loads what the directory has`,
+        });
+      return end ?? (await own.run(output));
+    },
+    stop: async () => {
+      await Promise.all([kept?.end(), own.stop()]);
+    },
+  });
+  return differing;
+};
+
+/** Something that runs the harness once. */
+interface Runner {
+  /** @param output file descriptor of what it prints */
+  run(output: number): Promise<HarnessEnd>;
+  /** Ends a run that has begun; one that begins later ends at once. */
+  stop(): Promise<void>;
+}
+
+const ownProcess = (words: readonly string[], { command, environment }: Execution): Runner => {
+  let child: ChildProcess | undefined;
+  let isStopped = false;
+  return {
+    run: (output) =>
+      new Promise((resolve, reject) => {
+        if (isStopped) {
+          resolve({ code: null, by: 'SIGTERM' });
+          return;
+        }
+        child = spawnGroup(`exec ${command} "$@"`, words, {
+          output,
+          env: { ...process.env, ...environment },
+        });
+        child.once('error', (error) => reject(notStarted(command, error)));
+        child.once('exit', (code, by) => resolve({ code, by }));
+      }),
+    stop: async () => {
+      isStopped = true;
+      if (child !== undefined) await endGroup(child);
+    },
+  };
+};
+
+/** Runs the harness under the run's time limit and the caller's signal, and says what went wrong from its log. */
+const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
+  const { command, log, signal, onRequests = () => undefined } = execution;
+  checkInterrupt(signal);
+  await mkdir(dirname(log), { recursive: true });
+  const file = await openToAppend(log);
+  const begin = await sizeOf(file, log);
+  const { timeout } = run.settings;
+  let isLate = false;
+  const stop = () => runner.stop();
+  const timer =
+    timeout === undefined
+      ? undefined
+      : setTimeout(() => {
+          isLate = true;
+          void stop();
+        }, timeout * 1000);
+  const endWatch = watchRequests(log, begin, onRequests);
+  signal?.addEventListener('abort', stop);
+  // It may have been aborted while the log was opened, when nobody listened.
+  if (signal?.aborted) void stop();
+  try {
+    const { code, by } = await runner.run(file.fd);
+    checkInterrupt(signal);
+    if (isLate) throw new LayerloomError('HARNESS_TIMEOUT', { model: run.name, seconds: timeout ?? 0, log });
+    if (code === 0) return;
+    const printed = (await readFile(log)).subarray(begin).toString();
+    throw failureOf(run, { command, code, by, printed, log });
+  } finally {
+    clearTimeout(timer);
+    endWatch();
+    signal?.removeEventListener('abort', stop);
+    await file.close();
+  }
+};
+
+interface Failure {
+  readonly command: string;
+  readonly code: number | null;
+  readonly by: NodeJS.Signals | null;
+  readonly printed: string;
+  readonly log: string;
+}
+
+const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Failure): LayerloomError => {
+  if (code === 127 || code === 126 || /No module named '?lm_eval/.test(printed))
+    return new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(printed) });
+  const unknown = /Tasks not found: (.+)/.exec(printed)?.[1];
+  if (unknown !== undefined)
+    return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
+  return new LayerloomError('HARNESS_FAILED', { model: name, reason: endingOf({ code, by }, printed), log });
+};
+
+/**
+ * Lists the tasks that the harness knows.
+ *
+ * @throws LayerloomError HARNESS_MISSING
+ */
+export const listTasks = (
+  command: string,
+  includePath: string | undefined,
+  environment: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<ReadonlySet<string>> =>
+  new Promise((resolve, reject) => {
+    const words = ['ls', 'tasks', ...(includePath === undefined ? [] : ['--include_path', includePath])];
+    const child = startShell(`exec ${command} "$@"`, words, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
+    });
+    const stop = () => void endGroup(child);
+    signal?.addEventListener('abort', stop);
+    let [printed, errors] = ['', ''];
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.once('error', (error) => reject(notStarted(command, error)));
+    child.once('close', (code) => {
+      signal?.removeEventListener('abort', stop);
+      if (signal?.aborted) reject(new LayerloomError('INTERRUPTED', {}));
+      else if (code !== 0)
+        reject(
+          new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(errors) || `exit code ${code}` }),
+        );
+      else resolve(new Set([...printed.matchAll(/^\|\s*([^\s|]+)\s*\|/gm)].map(([, task = '']) => task)));
+    });
+  });

@@ -1,0 +1,252 @@
+import type { ChildProcess } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { shellWord } from '../../../core/base/command-line.js';
+import { endGroup, spawnGroup } from '../../../core/programs/process.js';
+import { pythonOfHarness } from '../../../core/programs/python-of-harness.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
+import type { EvaluationSettings } from '../settings.js';
+
+/** The harness that this version was written for. Another runs for each model in a process of its own, with a warning. */
+export const knownHarnessVersion = '0.4.13';
+
+/** The program that runs the harness for one model after another, and the version of its lines. */
+const program = fileURLToPath(new URL('../../../../python/layerloom_eval', import.meta.url));
+const programVersion = 1;
+
+/** Milliseconds in which it says so: it has loaded nothing but Python then. */
+const greetingMs = 30_000;
+
+const greetingSchema = z.object({
+  program: z.literal(programVersion),
+  lm_eval: z.literal(knownHarnessVersion),
+});
+
+const fingerprintSchema = z.record(
+  z.string(),
+  z.union([z.object({ whole: z.string() }), z.object({ samples: z.string() })]),
+);
+
+const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
+
+/** The lines of a run: at most one when the weights are loaded, before the first request, and one at the end. */
+const lineSchema = z.union([
+  z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
+  z.object({ code: z.number(), text: z.string().optional() }),
+]);
+
+/** What was loaded of a model's weights. */
+export interface LoadedWeights {
+  /** True if the back end itself loaded the model, as for a process of its own. */
+  readonly whole: boolean;
+  readonly bytes: number;
+  /** Bytes of all the model's tensors. */
+  readonly ofBytes: number;
+}
+
+/** How a run ended. */
+export interface HarnessEnd {
+  readonly code: number | null;
+  readonly by: NodeJS.Signals | null;
+  /** The answer of a trial. */
+  readonly text?: string | undefined;
+}
+
+/** A prompt to answer, in place of a run of the harness. */
+export interface TrialWords {
+  readonly prompt: string;
+  readonly max_tokens: number;
+  readonly chat: boolean;
+  /** Arguments of the harness's `hf`. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** Tensors that the process did not hold as their files have them; it was ended before it answered a request. */
+export interface WrongWeights {
+  readonly differing: readonly string[];
+}
+
+interface KeptRun {
+  /** The words after `lm_eval`, or what is to be answered. */
+  readonly words: readonly string[] | TrialWords;
+  /** File that its output is appended to. */
+  readonly log: string;
+  /**
+   * The weights that the process is to hold: those of a checkpoint, by its absolute path, or of a merge in place;
+   * undefined: a server holds them.
+   */
+  readonly weights: string | WeightsInPlace | undefined;
+  /** What is compared of tensors that were not loaded anew; default samples. */
+  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
+  /** Called with what was loaded, before the first request is answered. */
+  readonly onLoaded: (loaded: LoadedWeights) => void;
+}
+
+/** True for back ends that let go of a model when the next one comes: transformers, and servers over HTTP. */
+export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
+  backend === 'hf' || /completions$/.test(backend);
+
+const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
+
+/**
+ * True where one process or server holds the weights of one model after another, and of the next loads what differs: a server
+ * of `exchange`, or a kept process of a harness whose Python is known (it is asked for its version only when it starts).
+ *
+ * @param separate true if each model is to have a process of its own
+ */
+export const exchangesWeights = async (
+  {
+    backend,
+    serve,
+    baseUrls,
+    exchange,
+  }: Pick<EvaluationSettings, 'backend' | 'serve' | 'baseUrls' | 'exchange'>,
+  command: string,
+  separate = false,
+): Promise<boolean> => {
+  if (exchange !== undefined) return !separate || serve === undefined;
+  if (separate || backend !== 'hf' || serve !== undefined || baseUrls.length > 0) return false;
+  return (await pythonOfHarness(command, process.env['PATH'] ?? '')) !== undefined;
+};
+
+interface Session {
+  readonly child: ChildProcess;
+  readonly lines: AsyncIterator<string>;
+  readonly ended: Promise<HarnessEnd>;
+}
+
+/**
+ * A process of the harness that runs for one model after another. It starts with the first run, anew after a run that ended
+ * it, and is ended by disposing.
+ */
+export class KeptHarness implements AsyncDisposable {
+  readonly #command: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #weights: WeightsToLoad;
+  #session: Session | undefined;
+  #isImpossible = false;
+
+  /**
+   * @param command of the harness, for the shell
+   * @param weights finds what is to be loaded; several processes may share it
+   */
+  constructor(
+    command: string,
+    environment: Readonly<Record<string, string>>,
+    weights: WeightsToLoad = new WeightsToLoad(),
+  ) {
+    this.#command = command;
+    this.#environment = environment;
+    this.#weights = weights;
+  }
+
+  /**
+   * Runs the harness once.
+   *
+   * @returns undefined where the harness cannot be kept: of another version, or in no Python that is known
+   */
+  async run({
+    words,
+    log,
+    weights: asked,
+    fingerprint = 'samples',
+    onLoaded,
+  }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
+    const session = await this.#start(log);
+    if (session === undefined) return undefined;
+    const { child, lines, ended } = session;
+    const isInPlace = typeof asked === 'object';
+    const weights =
+      typeof asked === 'string'
+        ? await this.#weights.of(asked)
+        : asked && (await this.#weights.at(asked.tensors));
+    const there = isInPlace ? await this.#weights.at(asked.donated) : undefined;
+    const say = (message: object) => (child.stdin as Writable).write(`${JSON.stringify(message)}\n`);
+    const what = isTrial(words) ? { trial: words } : { words };
+    say({ ...what, log, fingerprint, weights: weights ?? null, there: there ?? null });
+    let isAgreed = false;
+    for (;;) {
+      const next = await Promise.race([lines.next(), ended.then(() => undefined)]);
+      const line =
+        next === undefined || next.done ? undefined : lineSchema.safeParse(jsonOrNone(next.value)).data;
+      if (line === undefined) {
+        await this.end();
+        return await ended;
+      }
+      // Without a fingerprint, the files of the directory have answered, which are right but for a merge in place.
+      if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
+        return { differing: asked.tensors.map(({ name }) => name) };
+      if ('code' in line) return { by: null, ...line };
+      const differing = await tensorsThatDiffer(weights ?? [], line.fingerprint, fingerprint);
+      if (differing.length > 0) {
+        await this.end();
+        return { differing };
+      }
+      const ofBytes = (weights ?? []).reduce((sum, { begin, end }) => sum + end - begin, 0);
+      onLoaded({ whole: line.loaded.whole, bytes: line.loaded.bytes, ofBytes });
+      isAgreed = true;
+      say({ go: true });
+    }
+  }
+
+  /** Ends the process; the next run starts another. */
+  async end(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (session === undefined) return;
+    await endGroup(session.child);
+    await session.ended;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
+  }
+
+  async #start(log: string): Promise<Session | undefined> {
+    if (this.#session?.child.exitCode === null && this.#session.child.signalCode === null)
+      return this.#session;
+    await this.end();
+    if (this.#isImpossible) return undefined;
+    const env = { ...process.env, ...this.#environment };
+    const python = await pythonOfHarness(this.#command, env['PATH'] ?? '');
+    const session = python === undefined ? undefined : await greeted(python, log, env);
+    this.#isImpossible = session === undefined;
+    this.#session = session;
+    return session;
+  }
+}
+
+const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Promise<Session | undefined> => {
+  const errors = await open(log, 'a');
+  let child: ChildProcess;
+  try {
+    child = spawnGroup(`exec ${python} ${shellWord(program)}`, [], { output: errors.fd, piped: true, env });
+  } catch (error) {
+    await errors.close();
+    throw error;
+  }
+  const ended = new Promise<HarnessEnd>((resolve) => {
+    child.once('exit', (code, by) => resolve({ code, by }));
+    child.once('error', () => resolve({ code: 127, by: null }));
+  });
+  await errors.close();
+  // It may end before it has read a request: `ended` says so.
+  (child.stdin as Writable).on('error', () => undefined);
+  const lines = createInterface(child.stdout as Readable)[Symbol.asyncIterator]();
+  const late = new AbortController();
+  const first = await Promise.race([
+    lines.next(),
+    ended.then(() => undefined),
+    pause(greetingMs, undefined, { signal: late.signal }).catch(() => undefined),
+  ]);
+  late.abort();
+  if (first !== undefined && !first.done && greetingSchema.safeParse(jsonOrNone(first.value)).success)
+    return { child, lines, ended };
+  await endGroup(child);
+  return undefined;
+};

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { itemAt, valueAt } from '../../core/base/lookup.js';
+import { parseAddress } from '../../core/models/address/address.js';
+import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
+import { indexFileName } from '../../core/models/checkpoint/containers/safetensors/shard-index.js';
+import { withFewFiles } from '../../core/models/checkpoint/few-at-once.js';
+import { cardName, provenanceName } from '../../core/models/checkpoint/file-names.js';
+import { observePath } from '../../core/models/checkpoint/identity.js';
+import { isBareAdapter, openModel } from '../../core/models/reading/read-model.js';
+import { keyOfStored } from '../../core/plan/operands/stored.js';
+import { shardKey } from '../../core/plan/shard-key.js';
+import type { TensorReference } from '../../core/tensor/reference.js';
+import { storedTensor } from '../../core/tensor/stored-tensor.js';
+import { type KeyedShard, shardsOfMerge } from '../store/weights.js';
+
+/** Where a tensor belongs: models that have it have one of the same name, type and shape. */
+export interface Slot {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** Tensors that lie in one file, with a text for the bytes of each: tensors of one slot with equal texts are equal. */
+export interface ContentPart {
+  readonly slots: readonly Slot[];
+  readonly contents: readonly string[];
+}
+
+/** What a model's weights are, as far as that is known without reading them. */
+export interface ModelContents {
+  /** Names the small files beside the weights: a program exchanges weights among models that have the same ones. */
+  readonly form: string;
+  /** Models that share a shard have the same part. */
+  readonly parts: readonly ContentPart[];
+}
+
+/** Small files of a checkpoint that no program reads for what it computes; those of `exchange.py`. */
+export const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
+
+/** Larger files beside weights, such as tokenizers, are known by their sizes. */
+const mostHashedBytes = 1 << 16;
+
+/** A small file beside weights: what models of one form have alike of it. */
+export interface SmallFile {
+  readonly name: string;
+  readonly size: number;
+  /** Undefined for a larger file. */
+  readonly content: Buffer | undefined;
+}
+
+/** Returns a file's part of a form. @throws as the system does */
+export const smallFile = async (
+  name: string,
+  size: number,
+  read: () => Promise<Buffer>,
+): Promise<SmallFile> => ({ name, size, content: size <= mostHashedBytes ? await read() : undefined });
+
+/** True for a file beside weights that programs make a model from. */
+export const isOfTheModel = (name: string): boolean =>
+  !name.endsWith('.safetensors') && !notOfTheModel.includes(name) && !name.includes('/');
+
+/** Names the small files that a program makes a model from. */
+export const formOfFiles = (files: readonly SmallFile[]): string => {
+  const hash = createHash('sha256');
+  for (const { name, size, content } of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    hash.update(`${name} ${size}\n`);
+    if (content !== undefined) hash.update(content);
+  }
+  return hash.digest('hex');
+};
+
+/** Returns where tensors of a name, type and shape belong. */
+export const slotOf = (
+  name: string,
+  { begin, end, dtype, shape }: Pick<TensorReference, 'begin' | 'end' | 'dtype' | 'shape'>,
+): Slot => ({ name: `${name} ${dtype} ${shape.join()}`, bytes: end - begin });
+
+/**
+ * Reads what the weights of models are: of a merge from the keys of its shards, of any other checkpoint from the identities of
+ * its files. Headers are read, of equal shards one.
+ */
+export class ContentsReader {
+  /** By key. */
+  readonly #shards = new Map<string, Promise<ContentPart>>();
+  /** By their texts: models have the same ones again and again. */
+  readonly #slots = new Map<string, readonly Slot[]>();
+  readonly #sources: Source[] = [];
+
+  /**
+   * Returns the contents of a checkpoint. Merges that are read later are compared with it, tensor by tensor.
+   *
+   * @param path absolute, of its directory
+   * @returns undefined where its weights are not in safetensors files alone: an adapter, a GGUF file
+   * @throws LayerloomError the codes of `openModel`; INPUT_CHANGED, READ_FAILED
+   */
+  async ofModel(path: string): Promise<ModelContents | undefined> {
+    const address = await parseAddress(path);
+    if (address.kind !== 'model' || (await isBareAdapter(address))) return undefined;
+    const checkpoint = await openModel(path);
+    const { files, tensors } = checkpoint;
+    if (!files.every((file) => file.path.startsWith(`${path}/`) && file.path.endsWith('.safetensors')))
+      return undefined;
+    if ([...tensors.values()].some(({ change }) => change !== undefined)) return undefined;
+    const hashes = await Promise.all(files.map(async (file) => (await observePath(file, 'samples')).hash));
+    const source = new Source(checkpoint, hashes);
+    this.#sources.push(source);
+    const parts = files.map((_, index): ContentPart => {
+      const inFile = new Map([...tensors].filter(([, { file }]) => file === index));
+      return {
+        slots: this.#slotsOf(inFile),
+        contents: [...inFile.values()].map((tensor) => source.textOf(tensor)),
+      };
+    });
+    return { form: await formOf(path), parts };
+  }
+
+  /**
+   * Returns the contents of a merge.
+   *
+   * @returns undefined while it is not there
+   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   */
+  async ofMerge(directory: string): Promise<ModelContents | undefined> {
+    const shards = await withFewFiles(() => shardsOfMerge(directory));
+    if (shards === undefined) return undefined;
+    const parts = await Promise.all(
+      shards.map((shard) => {
+        const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
+        this.#shards.set(shard.key, part);
+        // Another merge may have it whole.
+        part.catch(() => this.#shards.delete(shard.key));
+        return part;
+      }),
+    );
+    return { form: await formOf(directory), parts };
+  }
+
+  async #partOf(directory: string, { file, key }: KeyedShard): Promise<ContentPart> {
+    const { tensors } = await openModel(join(directory, file));
+    const slots = this.#slotsOf(tensors);
+    const from = this.#sources.find((source) => source.keyOfCopies(tensors, slots) === key);
+    return { slots, contents: from?.textsOf(tensors, slots) ?? slots.map(() => key) };
+  }
+
+  #slotsOf(tensors: ReadonlyMap<string, TensorReference>): readonly Slot[] {
+    const slots = [...tensors].map(([name, tensor]) => slotOf(name, tensor));
+    const text = slots.map(({ name }) => name).join('\n');
+    const known = this.#slots.get(text) ?? slots;
+    this.#slots.set(text, known);
+    return known;
+  }
+}
+
+/** A checkpoint whose tensors a merge's shards may be copies of. */
+class Source {
+  readonly #tensors: CheckpointIndex['tensors'];
+  /** Of its files. */
+  readonly #hashes: readonly string[];
+  readonly #keys = new Map<readonly Slot[], string | undefined>();
+  readonly #texts = new Map<readonly Slot[], readonly string[]>();
+
+  constructor({ tensors }: CheckpointIndex, hashes: readonly string[]) {
+    this.#tensors = tensors;
+    this.#hashes = hashes;
+  }
+
+  textOf(tensor: TensorReference): string {
+    return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
+  }
+
+  /** Returns the key of a shard whose tensors are copies of those here; undefined where some are not here. */
+  keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
+    if (this.#keys.has(slots)) return this.#keys.get(slots);
+    const copies = [...shard].flatMap(([name, { dtype, shape }]) => {
+      const own = this.#tensors.get(name);
+      if (own === undefined) return [];
+      return [{ name, dtype, shape, expression: { kind: 'copy' as const, source: storedTensor(0, own) } }];
+    });
+    const key =
+      copies.length === shard.size ? shardKey(copies, ({ file }) => itemAt(this.#hashes, file)) : undefined;
+    this.#keys.set(slots, key);
+    return key;
+  }
+
+  textsOf(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): readonly string[] {
+    const texts =
+      this.#texts.get(slots) ?? [...shard.keys()].map((name) => this.textOf(valueAt(this.#tensors, name)));
+    this.#texts.set(slots, texts);
+    return texts;
+  }
+}
+
+/** Names the small files in a directory that a program makes a model from. @throws LayerloomError READ_FAILED */
+const formOf = (directory: string): Promise<string> =>
+  withFewFiles(async () => {
+    try {
+      const files: SmallFile[] = [];
+      for (const name of (await readdir(directory)).filter(isOfTheModel)) {
+        const path = join(directory, name);
+        const status = await stat(path);
+        if (status.isFile()) files.push(await smallFile(name, status.size, () => readFile(path)));
+      }
+      return formOfFiles(files);
+    } catch (cause) {
+      throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+    }
+  });

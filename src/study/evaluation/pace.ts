@@ -1,0 +1,67 @@
+import { groupBy } from '../../core/base/lookup.js';
+import { type Benchmark, taskOf } from './data/task-facts.js';
+import type { ResultSummary } from './result-files.js';
+import type { Rows } from './settings.js';
+
+/** Problems of benchmarks as they are published, where the task's name tells which: MGSM (250), the test sets of the others. */
+const published: Partial<Record<Benchmark, number>> = {
+  MGSM: 250,
+  perplexity: 250,
+  BELEBELE: 900,
+  FLORES: 1012,
+  MBPP: 500,
+};
+
+const publishedSize = (task: string): number | undefined => {
+  const facts = taskOf(task);
+  // MBPP+ has other problems.
+  return facts === undefined || task.startsWith('mbpp_plus') ? undefined : published[facts.benchmark];
+};
+
+/** How long runs of the harness have taken in a directory, by task. */
+export interface Pace {
+  /** Results that say it. */
+  readonly results: number;
+  /** Seconds of one problem of a task, the loading of the model among them; undefined where none was measured. */
+  secondsPerProblem(task: string): number | undefined;
+  /** Number of problems that some rows of a task are, null being all; undefined where neither a result nor the benchmark tells. */
+  problemsIn(task: string, rows: Rows | null): number | undefined;
+  /** Seconds of a model in some rows of a task; undefined where none was measured. */
+  secondsOf(task: string, rows: Rows | null): number | undefined;
+}
+
+/**
+ * Reads the pace of a machine from results. A run of several tasks states its seconds once: they are divided by numbers
+ * of problems. Results that came from elsewhere say nothing of this machine and are left out.
+ */
+export const paceOf = (results: readonly ResultSummary[]): Pace => {
+  const own = results.filter(({ source, seconds, n }) => source === 'run' && seconds > 0 && n > 0);
+  // A run has one model, one start and one duration, which each of its results repeats.
+  const runs = groupBy(own, ({ weights, started, seconds }) => `${weights} ${started} ${seconds}`);
+  const shares = [...runs.values()].flatMap((run) => {
+    const all = run.reduce((sum, { n }) => sum + n, 0);
+    return run.map(({ task, seconds, n }) => ({ task, seconds: (seconds * n) / all, n }));
+  });
+  const byTask = new Map(
+    [...groupBy(shares, ({ task }) => task)].map(([task, of]) => [
+      task,
+      of.reduce((sum, { seconds }) => sum + seconds, 0) / of.reduce((sum, { n }) => sum + n, 0),
+    ]),
+  );
+  const sizes = new Map(results.flatMap(({ task, rows, n }) => (rows === null ? [[task, n]] : [])));
+  const problemsIn: Pace['problemsIn'] = (task, rows) => {
+    const all = sizes.get(task) ?? publishedSize(task);
+    if (rows === null) return all;
+    const [from, to] = rows;
+    return Math.max(0, Math.min(to, all ?? to) - from);
+  };
+  return {
+    results: own.length,
+    problemsIn,
+    secondsPerProblem: (task) => byTask.get(task),
+    secondsOf: (task, rows) => {
+      const [each, problems] = [byTask.get(task), problemsIn(task, rows)];
+      return each === undefined || problems === undefined ? undefined : each * problems;
+    },
+  };
+};

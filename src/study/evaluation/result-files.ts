@@ -1,0 +1,256 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { exists } from '../../core/base/exists.js';
+import { groupBy } from '../../core/base/lookup.js';
+import { isUnreadable, namesIn, unlessMissing } from '../../core/base/unless-missing.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
+import { readJsonFile } from '../../core/models/checkpoint/json-file.js';
+import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
+
+/** A result without its problems: what is read to know which results there are. */
+export type ResultSummary = Omit<EvaluationResult, 'problems'>;
+
+/** A summary with the name of its file in `evaluations/`. */
+export interface FoundResult {
+  readonly file: string;
+  readonly result: ResultSummary;
+}
+
+/** The directory of an experiment's results. */
+export const evaluationsName = 'evaluations';
+
+const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
+
+/** A file that is being written, under the name of what it will be. */
+const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
+
+const shortHash = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+
+/** Name of a result's file: the task, and a hash of all that it is a result of. */
+const nameOf = (result: ResultIdentity): string => {
+  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
+  const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
+  // Added only where it is stated, so that results of earlier versions keep their names.
+  if (maxTokens !== null) identity.push(maxTokens);
+  return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
+};
+
+/**
+ * The result files of an experiment: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
+ * problem, `TASK-HASH.texts.json` the texts of problems, which many results share. Files are written whole, by
+ * renaming, the one with the figures last; none is ever changed, so that what was read may be kept in memory.
+ */
+export class ResultFiles {
+  readonly directory: string;
+  readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
+  /** Results by file, and by weights, of the last look. */
+  readonly #known = new Map<string, FoundResult>();
+  #byWeights = new Map<string, FoundResult[]>();
+
+  /** @param experiment the experiment's directory */
+  constructor(experiment: string) {
+    this.directory = join(experiment, evaluationsName);
+  }
+
+  /**
+   * Lists the results, by name of file. Files that are not results are reported and left out; what the system fails to
+   * read is no result that is not there.
+   *
+   * @param warn is told of each malformed file
+   * @throws LayerloomError READ_FAILED
+   */
+  async list(warn: (warning: string) => void = () => undefined): Promise<FoundResult[]> {
+    const names = await namesIn(this.directory);
+    const found: FoundResult[] = [];
+    for (const file of names.filter((name) => resultName.test(name)).sort()) {
+      const result = await this.#summaryOf(file, warn);
+      if (result !== undefined) found.push({ file, result });
+    }
+    return found;
+  }
+
+  /**
+   * Returns the results of some weights that are there now. Of the directory only the names are read again, and what is
+   * new: looking for each of many models costs little more than looking once.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
+  async of(weights: string): Promise<readonly FoundResult[]> {
+    const names = await namesIn(this.directory);
+    const there = new Set(names.filter((name) => resultName.test(name)));
+    let hasChanged = false;
+    for (const file of this.#known.keys())
+      if (!there.has(file)) hasChanged = this.#known.delete(file) || hasChanged;
+    for (const file of there) {
+      if (this.#known.has(file)) continue;
+      const result = await this.#summaryOf(file, () => undefined);
+      if (result === undefined) continue;
+      this.#known.set(file, { file, result });
+      hasChanged = true;
+    }
+    if (hasChanged) this.#byWeights = groupBy(this.#known.values(), ({ result }) => result.weights);
+    return this.#byWeights.get(weights) ?? [];
+  }
+
+  /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  async read(file: string): Promise<FoundResult> {
+    const path = join(this.directory, file);
+    // Results of earlier versions do not state the longest answer: it is the task's own.
+    return { file, result: { maxTokens: null, ...(await readAs(summarySchema, path)) } };
+  }
+
+  async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
+    const path = join(this.directory, file);
+    // Another process may have replaced or removed it since the listing.
+    const status = await unlessMissing(path, stat(path));
+    if (status === undefined) return undefined;
+    const stamp = `${status.ino} ${status.size} ${status.mtimeMs}`;
+    const known = this.#read.get(file);
+    if (known?.stamp === stamp) return known.result;
+    try {
+      const { result } = await this.read(file);
+      // A result without its problems is none: it is made again.
+      const problems = this.#problemsAt(file);
+      if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
+      this.#read.set(file, { stamp, result });
+      return result;
+    } catch (error) {
+      if (!(error instanceof LayerloomError && error.code === 'RESULTS_INVALID')) throw error;
+      warn(error.message);
+      return undefined;
+    }
+  }
+
+  /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
+    return await readAs(problemsSchema, this.#problemsAt(file));
+  }
+
+  #problemsAt(file: string): string {
+    return join(this.directory, file.replace(/\.json$/, '.problems.json'));
+  }
+
+  /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
+    if (texts === null) return {};
+    return await readAs(textsSchema, join(this.directory, texts));
+  }
+
+  /**
+   * Writes a result, replacing one of the same identity; with `keepNewer` only one that is not newer.
+   *
+   * @returns the result that is there now, and its file
+   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   */
+  async write(
+    result: Omit<EvaluationResult, 'texts'>,
+    texts: ProblemTexts,
+    { keepNewer = false }: { readonly keepNewer?: boolean } = {},
+  ): Promise<FoundResult> {
+    const name = nameOf(result);
+    if (keepNewer) {
+      const there = await this.#summaryOf(`${name}.json`, () => undefined);
+      if (there !== undefined && Date.parse(there.started) > Date.parse(result.started))
+        return { file: `${name}.json`, result: there };
+    }
+    const { problems, ...summary } = result;
+    const textsFile =
+      Object.keys(texts).length === 0
+        ? null
+        : `${result.task.replace(/[^\w.-]/g, '_')}-${shortHash(Object.entries(texts).sort())}.texts.json`;
+    const stored: ResultSummary = { ...summary, texts: textsFile };
+    try {
+      await makeDirectories(this.directory, true);
+      if (textsFile !== null) await this.#put(textsFile, texts);
+      await this.#put(`${name}.problems.json`, problems);
+      // Names of a directory become durable in any order: no result is there without its texts and problems.
+      await syncDirectory(this.directory);
+      await this.#put(`${name}.json`, stored, 2);
+      await syncDirectory(this.directory);
+    } catch (cause) {
+      throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
+    }
+    return { file: `${name}.json`, result: stored };
+  }
+
+  /** Removes half-written files of processes that died: those last written before a time. */
+  async removePartials(before: () => Promise<number>): Promise<void> {
+    const names = await namesIn(this.directory);
+    for (const name of names.filter((name) => partialName.test(name))) {
+      const path = join(this.directory, name);
+      const { mtimeMs } = await stat(path);
+      if (mtimeMs < (await before())) await rm(path, { force: true });
+    }
+  }
+
+  async #put(name: string, value: unknown, indent?: number): Promise<void> {
+    const partial = join(this.directory, `.${name}.${randomUUID()}`);
+    await replaceFile(join(this.directory, name), `${JSON.stringify(value, null, indent)}\n`, partial);
+  }
+}
+
+export const invalidResult = (file: string, reason: string): LayerloomError =>
+  new LayerloomError('RESULTS_INVALID', { file, reason });
+
+const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
+  readJsonFile(path, {
+    schema,
+    what: `a result of ${layerloomCommand('evaluate')}`,
+    fail: ({ file, reason, cause }) =>
+      new LayerloomError(
+        isUnreadable(cause) ? 'READ_FAILED' : 'RESULTS_INVALID',
+        { file, reason },
+        { cause },
+      ),
+  });
+
+const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
+const fileName = z.string().regex(/^[\w.-]+$/);
+
+/** As `write` writes them; files in an experiment's directory may be somebody else's. */
+const summarySchema: z.ZodType<Omit<ResultSummary, 'maxTokens'> & Partial<Pick<ResultSummary, 'maxTokens'>>> =
+  z.object({
+    weights: z.string(),
+    task: z.string(),
+    taskVersion: z.string(),
+    promptHash: z.string(),
+    fewshot: z.number(),
+    seed: z.string(),
+    rows: rows.nullable(),
+    maxTokens: z.number().nullable().exactOptional(),
+    backend: z.string(),
+    layerloom: z.string(),
+    model: z.string(),
+    harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
+    metrics: z.record(z.string(), z.number().nullable()),
+    higherIsBetter: z.record(z.string(), z.boolean()),
+    n: z.number(),
+    texts: fileName.nullable(),
+    source: z.enum(['run', 'imported']),
+    started: z.string(),
+    seconds: z.number(),
+  });
+
+const score = z.union([z.number(), z.tuple([z.number(), z.number()]).readonly()]);
+
+const problemsSchema: z.ZodType<readonly ProblemResult[]> = z.array(
+  z.object({
+    id: z.number(),
+    document: z.string(),
+    prompt: z.string(),
+    target: z.string(),
+    scores: z.record(z.string(), score),
+    answers: z.record(z.string(), z.string()),
+    response: z.string(),
+  }),
+);
+
+const textsSchema: z.ZodType<ProblemTexts> = z.record(
+  z.string(),
+  z.object({ question: z.string(), target: z.string() }),
+);

@@ -1,0 +1,270 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
+import { unlessMissing } from '../../../core/base/unless-missing.js';
+import { mostSideFileBytes } from '../../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import type { WeightServerKind } from '../evaluation-block.js';
+import type { LoadedWeights } from '../harness/kept-harness.js';
+import { notOfTheModel } from '../model-contents.js';
+import { reachedBy } from '../reach.js';
+import type { EvaluationSettings } from '../settings.js';
+import { AskedServer, Fault, Permanent } from './asked-server.js';
+import { PartsHeld, partSchema } from './parts-held.js';
+import { type ModelServer, startServer } from './server.js';
+import type { WeightServer } from './weight-server.js';
+import { exchangeEnvironment, exchangeNeeds, weightServers } from './weight-servers.js';
+import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
+
+/** Version of what a worker takes and gives: that of `parts.py`. */
+const programVersion = 1;
+
+/** What one worker says. */
+const workerSchema = z.union([
+  z.object({
+    program: z.literal(programVersion),
+    loaded: z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() }),
+    fingerprint: z.record(z.string(), z.array(partSchema)),
+  }),
+  z.object({ program: z.literal(programVersion), reason: z.string(), permanent: z.boolean() }),
+]);
+
+/** A server that holds a checkpoint's weights. */
+export interface HeldModel {
+  /** `http://127.0.0.1:PORT`, or as it was given. */
+  readonly url: string;
+  /** Name by which it answers for its model, whatever the weights. */
+  readonly servedName: string;
+  /**
+   * Checks that nobody has given the server other weights since: it may be known to other programs.
+   *
+   * @throws LayerloomError EXCHANGE_FAILED
+   */
+  readonly stillHolds: () => Promise<void>;
+}
+
+interface ExchangeSettings {
+  readonly exchange: WeightServerKind;
+  /** Command that starts a server, for the shell; undefined: `url` is one that runs. */
+  readonly serve: string | undefined;
+  readonly url: string | undefined;
+  readonly timeoutSeconds: number;
+  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+interface ModelToHold {
+  readonly name: string;
+  /** Absolute path of its checkpoint. */
+  readonly path: string;
+  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  readonly inPlace?: WeightsInPlace | undefined;
+  /** File that the server's output is appended to, if it is started. */
+  readonly log: string;
+  readonly signal: AbortSignal | undefined;
+  /** Called with what was loaded. */
+  readonly onLoaded: (loaded: LoadedWeights) => void;
+}
+
+/**
+ * A server that holds the weights of one checkpoint after another: of the next, it loads what differs.
+ * It is started with the first checkpoint, anew where it failed or where a checkpoint has another form than the one that it
+ * was started for, and is ended by disposing, if it was started here.
+ *
+ * No checkpoint is held before the server's own account of its weights equals its files and its cache of prefixes is empty.
+ */
+export class ExchangingServer implements AsyncDisposable {
+  readonly #settings: ExchangeSettings;
+  readonly #kind: WeightServer;
+  readonly #weights: WeightsToLoad;
+  readonly #parts = new PartsHeld();
+  #server: { readonly url: string; readonly form: string; readonly own: ModelServer | undefined } | undefined;
+
+  constructor(settings: ExchangeSettings, weights: WeightsToLoad = new WeightsToLoad()) {
+    this.#settings = settings;
+    this.#kind = weightServers[settings.exchange];
+    this.#weights = weights;
+  }
+
+  /**
+   * Makes the server hold a checkpoint's weights. What fails is tried once more, everything loaded, by a new server where
+   * one is started here.
+   *
+   * @throws LayerloomError SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and the codes of
+   *   `WeightsToLoad`
+   */
+  async hold(model: ModelToHold): Promise<HeldModel> {
+    // What the files hold that a server is started for is of no account: it first loads everything.
+    const { path, inPlace } = model;
+    const weights = await (inPlace === undefined
+      ? this.#weights.of(path)
+      : this.#weights.at(inPlace.tensors));
+    if (weights === undefined) throw this.#failed(model, 'the model is not made of safetensors files alone');
+    const form = await formOf(path, weights);
+    try {
+      return await this.#held(model, weights, { form, whole: false });
+    } catch (error) {
+      checkInterrupt(model.signal);
+      if (error instanceof Permanent || !(error instanceof Fault)) throw await this.#given(error, model);
+    }
+    await this.end();
+    try {
+      return await this.#held(model, weights, { form, whole: true });
+    } catch (error) {
+      checkInterrupt(model.signal);
+      throw await this.#given(error, model);
+    }
+  }
+
+  /** Ends the server, if it was started here. */
+  async end(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    await server?.own?.[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
+  }
+
+  async #given(error: unknown, model: ModelToHold): Promise<unknown> {
+    await this.end();
+    if (error instanceof Differing)
+      return new LayerloomError('WEIGHTS_DIFFER', { ...model, model: model.name, tensors: error.tensors });
+    return error instanceof Fault ? this.#failed(model, error.message) : error;
+  }
+
+  async #held(
+    model: ModelToHold,
+    weights: readonly TensorToLoad[],
+    { form, whole }: { readonly form: string; readonly whole: boolean },
+  ): Promise<HeldModel> {
+    const { url } = await this.#ready(model, form);
+    const { fingerprint = 'samples' } = this.#settings;
+    const server = this.#asked(url, model);
+    const { servedName } = await this.#kind.model(server);
+    const answers = await this.#kind.exchange(server, { weights, whole, fingerprint });
+    const workers = answers.map((text) => said(text));
+    const prints = workers.map(({ fingerprint }) => fingerprint);
+    const tensors = await this.#parts.differing(weights, prints, fingerprint);
+    if (tensors.length > 0) throw new Differing(tensors);
+    await this.#kind.emptyCache(server, servedName);
+    const [first] = workers;
+    const ofBytes = weights.reduce((sum, { begin, end }) => sum + end - begin, 0);
+    model.onLoaded({ whole: first?.loaded.whole ?? false, bytes: first?.loaded.bytes ?? 0, ofBytes });
+    return { url, servedName, stillHolds: () => this.#stillHolds(server, model, { weights, fingerprint }) };
+  }
+
+  async #stillHolds(server: AskedServer, model: ModelToHold, request: object): Promise<void> {
+    // One that was started here, at a port of its own, nobody else knows.
+    if (this.#server?.own !== undefined) return;
+    try {
+      const answers = await this.#kind.exchange(server, { ...request, whole: false });
+      if (answers.every((text) => said(text).loaded.bytes === 0)) return;
+    } catch (error) {
+      checkInterrupt(model.signal);
+      throw error instanceof Fault ? this.#failed(model, error.message) : error;
+    }
+    throw this.#failed(
+      model,
+      `another program gave ${server.url} other weights while it answered: a server holds those of one model`,
+    );
+  }
+
+  async #ready(model: ModelToHold, form: string): Promise<{ readonly url: string }> {
+    const { serve, url } = this.#settings;
+    if (this.#server !== undefined && this.#server.form !== form) await this.end();
+    if (this.#server !== undefined) return this.#server;
+    if (serve === undefined) {
+      const server = (url ?? '').replace(/\/(v1\/?)?$/, '');
+      await refuseReached(server);
+      this.#server = { url: server, form: await this.#formAt(server, model), own: undefined };
+      if (this.#server.form !== form) {
+        await this.end();
+        throw new Permanent(`the server at ${server} was started for a model of another form`);
+      }
+      return this.#server;
+    }
+    const own = await startServer({
+      ...{ command: serve, model: model.path, name: model.name, log: model.log, signal: model.signal },
+      ...{ timeoutSeconds: this.#settings.timeoutSeconds },
+      environment: { ...this.#settings.environment, ...exchangeEnvironment(this.#settings.exchange) },
+    });
+    this.#server = { url: own.url, form, own };
+    await refuseReached(own.url);
+    return this.#server;
+  }
+
+  #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
+    // A server that runs already has its output elsewhere.
+    const of = this.#settings.serve === undefined ? undefined : log;
+    return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
+  }
+
+  #asked(url: string, { signal }: ModelToHold): AskedServer {
+    const { timeoutSeconds } = this.#settings;
+    return new AskedServer(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
+  }
+
+  /** Returns the form of the checkpoint that a running server was started for. */
+  async #formAt(url: string, model: ModelToHold): Promise<string> {
+    const { root } = await this.#kind.model(this.#asked(url, model));
+    const isHere = await stat(root).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+    const weights = isHere ? await this.#weights.of(root) : undefined;
+    if (weights === undefined)
+      throw new Permanent(
+        `the server at ${url} was started for ${root}, which is no checkpoint on this machine`,
+      );
+    return formOf(root, weights);
+  }
+}
+
+/** Tensors that a server does not hold as the files have them. */
+class Differing extends Fault {
+  readonly tensors: readonly string[];
+
+  constructor(tensors: readonly string[]) {
+    super(`${tensors.length} tensors differ`);
+    this.tensors = tensors;
+  }
+}
+
+/** Who reaches such a server may replace its weights, and call what is in its workers. @throws Permanent */
+const refuseReached = async (url: string): Promise<void> => {
+  const address = await reachedBy(url);
+  if (address !== undefined)
+    throw new Permanent(
+      `others could reach the server at ${url}, by ${address}: let it listen at 127.0.0.1 alone`,
+    );
+};
+
+/** Names all that a server makes of a checkpoint but the values of its tensors. */
+const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
+  const hash = createHash('sha256');
+  const entries = await readdir(path, { withFileTypes: true });
+  const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
+  for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
+    // A link that leads nowhere is no file of the model.
+    const found = await unlessMissing(join(path, name), stat(join(path, name)));
+    if (found === undefined || !found.isFile()) continue;
+    // Larger ones are weights in another format, which the server does not load beside safetensors.
+    const content =
+      found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
+    hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);
+  }
+  const shapes = weights.map(({ name, dtype, shape }) => JSON.stringify([name, dtype, shape]));
+  return hash.update(shapes.toSorted().join('\n')).digest('hex');
+};
+
+/** What a worker says. @throws Fault */
+const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
+  const read = workerSchema.safeParse(jsonOrNone(text));
+  if (!read.success) throw new Fault(`a worker said ${text.slice(0, 300)}`);
+  if (!('reason' in read.data)) return read.data;
+  throw new (read.data.permanent ? Permanent : Fault)(read.data.reason);
+};

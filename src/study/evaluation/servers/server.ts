@@ -1,0 +1,149 @@
+import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isPlainWord, shellWord } from '../../../core/base/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { openToAppend } from '../../../core/engine/output/durable.js';
+import { endGroup, spawnGroup } from '../../../core/programs/process.js';
+
+/** A server that answers for one checkpoint. */
+export interface ModelServer extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+}
+
+interface ServerSettings {
+  /** Command of the shell; `{model}`, `{name}` and `{port}` are replaced by references to variables. */
+  readonly command: string;
+  readonly model: string;
+  readonly name: string;
+  /** File that its output is appended to. */
+  readonly log: string;
+  readonly timeoutSeconds: number;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a server is told of its checkpoint. */
+interface ServerWords {
+  readonly model: string;
+  readonly name: string;
+  readonly port: number;
+}
+
+const variableOf = (key: keyof ServerWords): string => `LAYERLOOM_${key.toUpperCase()}`;
+
+/** The variables that a server's command has for what it is told. */
+const variablesOf = (words: ServerWords): Record<string, string> =>
+  Object.fromEntries(
+    (['model', 'name', 'port'] as const).map((key) => [variableOf(key), String(words[key])]),
+  );
+
+/** A quote, a pair of a backslash and what follows it, or what is to be replaced. */
+const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
+
+/**
+ * Returns the command of a server with its words in place. Names come from files of others: outside of quotes a word is
+ * what `spell` makes of it, one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), to
+ * which no quoting is known: there a word is only put in if no shell acts on any of its characters.
+ *
+ * @throws LayerloomError SERVER_UNSAFE
+ */
+const withWords = (
+  command: string,
+  words: ServerWords,
+  spell: (key: keyof ServerWords) => string,
+): string => {
+  let quote: string | undefined;
+  return command.replace(piece, (text, key: keyof ServerWords | undefined) => {
+    if (key === undefined) {
+      if (text === quote) quote = undefined;
+      else if (text.length === 1) quote ??= text;
+      // Within single quotes a backslash is one, and what follows it may end them.
+      else if (quote === "'" && text.endsWith("'")) quote = undefined;
+      return text;
+    }
+    if (quote === undefined) return spell(key);
+    const word = String(words[key]);
+    if (isPlainWord(word)) return word;
+    throw new LayerloomError('SERVER_UNSAFE', { key, word, variable: variableOf(key) });
+  });
+};
+
+/** The command of a server for people to copy, each word quoted for the shell. @throws LayerloomError SERVER_UNSAFE */
+export const serverCommand = (command: string, words: ServerWords): string =>
+  withWords(command, words, (key) => shellWord(String(words[key])));
+
+/** Milliseconds between two questions whether the server answers. */
+const askEveryMs = 250;
+
+/**
+ * Starts a server for a checkpoint and waits until `GET /v1/models` is answered, with a status below 500: a server
+ * that asks for a key (OPENAI_API_KEY, which the harness sends) or lists no models is ready too; one that still
+ * loads says 503. Disposing ends it with all processes that it has started.
+ *
+ * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
+ */
+export const startServer = async (settings: ServerSettings): Promise<ModelServer> => {
+  const { command, model, name, log, timeoutSeconds, environment, signal } = settings;
+  const port = await freePort();
+  const words = { model, name, port };
+  const text = withWords(command, words, (key) => `"$${variableOf(key)}"`);
+  const file = await openToAppend(log);
+  const env = { ...process.env, ...environment, ...variablesOf(words) };
+  let child: ChildProcess;
+  try {
+    child = spawnGroup(text, [], { output: file.fd, env });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  let ended: string | undefined;
+  child.once('error', (error) => {
+    ended = reasonOf(error);
+  });
+  child.once('exit', (code, by) => {
+    ended = by === null ? `it ended with exit code ${code}` : `it was ended by ${by}`;
+  });
+  await file.close();
+  const url = `http://127.0.0.1:${port}`;
+  const stop = () => endGroup(child);
+  try {
+    const deadline = performance.now() + timeoutSeconds * 1000;
+    while (!(await answers(`${url}/v1/models`))) {
+      checkInterrupt(signal);
+      const reason =
+        ended ?? (performance.now() > deadline ? `it did not answer within ${timeoutSeconds} s` : undefined);
+      if (reason !== undefined) throw new LayerloomError('SERVER_FAILED', { model: name, reason, log });
+      await pause(askEveryMs, undefined, { signal }).catch(() => undefined);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, [Symbol.asyncDispose]: stop };
+};
+
+const answers = async (url: string): Promise<boolean> => {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    await response.body?.cancel();
+    return response.status < 500;
+  } catch {
+    // Not listening yet.
+    return false;
+  }
+};
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        if (typeof address === 'object' && address !== null) resolve(address.port);
+        else reject(new Error('no port is free'));
+      });
+    });
+  });

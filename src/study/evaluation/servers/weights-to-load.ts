@@ -1,0 +1,123 @@
+import { itemAt, ownValue, valueAt } from '../../../core/base/lookup.js';
+import { parseAddress } from '../../../core/models/address/address.js';
+import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
+import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
+import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
+
+/** Where a tensor's bytes are. */
+export interface PlacedTensor {
+  readonly name: string;
+  /** Absolute path of a safetensors file, and offsets from its start. */
+  readonly file: string;
+  readonly begin: number;
+  readonly end: number;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+}
+
+/** A tensor of a checkpoint: where its bytes are, and what they are. */
+export interface TensorToLoad extends PlacedTensor {
+  /** SHA-256 of its bytes, in hexadecimal. */
+  readonly key: string;
+}
+
+/** The weights of a model whose directory has another model's: a merge that is not written. */
+export interface WeightsInPlace {
+  readonly tensors: readonly PlacedTensor[];
+  /** Those in the files of the directory, of the same names, shapes and dtypes. */
+  readonly donated: readonly PlacedTensor[];
+}
+
+/** What a program that holds weights says of a tensor: the SHA-256 of all of it, or of its samples. */
+export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
+
+/** Dtypes of tensors that the program exchanges; those of `exchange.py`. */
+export const exchangedDtypes: readonly Dtype[] = [
+  ...(['F64', 'F32', 'F16', 'BF16'] as const),
+  ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
+];
+
+/** Runs of elements of a tensor that samples are; those of `exchange.py`. */
+const samples = 8;
+
+/**
+ * The tensors of models as programs load them. The bytes of a file are read once, however many models have it: merges of a
+ * batch share the files of their store.
+ */
+export class WeightsToLoad {
+  /** By file and range. */
+  readonly #keys = new Map<string, Promise<string>>();
+
+  /**
+   * Returns the tensors of a checkpoint; undefined where they are not safetensors files alone (an adapter, a GGUF file).
+   *
+   * @param path absolute, of its directory
+   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   */
+  async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
+    const address = await parseAddress(path);
+    if (address.kind !== 'model' || (await isBareAdapter(address))) return undefined;
+    const { files, tensors } = await openModel(path);
+    if (!files.every((file) => file.path.endsWith('.safetensors'))) return undefined;
+    if ([...tensors.values()].some(({ change }) => change !== undefined)) return undefined;
+    const placed = [...tensors].map(([name, { file, begin, end, dtype, shape }]) => {
+      return { name, file: itemAt(files, file).path, begin, end, dtype, shape };
+    });
+    return await this.at(placed);
+  }
+
+  /**
+   * Returns tensors with their keys.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
+  async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
+    await using files = new FilesToRead();
+    const identities = new Map<string, string>();
+    try {
+      for (const file of new Set(tensors.map((tensor) => tensor.file))) {
+        const { dev, ino, size, mtimeNs } = await files.read(file, (handle) => handle.stat({ bigint: true }));
+        identities.set(file, `${dev} ${ino} ${size} ${mtimeNs}`);
+      }
+      const found: TensorToLoad[] = [];
+      for (const tensor of tensors) {
+        const { file, begin, end } = tensor;
+        const range = `${valueAt(identities, file)} ${begin} ${end}`;
+        const key = this.#keys.get(range) ?? files.read(file, (handle) => hashRanges(handle, [[begin, end]]));
+        this.#keys.set(range, key);
+        found.push({ ...tensor, key: await key });
+      }
+      return found;
+    } catch (error) {
+      this.#keys.clear();
+      throw error;
+    }
+  }
+}
+
+const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
+  sampledRanges([[begin, end]], samples, bitsOf(dtype) / 8);
+
+/**
+ * Returns the names of the tensors that a program does not hold as their files have them, or says nothing of.
+ *
+ * @param asked what the program was asked for: `whole` takes no samples
+ * @throws LayerloomError READ_FAILED
+ */
+export const tensorsThatDiffer = async (
+  weights: readonly TensorToLoad[],
+  fingerprint: Fingerprint,
+  asked: 'samples' | 'whole' = 'samples',
+): Promise<string[]> => {
+  await using files = new FilesToRead();
+  const differing: string[] = [];
+  for (const tensor of weights) {
+    const said = ownValue(fingerprint, tensor.name);
+    if (said !== undefined && 'samples' in said && asked === 'samples') {
+      const hash = await files.read(tensor.file, (handle) => hashRanges(handle, samplesOf(tensor)));
+      if (hash === said.samples) continue;
+    } else if (said !== undefined && 'whole' in said && said.whole === tensor.key) continue;
+    differing.push(tensor.name);
+  }
+  return differing;
+};

@@ -1,0 +1,213 @@
+import { resolve } from 'node:path';
+import type { z } from 'zod';
+import { ownValue } from '../../core/base/lookup.js';
+import { faultIn, parseBlock, spelt } from '../../core/methods/recipe/block.js';
+import { nearest } from '../../core/methods/recipe/nearest.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { misspelt } from './data/local-data.js';
+import { generatesNothing, isZeroShot } from './data/task-facts.js';
+import { evaluationSchema } from './evaluation-block.js';
+import type { Rows } from './rows.js';
+import { faultInCommand } from './servers/weight-servers.js';
+
+/** Settings of `evaluate:` that mean something other than what stands there. */
+type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
+
+/** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
+export interface EvaluationSettings
+  extends Omit<
+    z.output<typeof evaluationSchema>,
+    Interpreted | 'seed' | 'devices' | 'arguments' | 'include'
+  > {
+  /** Tasks of the harness by language, in the file's order. */
+  readonly tasks: ReadonlyMap<string, readonly string[]>;
+  /** As `--seed` of the harness takes it, all four. */
+  readonly seed: string;
+  readonly devices: readonly string[];
+  /** URLs of servers that run; none where a model has a server or a process of its own. */
+  readonly baseUrls: readonly string[];
+  readonly jobs: number;
+  readonly arguments: readonly string[];
+  /** Absolute paths. */
+  readonly include: readonly string[];
+  /** Returns the number of worked examples before a problem; undefined: the task's own. */
+  fewshotOf(task: string): number | undefined;
+  /** Returns the most tokens of an answer; null: the task's own number, or none that it generates. */
+  maxTokensOf(task: string): number | null;
+  /** Returns the rows of a task to take, the first and the one after the last; null: all. */
+  rowsOf(task: string): Rows | null;
+  /** Returns the rows of a task that may be scored at all (`problems`); null: all. */
+  rangeOf(task: string): Rows | null;
+}
+
+export type { Rows } from './rows.js';
+
+const fail = (path: readonly (string | number)[], fault: Parameters<typeof faultIn>[2]) =>
+  faultIn('evaluate', path, fault);
+
+/**
+ * Checks what `evaluate:` says, with keys in snake case.
+ *
+ * @param directory folder in which relative `data` and `include` begin
+ * @throws LayerloomError RECIPE_INVALID, with the path of the value
+ */
+export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
+  if (isObject(given) && given['harness'] !== undefined && given['harness'] !== 'lm-eval')
+    throw fail(['harness'], {
+      key: String(given['harness']),
+      reason: 'layerloom runs no such harness',
+      expected: 'lm-eval',
+    });
+  const {
+    harness: _harness,
+    fewshot,
+    limit,
+    problems,
+    maxTokens,
+    baseUrl,
+    jobs,
+    ...settings
+  } = parseBlock(evaluationSchema, 'evaluate', given);
+  if (limit !== undefined && problems !== undefined)
+    throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
+  const { serve, data, include } = settings;
+  const baseUrls = [baseUrl ?? []].flat();
+  checkArguments(settings.arguments.map(String), { maxTokens, include });
+  if (serve !== undefined && baseUrls.length > 0)
+    throw fail(['serve'], {
+      key: 'serve',
+      reason: 'stands beside base_url',
+      expected: 'a server to start or one that runs',
+    });
+  if (serve !== undefined && !/\{(model|name)\}/.test(serve))
+    throw fail(['serve'], {
+      key: 'serve',
+      reason: 'lacks {model}, so that every model would get the answers of the same',
+      expected: 'a command, with {model} and {port}',
+    });
+  checkExchange({ ...settings, baseUrls });
+  const tasks = new Map(
+    Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
+  );
+  for (const [language, of] of tasks) for (const task of of) checkSpelling(language, task);
+  checkTasks({ fewshot, problems }, new Set([...tasks.values()].flat()));
+  const rows: Rows | null = limit === undefined ? null : [0, limit];
+  const rowsByTask = typeof problems === 'object' ? problems : {};
+  const rowsOf = new Map(
+    Object.entries(rowsByTask).map(([task, text]) => [task, rowsIn(text, ['problems', task])]),
+  );
+  const range = typeof problems === 'string' ? rowsIn(problems, ['problems']) : null;
+  return {
+    ...settings,
+    tasks,
+    devices: settings.devices.map(String),
+    baseUrls,
+    jobs: jobs ?? Math.max(1, baseUrls.length),
+    arguments: settings.arguments.map(String),
+    data: data === undefined ? undefined : resolve(directory, data),
+    include: [include ?? []].flat().map((one) => resolve(directory, one)),
+    seed: seedOf(settings.seed),
+    fewshotOf: (task) => {
+      const asked = typeof fewshot === 'object' ? ownValue(fewshot, task) : fewshot;
+      return asked !== undefined && isZeroShot(task) ? 0 : asked;
+    },
+    maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),
+    rowsOf: (task) => rowsOf.get(task) ?? range ?? rows,
+    rangeOf: (task) => rowsOf.get(task) ?? range,
+  };
+};
+
+/** Names the server of a URL, however it is written. */
+const serverAt = (url: string): string =>
+  URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
+
+/** @throws LayerloomError RECIPE_INVALID for a server that cannot exchange weights, or that others could reach */
+const checkExchange = ({
+  exchange,
+  serve,
+  baseUrls,
+  backend,
+}: Pick<EvaluationSettings, 'exchange' | 'serve' | 'baseUrls' | 'backend'>): void => {
+  if (exchange === undefined) return;
+  const wrong = (reason: string, expected: string) =>
+    fail(['exchange'], { key: 'exchange', reason, expected });
+  if (serve === undefined && baseUrls.length === 0)
+    throw wrong('stands without a server', 'serve or base_url beside it');
+  if (!backend.endsWith('completions'))
+    throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
+  // Of two models at one server each would take the other's weights away.
+  if (new Set(baseUrls.map(serverAt)).size < baseUrls.length)
+    throw fail(['base_url'], {
+      key: 'base_url',
+      reason: 'names a server twice',
+      expected: 'each server once, which holds the weights of one model',
+    });
+  if (serve === undefined) return;
+  const fault = faultInCommand(serve, exchange);
+  if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
+};
+
+/** Options of `lm_eval run` that would replace what a setting writes into its configuration. */
+const replaced = { maxTokens: 'gen_kwargs', include: 'include_path' } as const;
+
+/** @throws LayerloomError RECIPE_INVALID for a setting that an argument of the harness would replace */
+const checkArguments = (
+  words: readonly string[],
+  settings: Readonly<Record<keyof typeof replaced, unknown>>,
+): void => {
+  for (const [name, word] of Object.entries(replaced)) {
+    const isThere = words.some((one) => one.replace(/^--/, '').split('=')[0] === word);
+    if (!isThere || settings[name as keyof typeof replaced] === undefined) continue;
+    const key = spelt(name);
+    throw fail([key], { key, reason: `stands beside the argument ${word}`, expected: 'one of the two' });
+  }
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a task that is called as one of the package's own, and is none */
+const checkSpelling = (language: string, task: string): void => {
+  const names = misspelt(task);
+  if (names !== undefined)
+    throw fail(['tasks', language], {
+      key: task,
+      reason: 'no such task',
+      nearest: nearest(task, names),
+    });
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a setting of a task that no language has: it would have no effect */
+const checkTasks = (
+  settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
+  tasks: ReadonlySet<string>,
+): void => {
+  for (const [key, of] of Object.entries(settings))
+    for (const task of isObject(of) ? Object.keys(of) : [])
+      if (!tasks.has(task))
+        throw fail([key, task], {
+          key: task,
+          reason: 'not a task under tasks',
+          expected: [...tasks].join(', '),
+          nearest: nearest(task, tasks),
+        });
+};
+
+const rowsIn = (text: string, path: readonly string[]): Rows => {
+  const [first = 0, last = 0] = text.split('-').map(Number);
+  if (last < first)
+    throw fail(path, { key: text, reason: 'the last row is before the first', expected: '200-249' });
+  return [first, last + 1];
+};
+
+/** Spells a seed as the harness's four: one number stands for all. */
+const seedOf = (seed: number | string): string => {
+  const parts = String(seed).split(',');
+  const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));
+  if (!isSeed || ![1, 4].includes(parts.length))
+    throw fail(['seed'], {
+      key: 'seed',
+      reason: 'not a seed of the harness',
+      expected: 'a number, or four separated by commas: 0,1234,1234,1234',
+    });
+  return (parts.length === 4 ? parts : Array.from({ length: 4 }, () => parts[0] ?? ''))
+    .map((part) => part.trim())
+    .join(',');
+};

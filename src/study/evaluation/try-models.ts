@@ -1,0 +1,121 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { endingOf } from '../../core/programs/process.js';
+import { checkHarness, harnessCommand } from './harness/harness-command.js';
+import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './harness/kept-harness.js';
+import { pathToLoad } from './harness/loadable.js';
+import { weightsArguments } from './harness/loaded-model.js';
+
+/** Options of `tryModels`. */
+export interface TryOptions {
+  /** The harness's command, for the shell; default `lm_eval`. */
+  readonly lmEval?: string | undefined;
+  /** Most tokens of an answer; default 128. */
+  readonly maxTokens?: number | undefined;
+  /** Put the prompt into the model's chat template. Default false: the model continues it. */
+  readonly chat?: boolean | undefined;
+  /** `cpu`, `cuda:0`; default a GPU, if there is one. */
+  readonly device?: string | undefined;
+  /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
+  readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called before each model is asked, with how many have answered. */
+  readonly onModel?: ((done: number) => void) | undefined;
+  /** Called with each answer. */
+  readonly onAnswer?: ((trial: Trial) => void) | undefined;
+}
+
+/** What a model made of a prompt. */
+export interface Trial {
+  readonly model: string;
+  readonly text: string;
+  /** From when the model was asked for, with its loading. */
+  readonly seconds: number;
+  /** What was loaded of its weights; null for models that the harness loads itself (adapters). */
+  readonly weights: LoadedWeights | null;
+}
+
+/**
+ * Gives several models the same prompt, one after another in one process of lm-evaluation-harness: of the next model only the
+ * tensors that differ are loaded. Answers are those of the most probable token each time.
+ *
+ * @param models as everywhere: directories, `BASE+ADAPTER`, `org/name` of the hub cache
+ * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER, INTERRUPTED
+ */
+export const tryModels = async (
+  models: readonly string[],
+  prompt: string,
+  options: TryOptions = {},
+): Promise<readonly Trial[]> => {
+  const { maxTokens = 128, chat = false, device, modelArgs, signal } = options;
+  if (!(Number.isSafeInteger(maxTokens) && maxTokens >= 1))
+    throw invalidParameter('maxTokens', maxTokens, 'a whole number, 1 or more');
+  if (models.length === 0) throw invalidParameter('models', models, 'at least one model');
+  const folder = await mkdtemp(join(tmpdir(), 'layerloom-try-'));
+  const lmEval = harnessCommand(options.lmEval);
+  const paths = await Promise.all(models.map((model) => pathToLoad(model, join(folder, 'views'))))
+    .then((all) => {
+      checkHarness(lmEval);
+      return all;
+    })
+    .catch(async (error: unknown) => {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    });
+  const log = join(folder, 'log');
+  const trials: Trial[] = [];
+  await using kept = new KeptHarness(lmEval, {});
+  const stop = () => void kept.end();
+  signal?.addEventListener('abort', stop);
+  try {
+    for (const [index, path] of paths.entries()) {
+      checkInterrupt(signal);
+      options.onModel?.(index);
+      const [model = '', started] = [models[index], performance.now()];
+      let weights: LoadedWeights | null = null;
+      const words = {
+        ...{ prompt, max_tokens: maxTokens, chat },
+        arguments: {
+          ...(await weightsArguments(path, 'hf')),
+          ...(device === undefined ? {} : { device }),
+          ...modelArgs,
+        },
+      };
+      const ask = () =>
+        kept.run({
+          ...{ words, log, weights: path },
+          onLoaded: (loaded) => {
+            weights = loaded;
+          },
+        });
+      let end = await ask();
+      // A process that was started for it loads the model whole.
+      if (end !== undefined && 'differing' in end) end = await ask();
+      checkInterrupt(signal);
+      if (end === undefined)
+        throw new LayerloomError('HARNESS_MISSING', {
+          command: lmEval,
+          reason: `it is not lm_eval ${knownHarnessVersion} in a Python that its command names`,
+        });
+      if ('differing' in end)
+        throw new LayerloomError('WEIGHTS_DIFFER', { model, tensors: end.differing, log });
+      if (end.text === undefined)
+        throw new LayerloomError('HARNESS_FAILED', {
+          model,
+          reason: endingOf(end, await readFile(log, 'utf8').catch(() => '')),
+          log,
+        });
+      const trial = { model, text: end.text, seconds: (performance.now() - started) / 1000, weights };
+      trials.push(trial);
+      options.onAnswer?.(trial);
+    }
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+  // After a failure the log is left: the error names it.
+  await rm(folder, { recursive: true, force: true });
+  return trials;
+};

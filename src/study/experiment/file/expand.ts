@@ -1,0 +1,284 @@
+import { layerloomCommand } from '../../../core/base/command-line.js';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { itemAt } from '../../../core/base/lookup.js';
+import type { Method } from '../../../core/methods/framework/method.js';
+import { methods } from '../../../core/methods/index.js';
+import { expectKey, expectList } from '../../../core/methods/recipe/fields.js';
+import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { nearest } from '../../../core/methods/recipe/nearest.js';
+import { withPlace } from '../../../core/methods/recipe/read-recipe.js';
+import { parseRecipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
+import { locationOf } from '../../../core/methods/recipe/source.js';
+import {
+  isText,
+  locate,
+  type Mapping,
+  mapping,
+  type Text,
+  toPlain,
+} from '../../../core/methods/recipe/tree.js';
+import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
+import { checkDirectories } from './directories.js';
+import { mergeSettings } from './experiment-block.js';
+import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
+import { mergedBy, shapeOf } from './merged-by.js';
+import { refuseOtherModels } from './part-models.js';
+import type { Experiment, MergeEntry } from './read-experiment.js';
+import { Models, type Subject } from './subjects.js';
+
+/** One merge of an experiment. */
+export interface ExperimentMerge {
+  /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
+  readonly name: string;
+  /** The language; `all` for merges of no single language (a soup of all of them, a reverted task expert). */
+  readonly language: string;
+  /** The task expert's name, or `soup`; null if the merge has none. */
+  readonly task: string | null;
+  readonly languageExpert: string | null;
+  readonly method: string;
+  /** The method's parameters, including the defaults of its schema. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** The recipe. Models are `NAME=PATH`; a soup is the same object in every recipe that contains it. */
+  readonly recipe: RecipeInput;
+  /** The merge's directory, relative to the experiment's. */
+  readonly path: string;
+  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`, and its name. */
+  readonly entry: number;
+  readonly entryName: string;
+}
+
+/** Limit on the merges of an experiment: more are surely a mistake in a grid. */
+const mostMerges = 100_000;
+
+/**
+ * Expands an experiment into its merges, in the order of its entries: every configuration for every pair of
+ * every language. Each configuration is checked by its method; models are not opened.
+ *
+ * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of
+ *   what is wrong
+ */
+export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
+  const models = new Models(experiment);
+  const merges: ExperimentMerge[] = [];
+  for (const [index, entry] of experiment.merges.entries())
+    for (const method of methodsOf(entry.tree))
+      for (const merge of expandEntry(experiment, { ...entry, index, ...method }, models, merges.length))
+        merges.push(merge);
+  checkDirectories(
+    merges.map(({ name, entry }) => ({ name, mark: itemAt(experiment.merges, entry).tree.mark })),
+  );
+  return merges;
+};
+
+/** One method of an entry. */
+interface Expanding extends MergeEntry {
+  readonly index: number;
+  readonly method: Text;
+  /** The method's part in names; undefined if the entry has one method. */
+  readonly label: string | undefined;
+}
+
+const methodsOf = (tree: Mapping): Pick<Expanding, 'method' | 'label'>[] => {
+  const { value } = expectKey(tree, 'method', 'the merge');
+  const items = value.kind === 'list' ? expectList(value, 'method', 'the name of a method').items : [value];
+  return items.map((item) => {
+    if (!isText(item)) throw invalid(item.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+    return { method: item, label: items.length > 1 ? item.value : undefined };
+  });
+};
+
+const expandEntry = (
+  experiment: Experiment,
+  entry: Expanding,
+  models: Models,
+  before: number,
+): ExperimentMerge[] => {
+  const method = methodOf(entry);
+  refuseFiles(method, entry);
+  const { subjectsIn, roles, toModels } = mergedBy(method, entry.tree, models, experiment);
+  const isSingle = roles.includes('model') || roles.includes('run');
+  const own = ['name', 'method', ...roles];
+  const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
+  const size = subjectsIn(undefined).length * sizeOf(dimensions);
+  if (before + size > mostMerges)
+    throw invalid(entry.tree.mark, {
+      key: entry.name,
+      reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
+    });
+  const defaults = defaultsOf(method);
+  refuseOtherModels(entry.tree);
+  return configurationsOf(dimensions).flatMap((configuration) => {
+    const subjects = subjectsIn(configuration);
+    const { base: given, ...parameters } = parametersOf(configuration, method, {
+      experiment,
+      weights: roles.includes('run') ? undefined : isSingle ? [1] : [1, 1],
+    });
+    const weights = parameters['weights'];
+    const needsBase = method.needsBase?.(parameters) ?? false;
+    const base = baseFor(given, { weights, needsBase, method, experiment, entry, isSingle });
+    const recipeOf = (subject: Subject) =>
+      ({
+        method: method.name,
+        ...toModels(subject),
+        ...(base === undefined ? {} : { base: base(subject) }),
+        ...withPartition(parameters, experiment),
+      }) as RecipeInput;
+    const idle = method.idle?.(parameters) ?? [];
+    const used = Object.entries(defaults).filter(([name]) => !idle.includes(name));
+    const settled = { ...Object.fromEntries(used), ...parameters };
+    if (subjects[0] !== undefined) check(recipeOf(subjects[0]), entry, configuration, experiment);
+    return subjects.map((subject): ExperimentMerge => {
+      const { language, task, languageExpert, directory, until } = subject;
+      const last = [configuration.label, until === undefined ? '' : `to${until}`].filter(Boolean).join('-');
+      const name = [directory, entry.name, entry.label, last].filter(Boolean).join('/');
+      return {
+        name,
+        language,
+        task,
+        languageExpert,
+        method: method.name,
+        configuration: until === undefined ? settled : { ...settled, until },
+        recipe: recipeOf(subject),
+        path: name,
+        entry: entry.index,
+        entryName: entry.name,
+      };
+    });
+  });
+};
+
+/** Returns parameters with a partition's parts in the place of its file, as far as that could be read. */
+const withPartition = (
+  parameters: Readonly<Record<string, unknown>>,
+  { partitions }: Experiment,
+): Readonly<Record<string, unknown>> => {
+  const { partition } = parameters;
+  const parts = typeof partition === 'string' ? partitions.get(partition) : undefined;
+  return parts === undefined || parts instanceof LayerloomError
+    ? parameters
+    : { ...parameters, partition: parts };
+};
+
+const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> => {
+  const method = methods.get(name);
+  if (method !== undefined) return method;
+  throw invalid(mark, {
+    key: name,
+    reason: 'unknown method',
+    expected: `one of ${[...methods.keys()].join(', ')}`,
+    nearest: nearest(name, methods.keys()),
+  });
+};
+
+const refuseFiles = ({ name, filesOfModels }: Method<never>, { method: { mark } }: Expanding): void => {
+  if (filesOfModels === undefined) return;
+  throw invalid(mark, {
+    key: name,
+    reason: `takes ${filesOfModels}, a file for each model, and merges of an experiment have other models each`,
+    expected: `another method, or for each merge a recipe of ${name} by itself, for \`${layerloomCommand('merge')}\``,
+  });
+};
+
+/** Returns the defaults of a method's schema. */
+const defaultsOf = (method: Method<never>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(shapeOf(method)).flatMap(([key, schema]) => {
+      const { data } = schema.safeParse(undefined);
+      return data === undefined ? [] : [[key, data]];
+    }),
+  );
+
+/** Names of the experiment's settings that merges have which say nothing else. */
+const settingNames = mergeSettings.keyof().options;
+
+const parametersOf = (
+  { entries }: Configuration,
+  method: Method<never>,
+  {
+    experiment,
+    weights,
+  }: { readonly experiment: Experiment; readonly weights: readonly number[] | undefined },
+): Record<string, unknown> => {
+  const parameters = Object.fromEntries([...entries].map(([key, { value }]) => [key, toPlain(value)]));
+  const isWeighted =
+    weights !== undefined &&
+    'weights' in shapeOf(method) &&
+    !entries.has('weights') &&
+    !entries.has('weight');
+  return {
+    ...parameters,
+    ...(isWeighted ? { weights } : {}),
+    ...Object.fromEntries(
+      settingNames
+        .filter((name) => experiment[name] !== undefined && !entries.has(name))
+        // The block `tokenizer` has a source of its own.
+        .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
+        .map((name) => [name, experiment[name]]),
+    ),
+  };
+};
+
+interface BaseQuestion {
+  readonly weights: unknown;
+  /** True where parameters of the method need a base. */
+  readonly needsBase: boolean;
+  readonly method: Method<never>;
+  readonly experiment: Experiment;
+  readonly entry: Expanding;
+  /** True if the entry merges each expert alone: no other expert is a base then. */
+  readonly isSingle: boolean;
+}
+
+/**
+ * Returns a function of the subject that gives a merge's base: the entry's own (`task`, `language` and `base`
+ * mean models of the experiment), or the experiment's if the method or its weights require one: of a pair that a
+ * method leads from one to the other (slerp), the task expert. Undefined if the merge needs none.
+ */
+const baseFor = (
+  given: unknown,
+  { weights, needsBase, method, experiment, entry, isSingle }: BaseQuestion,
+): ((subject: Subject) => ModelInput | undefined) | undefined => {
+  const { base: needs, startsFromBase } = method.takes;
+  const isMagnitude = weights === 'magnitude' && needs !== 'none';
+  if (given === undefined && needs !== 'required' && !isMagnitude && !needsBase) return undefined;
+  if (isSingle && (given === 'task' || given === 'language'))
+    throw invalid(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
+      key: given,
+      reason: 'model merges each expert alone, without another one to begin from',
+      expected: 'base, or a path',
+    });
+  if (given === 'task' || (given === undefined && startsFromBase && !isSingle))
+    return ({ models }) => models.task;
+  if (given === 'language') return ({ models }) => models.language;
+  if (given !== undefined && given !== 'base') return () => given as ModelInput;
+  const { base } = experiment;
+  if (base !== undefined) return () => base;
+  const key = isMagnitude ? 'weights' : 'method';
+  throw invalid(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
+    key: isMagnitude ? 'magnitude' : method.name,
+    reason: 'needs the model that the experts were fine-tuned from',
+    expected: 'base: and its path at the top of the experiment',
+  });
+};
+
+/** Checks one recipe of a configuration, for all: the others differ only in their models. */
+const check = (
+  recipe: RecipeInput,
+  entry: Expanding,
+  { entries }: Configuration,
+  experiment: Experiment,
+): void => {
+  try {
+    refuseLayout(parseRecipe(recipe), 'of an experiment, which has one layout for all');
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    const tree = mapping(entry.tree.mark, entries);
+    const placed = withPlace(error, {
+      locate: (path, part) =>
+        settingNames.some((name) => name === path[0] && !entries.has(name))
+          ? experiment.locate(path, part)
+          : locate(tree, path, part),
+    });
+    throw placed.context.place === undefined ? error.with({ place: locationOf(entry.tree.mark) }) : placed;
+  }
+};

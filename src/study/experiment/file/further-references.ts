@@ -1,0 +1,111 @@
+import { expectKey, expectList } from '../../../core/methods/recipe/fields.js';
+import { checkKeys, invalid } from '../../../core/methods/recipe/invalid.js';
+import { nearest } from '../../../core/methods/recipe/nearest.js';
+import { isText, type MappingEntry, type Tree } from '../../../core/methods/recipe/tree.js';
+import { expectText, flagOf } from './blocks.js';
+import { absoluteModel } from './models.js';
+import { checkName, type ModelNames } from './names.js';
+
+/** A model that an experiment names under `references`: scored beside the merges, never merged. */
+export interface FurtherReference {
+  readonly name: string;
+  /** A word of the experiment, in kebab case: `joint`, `math-sft`. */
+  readonly role: string;
+  /** The experiment's languages that it is measured in; undefined for all. */
+  readonly languages: readonly string[] | undefined;
+  /** An absolute path, or `org/name`. */
+  readonly path: string;
+}
+
+/** The role of a reference that states none. */
+const defaultRole = 'checkpoint';
+
+/** Roles of models that are merged, and of merges. Averages over experts are made by these. */
+const reservedRoles = ['base', 'task', 'language', 'merge'];
+
+const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+
+/**
+ * Reads `references`: a flag, or further models as `NAME: PATH` or `NAME: {model, role, languages}` each, which
+ * come in addition to the base and the experts.
+ *
+ * @returns `references`, true if there are any references; and the further ones
+ * @throws LayerloomError RECIPE_INVALID for a name that another model has, a role that means something else, and
+ *   a language that the experiment does not have
+ */
+export const referencesOf = async (
+  entry: MappingEntry | undefined,
+  { languages, directory, names }: { languages: readonly string[]; directory: string; names: ModelNames },
+): Promise<{ references: boolean; furtherReferences: FurtherReference[] }> => {
+  if (entry?.value.kind !== 'mapping')
+    return { references: flagOf(entry, 'references') ?? true, furtherReferences: [] };
+  if (entry.value.entries.size === 0)
+    throw invalid(entry.value.mark, {
+      key: 'references',
+      reason: 'nothing is in it',
+      expected: 'true, false, or the name and path of a model each',
+    });
+  const furtherReferences: FurtherReference[] = [];
+  for (const [name, { key, value }] of entry.value.entries) {
+    checkName(name, key, 'reference');
+    const reference = await referenceOf(name, value, { languages, directory });
+    names.add(name, 'a reference', reference.path, key);
+    furtherReferences.push(reference);
+  }
+  return { references: true, furtherReferences };
+};
+
+const referenceOf = async (
+  name: string,
+  tree: Tree,
+  { languages, directory }: { languages: readonly string[]; directory: string },
+): Promise<FurtherReference> => {
+  const at = async (path: Tree, key: string) =>
+    await absoluteModel(directory, expectText(path, key, 'the path of a checkpoint, or org/name').value);
+  if (tree.kind !== 'mapping')
+    return { name, role: defaultRole, languages: undefined, path: await at(tree, name) };
+  const place = `the reference ${name}`;
+  checkKeys(tree.entries, place, ['model', 'role', 'languages']);
+  const role = tree.entries.get('role')?.value;
+  const limited = tree.entries.get('languages')?.value;
+  return {
+    name,
+    role: role === undefined ? defaultRole : roleOf(role),
+    languages: limited === undefined ? undefined : languagesOf(limited, languages),
+    path: await at(expectKey(tree, 'model', place).value, 'model'),
+  };
+};
+
+const roleOf = (tree: Tree): string => {
+  const { value, mark } = expectText(tree, 'role', 'a word such as joint');
+  if (!roleName.test(value))
+    throw invalid(mark, {
+      key: value,
+      reason: 'not a valid role',
+      expected: 'lower-case letters, digits and hyphens, at most 64: joint, math-sft',
+    });
+  if (reservedRoles.includes(value))
+    throw invalid(mark, {
+      key: value,
+      reason: 'this role belongs to models that are merged, and to merges',
+      expected: 'another word, such as joint or checkpoint',
+    });
+  return value;
+};
+
+const languagesOf = (tree: Tree, known: readonly string[]): string[] => {
+  const expected = `some of ${known.join(', ')}`;
+  const chosen = new Set<string>();
+  for (const item of tree.kind === 'list' ? expectList(tree, 'languages', expected).items : [tree]) {
+    const word = isText(item) ? item.value : undefined;
+    if (word === undefined || !known.includes(word))
+      throw invalid(item.mark, {
+        key: word ?? 'languages',
+        reason: 'not a language of the experiment',
+        expected,
+        nearest: word === undefined ? undefined : nearest(word, known),
+      });
+    chosen.add(word);
+  }
+  return [...chosen];
+};

@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import type { Method } from '../../../core/methods/framework/method.js';
+import { invalid } from '../../../core/methods/recipe/invalid.js';
+import type { Mapping } from '../../../core/methods/recipe/tree.js';
+import type { Configuration } from './grid.js';
+import type { Experiment } from './read-experiment.js';
+import { isOfRuns } from './runs.js';
+import { type Models, pairsOf, type Subject, singlesOf } from './subjects.js';
+import { windowsOf } from './windows.js';
+
+export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
+  schema.shape as Readonly<Record<string, z.ZodType>>;
+
+/** What an entry merges, and how its recipes name it. */
+export interface Merged {
+  /**
+   * Returns the subjects: pairs of a task and a language expert, single models, or windows of runs, which depend on the
+   * configuration. Without one it returns as many as any has.
+   */
+  readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
+  /** The keys of the entry that say which. */
+  readonly roles: readonly string[];
+  /** Returns the recipe's parameters that hold a subject. */
+  readonly toModels: (subject: Subject) => object;
+}
+
+/**
+ * Returns what an entry merges.
+ *
+ * @param tree the entry, keys in camel case
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const mergedBy = (
+  method: Method<never>,
+  tree: Mapping,
+  models: Models,
+  { runs }: Experiment,
+): Merged => {
+  const { takes } = method;
+  for (const key of ['models', 'slices']) {
+    const found = tree.entries.get(key);
+    if (found !== undefined)
+      throw invalid(found.key, {
+        key,
+        reason: 'an experiment merges its own experts, by pairs',
+        expected: 'task and language, which say which of them',
+      });
+  }
+  if (isOfRuns(tree)) {
+    const given = tree.entries.get('run');
+    if (given !== undefined && !('until' in shapeOf(method)))
+      throw invalid(given.key, {
+        key: 'run',
+        reason: `${method.name} averages no checkpoints of runs`,
+        expected: 'method: soup',
+      });
+    return {
+      subjectsIn: (configuration) => windowsOf(tree, runs, configuration?.entries.get('window')),
+      roles: ['run', 'until'],
+      toModels: ({ models: { task }, until }) => ({ models: [task], until }),
+    };
+  }
+  if (takes.models === 'one')
+    return {
+      subjectsIn: constantly(singlesOf(tree, models)),
+      roles: ['model'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
+    };
+  // Of a method that takes any number of models: each expert alone, as in base + α · τ.
+  if (takes.models === 'list' && tree.entries.has('model')) {
+    for (const key of ['task', 'language']) {
+      const found = tree.entries.get(key);
+      if (found !== undefined)
+        throw invalid(found.key, {
+          key,
+          reason: 'stands beside model, which merges each expert alone',
+          expected: 'model alone, or task and language for pairs',
+        });
+    }
+    return {
+      subjectsIn: constantly(singlesOf(tree, models)),
+      roles: ['model'],
+      toModels: ({ models: { task, language } }: Subject): object => ({ models: [task ?? language] }),
+    };
+  }
+  return {
+    subjectsIn: constantly(pairsOf(tree, models)),
+    roles: ['task', 'language'],
+    toModels: ({ models: { task, language } }: Subject): object =>
+      takes.models === 'pair' ? { task, language } : { models: [task, language] },
+  };
+};
+
+const constantly = (subjects: readonly Subject[]) => () => subjects;

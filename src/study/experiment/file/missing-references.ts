@@ -1,0 +1,22 @@
+import { LayerloomError } from '../../../core/base/errors.js';
+import { openModel } from '../../../core/models/reading/read-model.js';
+import type { Experiment } from './read-experiment.js';
+
+/**
+ * Opens the further references of an experiment, and returns a warning for each that cannot be opened. Nothing
+ * is merged from them, so that a batch fetches nothing of them and only warns; scoring such a model is an error.
+ */
+export const missingReferences = async ({ furtherReferences }: Experiment): Promise<string[]> => {
+  const warnings = await Promise.all(
+    furtherReferences.map(async ({ name, path }) => {
+      try {
+        await openModel(path);
+        return [];
+      } catch (error) {
+        if (!(error instanceof LayerloomError)) throw error;
+        return [`reference ${name} cannot be scored: ${error.message}`];
+      }
+    }),
+  );
+  return warnings.flat();
+};

@@ -1,0 +1,70 @@
+import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { locationOf, type Mark } from '../../../core/methods/recipe/source.js';
+
+/**
+ * Letters, digits, `.`, `_` and `-`. Names become directories, where `+` joins two; `=` and `/` have a
+ * meaning in `NAME=PATH`.
+ */
+const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
+
+/** Words with a meaning of their own where an expert may be named. */
+const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
+
+/** Names that stand beside the directories of languages. */
+const reservedLanguages = ['all', 'experiment.json'];
+
+/**
+ * Folds case and Unicode composition, in which names of the same directory may differ on some file systems.
+ */
+export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
+
+const reserved = {
+  expert: reservedExperts,
+  reference: reservedExperts,
+  language: reservedLanguages,
+  merge: [] as string[],
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a name that cannot be a directory, or that is reserved */
+export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
+  if (!soundName.test(name))
+    throw invalid(mark, {
+      key: name,
+      reason: `not a valid name of ${kind === 'expert' ? 'an expert' : `a ${kind}`}`,
+      expected: 'letters, digits, . _ and -, at most 64, since it names a directory',
+    });
+  if (reserved[kind].includes(folded(name)))
+    throw invalid(mark, {
+      key: name,
+      reason: 'this name has another meaning in an experiment',
+      expected: 'another name',
+    });
+};
+
+/** Returns `FILE:LINE:COLUMN`, for messages that refer to a second place. */
+export const placeOf = (mark: Mark): string => {
+  const { file, line, column } = locationOf(mark);
+  return `${file}:${line}:${column}`;
+};
+
+/**
+ * The names of all models, which must be unique: directories and reports refer to a model by its name alone.
+ */
+export class ModelNames {
+  readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
+
+  /**
+   * @throws LayerloomError RECIPE_INVALID if another model has the name; the same expert may belong to
+   *   several languages
+   */
+  add(name: string, what: string, path: string, mark: Mark): void {
+    const former = this.#taken.get(folded(name));
+    if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
+    else if (former.name !== name || former.what !== what || former.path !== path)
+      throw invalid(mark, {
+        key: name,
+        reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
+        expected: 'names that tell them apart',
+      });
+  }
+}

@@ -1,0 +1,26 @@
+import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { partWords } from '../../../core/methods/recipe/model-places.js';
+import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
+
+/**
+ * Refuses parts of an entry that are of other models than each pair's: they would be the same in merges that are said to be of a
+ * pair.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const refuseOtherModels = ({ entries }: Mapping): void => {
+  const parts = entries.get('parts')?.value;
+  const models = (parts?.kind === 'list' ? parts.items : []).flatMap((part) => {
+    if (part.kind !== 'mapping') return [];
+    const several = part.entries.get('models')?.value;
+    const one = part.entries.get('model')?.value;
+    return [...(several?.kind === 'list' ? several.items : []), ...(one === undefined ? [] : [one])];
+  });
+  for (const model of models)
+    if (!(isText(model) && partWords.has(model.value)))
+      throw invalid(model.mark, {
+        key: 'parts',
+        reason: 'an experiment merges its own experts, by pairs',
+        expected: `a model of the pair: ${[...partWords].join(', ')}`,
+      });
+};

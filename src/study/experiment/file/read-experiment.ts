@@ -1,0 +1,336 @@
+import { dirname, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import type { z } from 'zod';
+import { layerloomCommand } from '../../../core/base/command-line.js';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { emptyTable } from '../../../core/base/lookup.js';
+import { keysOf } from '../../../core/methods/recipe/block.js';
+import { isSnakeCase, toSnakeCase } from '../../../core/methods/recipe/case.js';
+import { type DocumentKind, parseDocuments } from '../../../core/methods/recipe/document.js';
+import { expectKey, expectList, expectMapping, inCamelCase } from '../../../core/methods/recipe/fields.js';
+import { checkKeys, invalid } from '../../../core/methods/recipe/invalid.js';
+import { isRecipeText, readText, recipeKeys } from '../../../core/methods/recipe/recipe-file.js';
+import type { Location, Mark } from '../../../core/methods/recipe/source.js';
+import {
+  type Entries,
+  isText,
+  leaf,
+  list,
+  locate,
+  type Mapping,
+  type MappingEntry,
+  mapping,
+  type Path,
+  type Tree,
+} from '../../../core/methods/recipe/tree.js';
+import { splitName } from '../../../core/models/address/name.js';
+import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
+import { evaluationOf, expectText, plainSettingsOf, searchOf } from './blocks.js';
+import { type ExperimentInput, experimentSchema, type plainSettings } from './experiment-block.js';
+import { type FurtherReference, referencesOf } from './further-references.js';
+import { absoluteModel, nameOfModel } from './models.js';
+import { checkName, folded, ModelNames, placeOf } from './names.js';
+import { type Partitions, partitionsOf } from './partitions.js';
+import { checkpointReferences, isOfRuns, type Runs, runsOf } from './runs.js';
+import type { SearchSettings } from './search-block.js';
+
+/**
+ * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
+ * checked yet.
+ */
+export interface Experiment extends z.output<typeof plainSettings> {
+  /** Absolute path; undefined if the experiment was given as an object. */
+  readonly file: string | undefined;
+  /** Folder in which relative paths begin. */
+  readonly directory: string;
+  /** The experiment as YAML: the file's text, or that of the object. */
+  readonly text: string;
+  /** An absolute path or `org/name`, either with an optional prefix `NAME=`. */
+  readonly base: string | undefined;
+  /** Task experts, which all languages share. */
+  readonly tasks: Experts;
+  /** Language experts, by language. */
+  readonly languages: ReadonlyMap<string, Experts>;
+  /** Training runs, whose checkpoints are averaged by windows. */
+  readonly runs: Runs;
+  readonly merges: readonly MergeEntry[];
+  /** Partitions that merges name. */
+  readonly partitions: Partitions;
+  /** `evaluate:` as the file has it, checked. */
+  readonly evaluate: EvaluationBlock | undefined;
+  /** `search:`, checked. */
+  readonly search: SearchSettings | undefined;
+  /** True if the merges are to be compared with the base and the single experts. */
+  readonly references: boolean;
+  /** Further models that the merges are to be compared with. They are never merged. */
+  readonly furtherReferences: readonly FurtherReference[];
+  /**
+   * Returns the place in the file of the value, or key, at a path: `['tasks', 'math-1']`, `['merges', 2,
+   * 'bottomTransition']`. If there is no such value, the place of the innermost one on the path.
+   */
+  locate(path: Path, part?: 'key' | 'value'): Location;
+}
+
+/** Experts by name: absolute paths or `org/name`. */
+export type Experts = ReadonlyMap<string, string>;
+
+/** One entry of `merges`: a method with parameters, each of which may be a list of values to try. */
+export interface MergeEntry {
+  readonly name: string;
+  /** The whole entry, with keys in camel case. */
+  readonly tree: Mapping;
+}
+
+const known = keysOf(experimentSchema);
+
+const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };
+
+const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
+
+/**
+ * Reads an experiment's file. Relative paths begin in its folder. A text that begins with `{` is the experiment itself:
+ * its paths begin in the working directory, and messages call it `experiment`.
+ *
+ * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
+ */
+export const readExperiment = async (file: string): Promise<Experiment> => {
+  if (isRecipeText(file)) return readExperimentText(file, 'experiment', process.cwd());
+  const text = await readText(file, kind.name);
+  return read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
+};
+
+/**
+ * Reads the text of an experiment that stands in another file.
+ *
+ * @param directory in which relative paths begin
+ * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ */
+export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
+  read(text, { label, file: undefined, directory });
+
+/**
+ * Checks the text of an experiment's file that is not written yet.
+ *
+ * @param file that it is for
+ * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ */
+export const checkExperimentText = async (text: string, file: string): Promise<void> => {
+  await read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
+};
+
+/**
+ * Checks an experiment that is given as an object. Errors show lines of the same experiment written as YAML.
+ *
+ * @param options `directory` is the folder in which relative paths begin, by default the working directory
+ * @throws LayerloomError RECIPE_INVALID
+ */
+export const parseExperiment = async (
+  input: ExperimentInput,
+  { directory = process.cwd() }: { readonly directory?: string | undefined } = {},
+): Promise<Experiment> =>
+  read(stringify(inSnakeCase(input), { lineWidth: 0 }), {
+    label: 'experiment',
+    file: undefined,
+    directory: resolve(directory),
+  });
+
+/**
+ * Converts the keys of an experiment, of its merges, of `evaluate` and of `search` to snake case, as files spell them; names of models
+ * are kept.
+ */
+const inSnakeCase = (input: ExperimentInput): unknown => {
+  const { merges, evaluate, search, ...rest } = input ?? {};
+  const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
+  return {
+    ...(spelt(rest) as object),
+    ...(entries === undefined ? {} : { merges: entries }),
+    ...(evaluate === undefined ? {} : { evaluate: spelt(evaluate) }),
+    ...(search === undefined ? {} : { search: spelt(search) }),
+  };
+};
+
+const spelt = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const made = emptyTable<unknown>();
+  for (const [key, of] of Object.entries(value)) {
+    const name = isSnakeCase(key) ? key : (toSnakeCase(key) ?? key);
+    if (Object.hasOwn(made, name))
+      throw new LayerloomError('RECIPE_INVALID', {
+        file: 'experiment',
+        key,
+        reason: `stands beside ${name}, which means the same`,
+      });
+    made[name] = of;
+  }
+  return made;
+};
+
+interface MergePlace {
+  /** The file's name in messages. */
+  readonly label: string;
+  readonly file: string | undefined;
+  readonly directory: string;
+}
+
+const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
+  const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile);
+  if (second !== undefined)
+    throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
+  if (
+    !document.entries.has('merges') &&
+    (document.entries.has('method') || document.entries.has('merge_method'))
+  )
+    throw invalid(document.mark, {
+      reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, and no experiment`,
+      expected: 'merges: a list of entries with a method each',
+    });
+  checkKeys(document.entries, 'the experiment', known);
+  const entries = inCamelCase(document.entries, 'the experiment');
+  const needed = (key: string): MappingEntry => expectKey(document, key, 'the experiment');
+
+  const names = new ModelNames();
+  const base = await baseOf(entries.get('base'), directory);
+  if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
+  const runs = await runsOf(entries.get('runs'), { directory, names });
+  const merges = await mergesOf(needed('merges').value, directory);
+  // Without merges of experts it only scores models, or averages runs: it may have experts of one kind.
+  const expertsIn = (key: string) =>
+    merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
+  const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
+  const tasks =
+    taskTree === undefined
+      ? new Map<string, string>()
+      : await expertsOf(taskTree, 'tasks', 'a task expert', directory, names);
+  const languages =
+    languageTree === undefined
+      ? new Map<string, Experts>()
+      : await languagesOf(languageTree, directory, names);
+  const references = await referencesOf(entries.get('references'), {
+    languages: [...languages.keys()],
+    directory,
+    names,
+  });
+  const root = mapping(
+    document.mark,
+    new Map(entries).set('merges', {
+      key: needed('merges').key,
+      value: list(
+        needed('merges').value.mark,
+        merges.map(({ tree }) => tree),
+      ),
+    }),
+  );
+  return {
+    file,
+    directory,
+    text,
+    base: base?.model,
+    tasks,
+    languages,
+    merges,
+    partitions: await partitionsOf(
+      merges.map(({ tree }) => tree),
+      directory,
+    ),
+    evaluate: evaluationOf(entries.get('evaluate'), [...languages.keys()], directory),
+    search: searchOf(entries.get('search')),
+    runs,
+    ...references,
+    furtherReferences: [...checkpointReferences(runs), ...references.furtherReferences],
+    ...plainSettingsOf(document),
+    locate: (path, part) => locate(root, path, part),
+  };
+};
+
+const baseOf = async (
+  entry: MappingEntry | undefined,
+  directory: string,
+): Promise<{ model: string; name: string; path: string; mark: Mark } | undefined> => {
+  if (entry === undefined) return undefined;
+  const { value } = expectText(entry.value, 'base', 'the model that the experts were fine-tuned from');
+  const model = await absoluteModel(directory, value);
+  return { model, name: nameOfModel(model), path: splitName(model).rest, mark: entry.key };
+};
+
+const expertsOf = async (
+  tree: Tree,
+  key: string,
+  what: string,
+  directory: string,
+  names: ModelNames,
+): Promise<Experts> => {
+  const experts = new Map<string, string>();
+  for (const [name, entry] of expectNames(tree, key, `${what}'s name and path each`)) {
+    checkName(name, entry.key, 'expert');
+    const path = await absoluteModel(
+      directory,
+      expectText(entry.value, name, 'the path of a checkpoint, or org/name').value,
+    );
+    names.add(name, what, path, entry.key);
+    experts.set(name, path);
+  }
+  return experts;
+};
+
+const expectNames = (tree: Tree, key: string, expected: string): Entries => {
+  const { entries, mark } = expectMapping(tree, key, expected);
+  if (entries.size === 0) throw invalid(mark, { key, reason: 'nothing is in it', expected });
+  return entries;
+};
+
+const languagesOf = async (
+  tree: Tree,
+  directory: string,
+  names: ModelNames,
+): Promise<Map<string, Experts>> => {
+  const languages = new Map<string, Experts>();
+  const seen = new Map<string, Mark>();
+  for (const [language, { key, value }] of expectNames(tree, 'languages', 'languages, each with experts')) {
+    checkName(language, key, 'language');
+    const former = seen.get(folded(language));
+    if (former !== undefined)
+      throw invalid(key, {
+        key: language,
+        reason: `the language at ${placeOf(former)} has this name but for its case`,
+      });
+    seen.set(folded(language), key);
+    languages.set(language, await expertsOf(value, language, 'a language expert', directory, names));
+  }
+  return languages;
+};
+
+const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
+  // An experiment without merges scores models; who forgot the entries has no brackets either.
+  if (tree.kind === 'list' && tree.items.length === 0) return [];
+  const merges: MergeEntry[] = [];
+  const seen = new Map<string, Mark>();
+  for (const item of expectList(tree, 'merges', 'a list of merges, each with name and method').items) {
+    const given = expectMapping(item, 'merges', 'name, method and parameters');
+    const { value } = expectKey(given, 'name', 'the merge');
+    expectKey(given, 'method', 'the merge');
+    const { value: name, mark } = expectText(value, 'name', 'a name for its directory');
+    checkName(name, mark, 'merge');
+    const former = seen.get(folded(name));
+    if (former !== undefined)
+      throw invalid(mark, {
+        key: name,
+        reason: `the merge at ${placeOf(former)} has this name too`,
+        expected: 'names that tell the directories apart',
+      });
+    seen.set(folded(name), mark);
+    const entries = inCamelCase(given.entries, 'the merge');
+    const base = entries.get('base');
+    if (base !== undefined)
+      entries.set('base', { key: base.key, value: await eachBase(base.value, directory) });
+    merges.push({ name, tree: mapping(given.mark, entries) });
+  }
+  return merges;
+};
+
+/** Makes the paths of a merge's own base absolute, except the words that mean models of the experiment. */
+const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
+  if (tree.kind === 'list')
+    return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));
+  if (!isText(tree) || ['task', 'language', 'base'].includes(tree.value)) return tree;
+  return leaf(tree.mark, await absoluteModel(directory, tree.value));
+};

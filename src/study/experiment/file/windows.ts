@@ -1,0 +1,86 @@
+import { valueAt } from '../../../core/base/lookup.js';
+import { expectList } from '../../../core/methods/recipe/fields.js';
+import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { nearest } from '../../../core/methods/recipe/nearest.js';
+import { isText, type Mapping, type MappingEntry, type Tree } from '../../../core/methods/recipe/tree.js';
+import type { Runs } from './runs.js';
+import { allLanguages, type Subject } from './subjects.js';
+
+/**
+ * Returns the windows of an entry: for each of its runs every step, or those under `until`, that has enough checkpoints
+ * before it.
+ *
+ * @param window the number of checkpoints of a window; all from the first on where it is not given
+ * @throws LayerloomError RECIPE_INVALID for an unknown run or step, and where no run has so many checkpoints
+ */
+export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | undefined): Subject[] => {
+  const names = textsOf(merge, 'run', [...runs.keys()]);
+  const wanted = stepsOf(merge);
+  const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
+  // What is no number of checkpoints is refused when the recipe is checked.
+  const least = typeof given === 'number' ? given : 1;
+  const subjects = names.flatMap((name) => {
+    const { path, steps } = valueAt(runs, name);
+    for (const { step, tree } of wanted ?? [])
+      if (!steps.includes(step))
+        throw invalid(tree.mark, {
+          key: 'until',
+          reason: `${name} has no checkpoint-${step}`,
+          expected: `some of ${steps.join(', ')}`,
+        });
+    return steps
+      .filter((_, index) => index + 1 >= least)
+      .filter((step) => wanted === undefined || wanted.some((one) => one.step === step))
+      .map(
+        (step): Subject => ({
+          language: allLanguages,
+          task: name,
+          languageExpert: null,
+          directory: `${allLanguages}/${name}`,
+          models: { task: `${name}=${path}` },
+          until: step,
+        }),
+      );
+  });
+  if (subjects.length === 0)
+    throw invalid(window?.value.mark ?? merge.mark, {
+      key: 'window',
+      reason: `no run has ${least} checkpoints up to a step that is asked for`,
+      expected: 'a smaller window',
+    });
+  return subjects;
+};
+
+const itemsOf = (tree: Tree, key: string, expected: string): readonly Tree[] =>
+  tree.kind === 'list' ? expectList(tree, key, expected).items : [tree];
+
+/** Returns the words under a key, one or several, each once. */
+const textsOf = ({ entries, mark }: Mapping, key: string, known: readonly string[]): string[] => {
+  const words = itemsOf(
+    entries.get(key)?.value ?? { kind: 'list', mark, items: [] },
+    key,
+    known.join(', '),
+  ).map((item) => {
+    const word = isText(item) ? item.value : undefined;
+    if (word === undefined || !known.includes(word))
+      throw invalid(item.mark, {
+        key: word ?? key,
+        reason: 'not a run of the experiment',
+        expected:
+          known.length === 0 ? 'runs: with names and folders, at the top' : `one of ${known.join(', ')}`,
+        nearest: word === undefined ? undefined : nearest(word, known),
+      });
+    return word;
+  });
+  return [...new Set(words)];
+};
+
+const stepsOf = ({ entries }: Mapping): { step: number; tree: Tree }[] | undefined => {
+  const given = entries.get('until')?.value;
+  if (given === undefined) return undefined;
+  return itemsOf(given, 'until', 'steps').map((tree) => {
+    const step = tree.kind === 'leaf' ? tree.value : undefined;
+    if (typeof step !== 'number') throw invalid(tree.mark, { key: 'until', reason: 'not a step' });
+    return { step, tree };
+  });
+};

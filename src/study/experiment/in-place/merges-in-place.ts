@@ -1,0 +1,274 @@
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { exists } from '../../../core/base/exists.js';
+import { valueAt } from '../../../core/base/lookup.js';
+import { makeShards } from '../../../core/engine/compute/make-shards.js';
+import { refusedNonFinite } from '../../../core/engine/compute/non-finite.js';
+import type { InputFiles } from '../../../core/engine/input-files.js';
+import { Run, type RunControls } from '../../../core/engine/run.js';
+import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
+import { indexNames } from '../../../core/models/checkpoint/containers/containers.js';
+import { cardName } from '../../../core/models/checkpoint/file-names.js';
+import { readSideFile } from '../../../core/models/checkpoint/small-file.js';
+import { storedTensors } from '../../../core/models/checkpoint/stored-tensors.js';
+import { sourcesOfTensors } from '../../../core/plan/operands.js';
+import { placedInFile } from '../../../core/plan/tensors-in-file.js';
+import { assemble } from '../../batch/assemble.js';
+import type { BatchMerge } from '../../batch/batch-merge.js';
+import {
+  type BatchPlan,
+  type BatchPlanOptions,
+  type PlannedMerge,
+  planBatch,
+  plannedInputsOf,
+  planOf,
+} from '../../batch/batch-plan.js';
+import { type DistinctShard, groupShards } from '../../batch/groups.js';
+import { linkedIn } from '../../batch/inputs-of.js';
+import { makeLeft } from '../../batch/run-batch.js';
+import { StoreSink } from '../../batch/store-sink.js';
+import { storedNonFinite } from '../../batch/stored-non-finite.js';
+import type { PlacedTensor, WeightsInPlace } from '../../evaluation/servers/weights-to-load.js';
+import { Scratch } from '../../store/scratch.js';
+import { ShardStore } from '../../store/shard-store.js';
+import { weightsOfShards } from '../../store/weights.js';
+import { ContentsInPlace } from './contents-in-place.js';
+import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
+
+export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
+  /** Directory for what is made, where there is no room in memory. */
+  readonly beside: string;
+}
+
+/** A merge that programs can load, without its weights being written. Disposing removes its directory. */
+export interface MergeToLoad extends AsyncDisposable {
+  /** A directory with its small files, and the weights of the donor. */
+  readonly path: string;
+  /** Undefined where the merge has no donor: it is written to `path`. */
+  readonly weights: WeightsInPlace | undefined;
+}
+
+/**
+ * Merges of a batch that are not written. What inputs have as it is stays there; what is computed is made once, when the
+ * first merge needs it, in a scratch directory: shards of the same keys and bytes as those of merges that are written.
+ */
+export class MergesInPlace implements AsyncDisposable {
+  readonly #plan: BatchPlan<BatchMerge>;
+  readonly #placed: PlacedMerges;
+  readonly #options: InPlaceOptions;
+  readonly #scratch: Scratch;
+  readonly #store: ShardStore;
+  readonly #run: Run;
+  readonly #inputs: InputFiles;
+  readonly #sink: StoreSink;
+  readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
+  /** The identities of the merges' weights, by name: those that they have if they are written. */
+  readonly merges: ReadonlyMap<string, string>;
+  readonly contents: ContentsInPlace;
+  readonly #failed = new Map<string, unknown>();
+  /** Merges are made one at a time: a shard that several need is then made by the first. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #made = 0;
+
+  private constructor(
+    plan: BatchPlan<BatchMerge>,
+    placed: PlacedMerges,
+    options: InPlaceOptions,
+    scratch: Scratch,
+    store: ShardStore,
+    run: Run,
+    inputs: InputFiles,
+  ) {
+    this.#plan = plan;
+    this.#placed = placed;
+    this.#options = options;
+    this.#scratch = scratch;
+    this.#store = store;
+    this.#run = run;
+    this.#inputs = inputs;
+    this.#merges = new Map(plan.merges.map((merge) => [merge.merge.name, merge]));
+    this.contents = new ContentsInPlace(plan, placed, options);
+    this.merges = new Map(
+      plan.merges.map(({ merge, shards }) => [merge.name, weightsOfShards(shards.map(({ key }) => key))]),
+    );
+    const mayBeNonFinite = new Set(
+      plan.merges
+        .filter(({ recipe }) => recipe.allowNonFinite)
+        .flatMap((merge) => valueAt(placed.merges, merge).computed.map(({ key }) => key)),
+    );
+    this.#sink = new StoreSink(store, run.pool, inputs, (key) => mayBeNonFinite.has(key), {
+      onReady: () => Promise.resolve(),
+      onFailed: ({ key }, error) => {
+        this.#failed.set(key, error);
+        return Promise.resolve();
+      },
+    });
+  }
+
+  /**
+   * Plans merges, and makes nothing yet.
+   *
+   * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
+   */
+  static async open(merges: readonly BatchMerge[], options: InPlaceOptions): Promise<MergesInPlace> {
+    const plan = await planBatch(merges, options);
+    const placed = placeMerges(plan);
+    const run = new Run(options);
+    let scratch: Scratch | undefined;
+    try {
+      run.fitMemory([...plan.shards.values()].flatMap(({ tensors }) => tensors));
+      scratch = await Scratch.open(options.beside, placed.bytes);
+      const store = await ShardStore.open(join(scratch.directory, 'store'), { create: true });
+      const sources = sourcesOfTensors([...plan.shards.values()].flatMap(({ tensors }) => tensors));
+      const inputs = await run.open(plan.inputs, sources, linkedIn(plan));
+      return new MergesInPlace(plan, placed, options, scratch, store, run, inputs);
+    } catch (error) {
+      await run[Symbol.asyncDispose]();
+      await scratch?.[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** The directory of what is made. */
+  get directory(): string {
+    return this.#scratch.directory;
+  }
+
+  /** True for a merge of these, also for one that is refused. */
+  has(name: string): boolean {
+    return this.merges.has(name) || this.#refusedBy(name) !== undefined;
+  }
+
+  /** Bytes of the shards that were made. */
+  get bytesMade(): number {
+    return this.#made;
+  }
+
+  get warnings(): readonly string[] {
+    return [...this.#plan.warnings, ...this.#run.warnings];
+  }
+
+  /** Names of merges that are written to the scratch directory, for want of a donor. */
+  get withoutDonor(): readonly string[] {
+    return this.#placed.withoutDonor;
+  }
+
+  /** Returns the identity of a merge's weights; undefined if it is none of these. @throws LayerloomError why it was refused */
+  weightsOf(name: string): string | undefined {
+    const refused = this.#refusedBy(name);
+    if (refused !== undefined) throw refused;
+    return this.merges.get(name);
+  }
+
+  /**
+   * Checks that the inputs of a merge are still the files that it was planned from.
+   *
+   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   */
+  async verify(name: string): Promise<void> {
+    const merge = valueAt(this.#merges, name);
+    for (const { files } of plannedInputsOf(merge, this.#plan))
+      for (const { path } of files)
+        if (this.#inputs.fdOfPath(path) !== undefined) await this.#inputs.verifyPath(path);
+  }
+
+  /**
+   * Makes what is lacking of a merge.
+   *
+   * @throws LayerloomError the codes of a merge's failure: NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
+   */
+  prepare(name: string): Promise<MergeToLoad> {
+    const prepared = this.#turn.then(() => this.#prepare(valueAt(this.#merges, name)));
+    this.#turn = prepared.catch(() => undefined);
+    return prepared;
+  }
+
+  #refusedBy(name: string): LayerloomError | undefined {
+    return this.#plan.refused.find(({ merge }) => merge.name === name)?.error;
+  }
+
+  async #prepare(merge: PlannedMerge<BatchMerge>): Promise<MergeToLoad> {
+    const { pool, signal } = this.#run;
+    const placed = valueAt(this.#placed.merges, merge);
+    try {
+      await this.verify(merge.merge.name);
+      for (const shard of placed.computed) await this.#refuse(merge, shard);
+      const lacking: DistinctShard[] = [];
+      for (const shard of placed.computed)
+        if ((await this.#store.lookup(shard.key)) === undefined) lacking.push(shard);
+      await makeShards(groupShards(lacking, this.#inputs.idOf), pool, this.#inputs, this.#sink);
+      await makeLeft(pool, this.#inputs, this.#sink, this.#store, signal);
+      for (const shard of placed.computed) await this.#refuse(merge, shard);
+      this.#made += lacking.reduce((sum, { bytes }) => sum + bytes, 0);
+      return await this.#place(merge, placed);
+    } catch (error) {
+      throw this.#run.reasonOf(error, { batch: true });
+    }
+  }
+
+  /** @throws LayerloomError why a shard cannot be made, or is not for this merge */
+  async #refuse({ recipe }: PlannedMerge<BatchMerge>, shard: DistinctShard): Promise<void> {
+    if (this.#failed.has(shard.key)) throw this.#failed.get(shard.key);
+    if (recipe.allowNonFinite) return;
+    const found = await storedNonFinite(shard, this.#store, this.#run.pool);
+    if (found !== null) throw refusedNonFinite(found);
+  }
+
+  async #place(
+    merge: PlannedMerge<BatchMerge>,
+    { donor, copied, computed }: PlacedMerge,
+  ): Promise<MergeToLoad> {
+    const path = join(this.#scratch.directory, 'merges', merge.merge.name);
+    const placed = { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+    const plan = () => planOf(merge, this.#plan, this.#options);
+    if (donor === undefined) {
+      const whole = { inputs: plannedInputsOf(merge, this.#plan), shards: merge.shards, plan };
+      await assemble(whole, path, this.#store, this.#inputs, 'symbolic');
+      return { ...placed, weights: undefined };
+    }
+    await writing(path, async () => {
+      await rm(path, { recursive: true, force: true });
+      await mkdir(path, { recursive: true });
+      for (const file of (await plan()).files) {
+        // What says of the directory that it has the merge's weights.
+        if (indexNames.includes(file.name) || file.name === cardName) continue;
+        const to = join(path, file.name);
+        await mkdir(dirname(to), { recursive: true });
+        await writeFile(to, 'text' in file ? file.text : await readSideFile(file.copyOf));
+      }
+      for (const from of await weightFilesOf(donor)) await symlink(from, join(path, basename(from)));
+    });
+    const made = computed.flatMap(({ key, tensors }) =>
+      placedInFile(tensors).map((tensor): PlacedTensor => ({ ...tensor, file: this.#store.pathOf(key) })),
+    );
+    return { ...placed, weights: { tensors: [...copied, ...made], donated: tensorsOf(donor) } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#turn;
+    await this.#sink.close();
+    await this.#run[Symbol.asyncDispose]();
+    await this.#scratch[Symbol.asyncDispose]();
+  }
+}
+
+const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
+  [...storedTensors(checkpoint)].flatMap(([name, { file, begin, end, dtype, shape }]) => {
+    const path = checkpoint.files[file]?.path;
+    return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
+  });
+
+/** Returns a model's files of weights and their index, if it has one. */
+const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
+  const indexes = indexNames.map((name) => join(folder, name));
+  const there = await Promise.all(indexes.map(exists));
+  return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index])];
+};
+
+/** Runs `action`, and throws the system's errors as WRITE_FAILED of `file`. */
+const writing = (file: string, action: () => Promise<void>): Promise<void> =>
+  action().catch((cause: unknown) => {
+    if (cause instanceof LayerloomError) throw cause;
+    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });

@@ -1,0 +1,231 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { isMissing, isUnreadable } from '../../../core/base/unless-missing.js';
+import { isObject } from '../../../core/models/checkpoint/json.js';
+import { readJsonFile } from '../../../core/models/checkpoint/json-file.js';
+import { type Layout, layouts } from '../../../core/models/checkpoint/layouts.js';
+import { type MergeState, mergeStates } from '../../batch/batch-merge.js';
+import type { BatchCost } from '../../batch/cost.js';
+import { recordName } from '../../batch/record-names.js';
+import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
+import type { Score, Scores } from '../../evaluation/result.js';
+import type { ExperimentReference } from '../file/references.js';
+import { noRecord } from './no-record.js';
+
+/** Why a model has no score in a task. */
+export interface ScoreError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What evaluation adds to the entry of a merge or reference. */
+export interface Scored {
+  /** By task. Absent where there are none. */
+  readonly scores?: Scores;
+  /** By task: why the last attempt gave no score. */
+  readonly scoreErrors?: Readonly<Record<string, ScoreError>>;
+}
+
+/** A merge's entry in `experiment.json`. */
+export interface MergeRecord extends Scored {
+  readonly name: string;
+  readonly language: string;
+  readonly task: string | null;
+  readonly languageExpert: string | null;
+  readonly method: string;
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** The merge's directory, relative to the experiment's. */
+  readonly path: string;
+  readonly state: MergeState;
+  /** SHA-256 of what its weights are, once it is planned: merges of equal weights have equal scores. */
+  readonly weights?: string;
+  /** For a merge that depends on statistics: SHA-256 of its recipe and inputs, by which a dry run knows it. */
+  readonly basis?: string;
+  readonly shards: { readonly shared: number; readonly new: number };
+  /**
+   * Input bytes read for the shards that were made for this merge first; those of shards that it shares count
+   * for another merge.
+   */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** Share of the time of the run that made it, by the bytes that it read and wrote. */
+  readonly seconds: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
+
+/** Results in an experiment's directory that counted for a model and count for none any more. */
+export interface LeftResults {
+  readonly model: string;
+  /** The model's weights are others, the experiment asks for other settings, the merge cannot be made, or is none of it. */
+  readonly reason: (typeof leftReasons)[number];
+  /** Paths of the results' files by task, relative to the experiment's directory. */
+  readonly results: Readonly<Record<string, string>>;
+}
+
+/** What merges of an experiment depend on beside its text: options of the run that recorded it. */
+export interface RecordedOptions {
+  /** Folder in which the relative paths of the text begin. */
+  readonly directory: string;
+  readonly layout?: Layout;
+  readonly maxShardSize?: string | number;
+  readonly tokenizer?: string;
+  readonly allowNonFinite?: boolean;
+  readonly checksums?: boolean;
+  readonly analysis?: string;
+}
+
+/** The contents of `experiment.json`: an experiment's merges and their states. */
+export interface ExperimentRecord {
+  readonly layerloom: string;
+  readonly state: 'running' | 'done' | 'incomplete';
+  /** The text of the experiment's file. */
+  readonly experiment: string;
+  readonly base: string | null;
+  readonly store: string;
+  /** Records of earlier versions have none. */
+  readonly options?: RecordedOptions;
+  readonly merges: readonly MergeRecord[];
+  readonly references: readonly (ExperimentReference & Scored)[];
+  /** Patterns of the merges that the last batch was to finish first. */
+  readonly first?: readonly string[];
+  readonly evaluate?: EvaluationBlock;
+  /** Absent where there are none. */
+  readonly left?: readonly LeftResults[];
+  readonly cost: BatchCost;
+  /** Bytes of inputs read and of shards written by the last run. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  readonly seconds: number;
+}
+
+const scoreSchema: z.ZodType<Score> = z.object({
+  taskVersion: z.string(),
+  fewshot: z.number(),
+  n: z.number(),
+  rows: z.tuple([z.number(), z.number()]).readonly().nullable(),
+  maxTokens: z.number().exactOptional(),
+  metrics: z.record(z.string(), z.number().nullable()),
+  headline: z.string().exactOptional(),
+  result: z.string(),
+});
+
+const errorSchema: z.ZodType<ScoreError> = z.object({ code: z.string(), message: z.string() });
+
+const scored = {
+  scores: z.record(z.string(), scoreSchema).exactOptional(),
+  scoreErrors: z.record(z.string(), errorSchema).exactOptional(),
+};
+
+const mergeSchema: z.ZodType<MergeRecord> = z.object({
+  name: z.string(),
+  language: z.string(),
+  task: z.string().nullable(),
+  languageExpert: z.string().nullable(),
+  method: z.string(),
+  configuration: z.record(z.string(), z.unknown()),
+  path: z.string(),
+  state: z.enum(mergeStates),
+  weights: z.string().exactOptional(),
+  basis: z.string().exactOptional(),
+  shards: z.object({ shared: z.number(), new: z.number() }),
+  bytesRead: z.number(),
+  bytesWritten: z.number(),
+  seconds: z.number(),
+  error: errorSchema.exactOptional(),
+  ...scored,
+});
+
+const referenceSchema: z.ZodType<ExperimentReference & Scored> = z.object({
+  name: z.string(),
+  role: z.string(),
+  languages: z.array(z.string()),
+  expertIn: z.array(z.string()).exactOptional(),
+  model: z.string(),
+  ...scored,
+});
+
+const optionsSchema: z.ZodType<RecordedOptions> = z.object({
+  directory: z.string(),
+  layout: z.enum(layouts).exactOptional(),
+  maxShardSize: z.union([z.string(), z.number()]).exactOptional(),
+  tokenizer: z.string().exactOptional(),
+  allowNonFinite: z.boolean().exactOptional(),
+  checksums: z.boolean().exactOptional(),
+  analysis: z.string().exactOptional(),
+});
+
+/** What of an `evaluate` block names the scores that are looked for. */
+const scoredSchema = z.looseObject({
+  tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
+});
+
+/** As `RecordFile` writes it. */
+const schema: z.ZodType<ExperimentRecord> = z.object({
+  layerloom: z.string(),
+  state: z.enum(['running', 'done', 'incomplete']),
+  experiment: z.string(),
+  base: z.string().nullable(),
+  store: z.string(),
+  options: optionsSchema.exactOptional(),
+  merges: z.array(mergeSchema),
+  references: z.array(referenceSchema),
+  first: z.array(z.string()).readonly().exactOptional(),
+  // All else of it is checked by who evaluates: an experiment with another block can still be reported.
+  evaluate: z
+    .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
+      error: 'expected tasks: a list of names for each language',
+    })
+    .exactOptional(),
+  left: z
+    .array(
+      z.object({
+        model: z.string(),
+        reason: z.enum(leftReasons),
+        results: z.record(z.string(), z.string()),
+      }),
+    )
+    .readonly()
+    .exactOptional(),
+  // Shown, never computed with; earlier versions counted less.
+  cost: z.custom<BatchCost>(isObject),
+  bytesRead: z.number(),
+  bytesWritten: z.number(),
+  seconds: z.number(),
+});
+
+/**
+ * Reads the record of the experiment in a directory.
+ *
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
+ */
+export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
+  let isThere = true;
+  try {
+    return await readJsonFile(join(directory, recordName), {
+      schema,
+      what: 'the record of an experiment',
+      fail: ({ file, reason, cause }) => {
+        isThere = !isMissing(cause);
+        const code = isUnreadable(cause) ? 'READ_FAILED' : 'EXPERIMENT_INVALID';
+        return new LayerloomError(code, { file, reason }, { cause });
+      },
+    });
+  } catch (error) {
+    throw isThere ? error : await noRecord(directory);
+  }
+};
+
+/**
+ * Reads the record in a directory for who is about to write it.
+ *
+ * @returns undefined where there is none, or something else
+ * @throws LayerloomError READ_FAILED
+ */
+export const formerRecord = (directory: string): Promise<ExperimentRecord | undefined> =>
+  readRecord(directory).catch((error: unknown) => {
+    if (error instanceof LayerloomError && error.code !== 'READ_FAILED') return undefined;
+    throw error;
+  });

@@ -1,0 +1,15 @@
+import { readdir, stat } from 'node:fs/promises';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
+import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
+
+/** The error of a directory without the record of an experiment: a model is none, and is not to become one. */
+export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
+  const found = await stat(directory).catch(() => undefined);
+  const names = found?.isDirectory() ? await readdir(directory).catch(() => []) : [];
+  const isModel =
+    findWeights(names) !== undefined ||
+    names.includes(adapterConfigName) ||
+    (found?.isFile() === true && isWeightsName(directory));
+  return new LayerloomError('EXPERIMENT_MISSING', { directory, ...(isModel ? { isModel } : {}) });
+};

@@ -1,0 +1,108 @@
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { exists } from '../../../core/base/exists.js';
+import { replaceFile, syncDirectory } from '../../../core/engine/output/durable.js';
+import { recordName } from '../../batch/record-names.js';
+import { evaluationsName } from '../../evaluation/result-files.js';
+import { holdClaim } from '../../store/hold-claim.js';
+import { Scoreboard } from '../scoring/scoreboard.js';
+import { type ExperimentRecord, formerRecord } from './experiment-record.js';
+
+/** A record that is being written. */
+const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Writes `experiment.json`, for any number of processes at once: a batch has the states of merges, and
+ * evaluators add scores. Whoever writes does so under a claim, takes what it does not know itself from the file,
+ * and the scores from the result files, so that no write loses what another has written.
+ */
+export class RecordFile {
+  readonly #directory: string;
+  readonly #scoreboard: Scoreboard;
+  /** When the last write ended, and how long it took, in milliseconds. */
+  #last = { at: performance.now(), took: 0 };
+  #queue: Promise<unknown> = Promise.resolve();
+  #later: NodeJS.Timeout | undefined;
+  #failure: unknown;
+  #isClean = false;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#scoreboard = new Scoreboard(directory);
+  }
+
+  /** Writes a record whole and durably, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED, READ_FAILED */
+  write(record: ExperimentRecord): Promise<ExperimentRecord> {
+    return this.update(() => Promise.resolve(record));
+  }
+
+  /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED, READ_FAILED */
+  update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    const written = this.#queue.then(() => this.#timed(next));
+    this.#queue = written.catch(() => undefined);
+    return written;
+  }
+
+  /**
+   * Schedules an update, a second after the last or later: writes take at most a tenth of the time, so that the work of
+   * a run grows with its models and not with their square.
+   *
+   * @throws the error of an earlier scheduled update
+   */
+  updateSoon(next: () => Promise<ExperimentRecord>): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    const { at, took } = this.#last;
+    this.#later ??= setTimeout(
+      () => {
+        this.update(next).catch((error: unknown) => {
+          this.#failure = error;
+        });
+      },
+      Math.max(0, at + Math.max(1000, 9 * took) - performance.now()),
+    );
+  }
+
+  async #timed(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    const started = performance.now();
+    try {
+      return await this.#write(next);
+    } finally {
+      const ended = performance.now();
+      this.#last = { at: ended, took: ended - started };
+    }
+  }
+
+  async #write(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
+    const path = join(this.#directory, recordName);
+    const beside = (name: string) => join(this.#directory, name);
+    return await holdClaim(beside('.experiment.claim'), beside('.layerloom-clock'), async () => {
+      await this.#removePartials();
+      const record = await this.#withScores(await next());
+      try {
+        await replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
+        await syncDirectory(this.#directory);
+      } catch (cause) {
+        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      }
+      return record;
+    });
+  }
+
+  /** Removes what writers left that were killed: none is at work while the claim is held. */
+  async #removePartials(): Promise<void> {
+    if (this.#isClean) return;
+    this.#isClean = true;
+    for (const name of await readdir(this.#directory)) {
+      const path = join(this.#directory, name);
+      if (partialName.test(name) && (await lstat(path)).isFile()) await rm(path, { force: true });
+    }
+  }
+
+  async #withScores(record: ExperimentRecord): Promise<ExperimentRecord> {
+    if (!(await exists(join(this.#directory, evaluationsName)))) return record;
+    return await this.#scoreboard.fill(record, await formerRecord(this.#directory));
+  }
+}

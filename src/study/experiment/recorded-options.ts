@@ -1,0 +1,49 @@
+import { resolve } from 'node:path';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { mergeSettings } from './file/experiment-block.js';
+import type { Experiment } from './file/read-experiment.js';
+import type { RecordedOptions } from './record/experiment-record.js';
+
+/** Options of a run that change its experiment. */
+interface ExperimentChanges {
+  readonly tokenizer?: string | undefined;
+  readonly allowNonFinite?: boolean | undefined;
+}
+
+/** Options of a run that its merges depend on. */
+type MergeChanges = {
+  readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
+};
+
+/** Returns an experiment with what options say in its place. @throws LayerloomError INVALID_PARAMETER */
+export const withOptions = (
+  experiment: Experiment,
+  { tokenizer, allowNonFinite }: ExperimentChanges,
+): Experiment => {
+  const asked = mergeSettings.shape.tokenizerSource.safeParse(tokenizer);
+  if (!asked.success)
+    throw invalidParameter(
+      'tokenizer',
+      tokenizer,
+      'auto, strict, union or base: models differ from merge to merge',
+    );
+  return {
+    ...experiment,
+    ...(asked.data === undefined ? {} : { tokenizerSource: asked.data }),
+    ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
+  };
+};
+
+/** Returns what the merges of a run depend on beside the experiment's text. */
+export const recordedOptions = (
+  { directory }: Experiment,
+  { layout, maxShardSize, tokenizer, allowNonFinite, checksums, analysis }: MergeChanges,
+): RecordedOptions => ({
+  directory,
+  ...(layout === undefined ? {} : { layout }),
+  ...(maxShardSize === undefined ? {} : { maxShardSize }),
+  ...(tokenizer === undefined ? {} : { tokenizer }),
+  ...(allowNonFinite === undefined ? {} : { allowNonFinite }),
+  ...(checksums === undefined ? {} : { checksums }),
+  ...(analysis === undefined ? {} : { analysis: resolve(analysis) }),
+});

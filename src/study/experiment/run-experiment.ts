@@ -1,0 +1,533 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { exists } from '../../core/base/exists.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { version } from '../../core/base/version.js';
+import { checkApartFrom } from '../../core/engine/output/apart.js';
+import { makeDirectories, openToAppend, orNoDirectories } from '../../core/engine/output/durable.js';
+import { matches } from '../../core/methods/framework/match-names.js';
+import { withPlace } from '../../core/methods/recipe/read-recipe.js';
+import { tryLock } from '../../core/native/addon.js';
+import { missingWeights } from '../../core/plan/missing-weights.js';
+import type { PlannedDownload } from '../../core/plan/plan.js';
+import { clearStaging, isAssembled } from '../batch/assemble.js';
+import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
+import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf, openThere } from '../batch/check-batch.js';
+import { type BatchCost, costOf } from '../batch/cost.js';
+import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
+import type { MergeOutcome } from '../batch/merge-tracker.js';
+import { endedRuns, hasRecord, lockName } from '../batch/record-names.js';
+import { type BatchOptions, type BatchResult, runBatch } from '../batch/run-batch.js';
+import { type Stage, stagesOf } from '../batch/stages.js';
+import { movedIn } from '../evaluation/scored-contents.js';
+import { selectedNote } from '../evaluation/selected-by.js';
+import { parseEvaluation } from '../evaluation/settings.js';
+import { ownClaimant } from '../store/claimant.js';
+import type { ShardStore } from '../store/shard-store.js';
+import { shardsOfMerge, weightsOfShards } from '../store/weights.js';
+import { checkExpected, stampOf } from './expected.js';
+import { type ExperimentMerge, expandExperiment } from './file/expand.js';
+import type { ExperimentInput } from './file/experiment-block.js';
+import { missingReferences } from './file/missing-references.js';
+import { requirePartitions } from './file/partitions.js';
+import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
+import { experimentReferences } from './file/references.js';
+import { type CostInPlace, costInPlace } from './in-place/cost-in-place.js';
+import { noteMadeHere } from './made-here.js';
+import { type MeasuredMerging, measuredMerging, mergingSeconds, workOf } from './measured-merging.js';
+import { type ExperimentRecord, formerRecord, type MergeRecord } from './record/experiment-record.js';
+import { RecordFile } from './record/record-file.js';
+import { recordedOptions, withOptions } from './recorded-options.js';
+import { batchAtWork } from './scoring/batch-at-work.js';
+import { describeLeft } from './scoring/left-results.js';
+
+/** Options of `runExperiment`. */
+export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
+  /**
+   * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
+   * replaced if layerloom wrote them.
+   */
+  resume?: boolean | undefined;
+  /** The same as `resume`. */
+  force?: boolean | undefined;
+  /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
+  only?: ((merge: ExperimentMerge) => boolean) | undefined;
+  /**
+   * Merges to write, of those that are recorded: patterns of names, in which `*` stands for any text; none if empty. Those that
+   * an earlier run wrote are kept as they should be; the others stay pending, and can be scored in place. Default: all.
+   */
+  write?: readonly string[] | undefined;
+  /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
+  tokenizer?: string | undefined;
+  /** Compute with values that are NaN or infinite in every merge, instead of refusing them with NON_FINITE. */
+  allowNonFinite?: boolean | undefined;
+  /** Folder in which the relative paths of an experiment given as an object begin. */
+  directory?: string | undefined;
+  /**
+   * The stamp of the jobs that this run is one of, as `planExperiment` gives it: another version of layerloom
+   * and another text of the experiment are refused.
+   */
+  expect?: string | undefined;
+}
+
+/** Result of a run of an experiment: its cost, and its record as in `experiment.json`. */
+export interface ExperimentResult extends BatchResult {
+  readonly experiment: ExperimentRecord;
+}
+
+/**
+ * Runs an experiment: pairs × configurations × languages, over one store of shards. `experiment.json` in
+ * `out` records the state of every merge, at most a second late.
+ *
+ * @example await runExperiment('swahili.yaml', { out: './swahili' })
+ * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
+ *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
+ * @param input an experiment's file (YAML), or the same as an object, with keys in camel case
+ * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is an
+ *   experiment already, without `resume`. A failed merge does not throw: its record has the error
+ */
+export const runExperiment = (
+  input: ExperimentInput | string,
+  options: ExperimentOptions,
+): Promise<ExperimentResult> => orNoDirectories(() => run(input, options));
+
+const run = async (
+  input: ExperimentInput | string,
+  options: ExperimentOptions,
+): Promise<ExperimentResult> => {
+  const started = performance.now();
+  const experiment = await openExperiment(input, options);
+  const out = resolve(options.out);
+  return await placed(experiment, async () => {
+    const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
+    requirePartitions(experiment);
+    const warnings = await missingReferences(experiment);
+    const { write: _write, ...others } = options;
+    await checkPlacesOf(experiment, merges, options);
+    const identitiesOf = movedIn(out, true);
+    const note = selectedNote(experiment.evaluate);
+    const cardNotes = note === undefined ? [] : [note];
+    const batch = { ...others, ...commonOf(experiment, options), out, warnings, identitiesOf, cardNotes };
+    // A part of an array job only makes shards; the last job writes the directory.
+    if (options.range !== undefined) {
+      const result = await runBatch(merges, batch);
+      return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
+    }
+    return await locked(out, async () => {
+      const hasFormer = await hasRecord(out);
+      if (hasFormer && !options.resume && !options.force)
+        throw new LayerloomError('OUTPUT_EXISTS', { out, experiment: true });
+      await clearStaging(
+        out,
+        merges.map(({ path }) => path),
+      );
+      const before = hasFormer ? await formerRecord(out) : undefined;
+      const write = writtenBy(options, merges, before);
+      const made = madeIn(out, before, await storeOf(batch), 'lookup');
+      return await runHere(experiment, merges, { ...batch, write, made }, started, before);
+    });
+  });
+};
+
+/**
+ * `checkPlaces`, by the models that an experiment names, before a directory or its lock is made. Once all models are opened,
+ * those of merges are known too.
+ */
+const checkPlacesOf = async (
+  experiment: Experiment,
+  merges: readonly ExperimentMerge[],
+  options: Pick<ExperimentOptions, 'out' | 'store'>,
+): Promise<void> => {
+  const { out, store = out } = options;
+  for (const place of new Set([out, store])) await checkApartFrom(place, modelsOf(experiment));
+  await checkPlaces(
+    merges.map(({ name }) => name),
+    [],
+    options,
+  );
+};
+
+/** The models that an experiment names outside its merges. */
+const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
+  ...(base === undefined ? [] : [base]),
+  ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
+  ...[...runs.values(), ...furtherReferences].map(({ path }) => path),
+];
+
+/**
+ * Tells the merges that a run writes: those that it is to write, and those that an earlier one wrote.
+ *
+ * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
+ */
+const writtenBy = (
+  { write }: Pick<ExperimentOptions, 'write'>,
+  merges: readonly ExperimentMerge[],
+  before: ExperimentRecord | undefined,
+): NonNullable<BatchOptions['write']> => {
+  if (write === undefined) return () => true;
+  const lost = write.find((pattern) => !merges.some(({ name }) => matches(name, pattern)));
+  if (lost !== undefined)
+    throw invalidParameter(
+      'write',
+      lost,
+      `names of merges, in which * is any text, such as ${merges[0]?.name}`,
+    );
+  const there = new Set(before?.merges.flatMap(({ name, state }) => (state === 'done' ? [name] : [])));
+  return ({ name }) => there.has(name) || write.some((pattern) => matches(name, pattern));
+};
+
+/**
+ * Creates and locks a directory while work is done in it. Leaves no file in it if the work fails before anything is
+ * written.
+ */
+const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
+  const lockPath = join(out, lockName);
+  const isNew = !(await exists(lockPath));
+  const file = await makeDirectories(out, true)
+    .then(() => openToAppend(lockPath))
+    .catch((cause: unknown) => {
+      if (cause instanceof LayerloomError) throw cause;
+      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
+    });
+  let isLocked = false;
+  try {
+    if (tryLock(file.fd) === 'held elsewhere')
+      throw new LayerloomError('OUTPUT_BUSY', {
+        out,
+        staging: lockPath,
+        by: describeHolder(await batchAtWork(out)),
+      });
+    isLocked = true;
+    endedRuns.delete(out);
+    // Only evaluators read it; a full disk is reported where merges are written.
+    await file
+      .truncate()
+      .then(async () =>
+        file.write(`${JSON.stringify({ ...(await ownClaimant()), since: new Date().toISOString() })}\n`),
+      )
+      .catch(() => undefined);
+    try {
+      return await work();
+    } catch (error) {
+      const names = isNew ? await readdir(out).catch(() => []) : [];
+      if (names.length === 1) await rm(lockPath, { force: true });
+      throw error;
+    }
+  } finally {
+    // Without a text nobody works here. A lock that another process holds has its text.
+    if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
+    await file.close();
+  }
+};
+
+const describeHolder = (holder: Awaited<ReturnType<typeof batchAtWork>>): string | undefined =>
+  holder === undefined
+    ? undefined
+    : `process ${holder.pid} on ${holder.host}${holder.since === undefined ? '' : `, since ${holder.since},`}`;
+
+/** Options of a run whose merges to write are decided. */
+type RunOptions = Omit<ExperimentOptions, 'write'> & Pick<BatchOptions, 'write'>;
+
+const runHere = async (
+  experiment: Experiment,
+  merges: readonly ExperimentMerge[],
+  options: RunOptions,
+  started: number,
+  former: ExperimentRecord | undefined,
+): Promise<ExperimentResult> => {
+  const outcomes = new Map<string, MergeOutcome>();
+  let cost: BatchCost | undefined;
+  let moved = { bytesRead: 0, bytesWritten: 0 };
+  const writer = new RecordFile(options.out);
+  const weights = new Map<string, string>();
+  const bases = new Map<string, string>();
+  const record = (state: ExperimentRecord['state'], done?: BatchResult): ExperimentRecord => {
+    const own = recordOf(experiment, merges, options, cost as BatchCost, outcomes, started, weights);
+    const known = { ...own, merges: own.merges.map((merge) => withBasis(merge, bases.get(merge.name))) };
+    const { bytesRead, bytesWritten } = done ?? moved;
+    const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
+    const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
+    if (former === undefined || !isNothingDone) return { ...kept, state, bytesRead, bytesWritten };
+    // A run that found all merges there has no figures of its own.
+    const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
+    return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
+  };
+  const { evaluate } = experiment;
+  const scoring = evaluate?.tasks === undefined ? undefined : parseEvaluation(evaluate, options.out);
+  try {
+    const result = await runBatch(merges, {
+      ...options,
+      onPlan: async (plan, planned, present) => {
+        cost = planned;
+        for (const { merge, shards } of plan.merges)
+          weights.set(merge.name, weightsOfShards(shards.map(({ key }) => key)));
+        for (const { merge, basis } of plan.merges) if (basis !== undefined) bases.set(merge.name, basis);
+        await options.onPlan?.(plan, planned, present);
+        if (scoring !== undefined) await noteMadeHere(options.out, scoring);
+        // A former record is kept until the states of its merges are known.
+        if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
+        else await writer.write(record('running'));
+      },
+      onProgress: (progress) => {
+        if (progress.phase === 'merge')
+          moved = { bytesRead: progress.bytesRead ?? 0, bytesWritten: progress.done };
+        options.onProgress?.(progress);
+      },
+      onMerge: async (outcome) => {
+        outcomes.set(outcome.name, outcome);
+        await options.onMerge?.(outcome);
+        writer.updateSoon(() => Promise.resolve(record('running')));
+      },
+    });
+    for (const outcome of result.merges) outcomes.set(outcome.name, outcome);
+    const isDone = result.merges.every(({ state }) => state === 'done');
+    const finished = record(isDone ? 'done' : 'incomplete', result);
+    const written = await writer.write(finished);
+    const left = describeLeft(written, options.out, former);
+    return { ...result, warnings: [...result.warnings, ...left], experiment: written };
+  } catch (error) {
+    if (cost !== undefined) await writer.write(record('incomplete')).catch(() => undefined);
+    throw error;
+  }
+};
+
+const withBasis = (merge: MergeRecord, basis: string | undefined): MergeRecord =>
+  basis === undefined ? merge : { ...merge, basis };
+
+const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
+  outcomes.every(({ isKept }) => isKept === true);
+
+/** Gives merges that an earlier run made the figures of that run. */
+const withFormerFigures = (
+  record: ExperimentRecord,
+  former: ExperimentRecord,
+  outcomes: ReadonlyMap<string, MergeOutcome>,
+): ExperimentRecord => {
+  const byPath = new Map(former.merges.map((merge) => [merge.path, merge]));
+  const merges = record.merges.map((merge) => {
+    const before = byPath.get(merge.path);
+    const isKept = outcomes.get(merge.name)?.isKept === true;
+    if (!isKept || before?.state !== 'done') return merge;
+    const { shards, bytesRead, bytesWritten, seconds } = before;
+    return { ...merge, shards, bytesRead, bytesWritten, seconds };
+  });
+  return { ...record, merges };
+};
+
+/**
+ * Plans an experiment without running it: its cost over an empty store, or of one that has a record in `out` the cost of
+ * what is left of it; and the shards of each merge. Reads
+ * headers and a few sampled blocks of each file, and writes nothing. With `out`, checks what a run would of its output.
+ *
+ * @example const { cost } = await planExperiment('swahili.yaml', {})
+ * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those of
+ *   `runExperiment` that come before its first weight
+ */
+export const planExperiment = async (
+  input: ExperimentInput | string,
+  options: Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined },
+): Promise<{
+  readonly plan: BatchPlan<ExperimentMerge>;
+  /** The order in which merges are finished. */
+  readonly stages: readonly Stage<ExperimentMerge>[];
+  readonly cost: BatchCost;
+  /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
+  readonly download: PlannedDownload;
+  readonly experiment: Experiment;
+  /** What runs of the same version on the same experiment are to `expect`. */
+  readonly stamp: string;
+  /** Room that the run needs and has, in the store's place. */
+  readonly disk: DiskNeed;
+  /** How long merging takes at the rate of an earlier run over the same directory or store; null without one. */
+  readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
+  /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
+  readonly wanted: readonly LayerloomError[];
+  /** Of merges that the run does not write: what scoring them in place makes. */
+  readonly inPlace: CostInPlace;
+}> => {
+  const experiment = await openExperiment(input, options);
+  return await placed(experiment, async () => {
+    const merges = expandExperiment(experiment).filter(options.only ?? (() => true));
+    requirePartitions(experiment);
+    const warnings = await missingReferences(experiment);
+    const { out } = options;
+    const before = out === undefined ? undefined : await formerRecord(resolve(out));
+    const store = await storeOf(options);
+    const plan = await planBatch(merges, {
+      ...options,
+      ...commonOf(experiment, options),
+      warnings,
+      assume: true,
+      ...(out === undefined
+        ? {}
+        : { identitiesOf: movedIn(out, false), made: madeIn(resolve(out), before, store, 'expect') }),
+    });
+    if (out !== undefined) await checkPlacesOf(experiment, merges, { ...options, out });
+    const isWritten = writtenBy(options, merges, before);
+    const written = narrowed(plan, isWritten);
+    const present = await presentIn(written, store);
+    // A resumed experiment costs what is left of it.
+    const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
+    const groups = stages.flatMap((stage) => stage.groups);
+    const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
+    const checked = await checkBatch(written, options, present);
+    const { wanted } = checked;
+    if (missing.needs.length > 0 && !options.download)
+      wanted.push(new LayerloomError('DOWNLOAD_NEEDED', { models: missing.models }));
+    const [cost, stamp] = [costOf(written, stages, options), stampOf(experiment.text)];
+    const { bytes, models } = missing;
+    const disk = await diskNeedOf(written, options, present);
+    const inPlace = await costInPlace(
+      narrowed(plan, (merge) => !isWritten(merge)),
+      out ?? '.',
+    );
+    const by = await measuredMerging(options.out ?? '.', options.store);
+    const merging = by === undefined ? null : { seconds: mergingSeconds(cost, disk.shards, by), by };
+    return {
+      ...{ stages, experiment, stamp, cost, disk, merging, wanted, inPlace },
+      plan: { ...plan, warnings: [...plan.warnings, ...checked.warnings] },
+      download: { bytes, models },
+    };
+  });
+};
+
+/** Opens the store of a run where there is one. */
+const storeOf = async ({
+  out,
+  store,
+}: Pick<BatchOptions, 'store'> & { readonly out?: string | undefined }): Promise<ShardStore | undefined> =>
+  out === undefined && store === undefined
+    ? undefined
+    : await openThere(resolve(store ?? join(out ?? '.', '.store')));
+
+/** Returns the keys of shards in a store, of those that a plan knows for certain. */
+const presentIn = async (
+  { merges, shards }: BatchPlan<ExperimentMerge>,
+  store: ShardStore | undefined,
+): Promise<ReadonlySet<string>> => {
+  const present = new Set<string>();
+  if (store === undefined) return present;
+  // In a dry run keys of merges with statistics that are still to be made are none of the store's.
+  const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
+  for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
+    if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);
+  return present;
+};
+
+/**
+ * Returns what finds merges with statistics that an earlier run has made, as its record says.
+ *
+ * @param look finds a shard in the store
+ */
+const madeIn =
+  (
+    out: string,
+    before: ExperimentRecord | undefined,
+    store: ShardStore | undefined,
+    look: 'lookup' | 'expect',
+  ): NonNullable<BatchOptions['made']> =>
+  async (name, basis, shards) => {
+    const recorded = before?.merges.find((merge) => merge.path === name);
+    if (store === undefined || recorded?.state !== 'done' || recorded.basis !== basis) return undefined;
+    const directory = join(out, name);
+    const keys = new Map((await shardsOfMerge(directory))?.map(({ file, key }) => [file, key]));
+    const found = shards.flatMap((shard) => {
+      const key = keys.get(shard.file);
+      return key === undefined ? [] : [{ ...shard, key }];
+    });
+    if (found.length < shards.length || !(await isAssembled(directory, found, store))) return undefined;
+    for (const { key, verbatim } of found)
+      if (verbatim === undefined && (await store[look](key)) === undefined) return undefined;
+    return found;
+  };
+
+const openExperiment = async (
+  input: ExperimentInput | string,
+  { directory, tokenizer, allowNonFinite, expect }: OpeningOptions,
+): Promise<Experiment> => {
+  const experiment =
+    typeof input === 'string' ? await readExperiment(input) : await parseExperiment(input, { directory });
+  if (expect !== undefined) checkExpected(expect, experiment.text, experiment.file ?? 'the experiment');
+  return withOptions(experiment, { tokenizer, allowNonFinite });
+};
+
+type OpeningOptions = Pick<ExperimentOptions, 'directory' | 'tokenizer' | 'allowNonFinite' | 'expect'>;
+
+const commonOf = (
+  { layout, maxShardSize }: Experiment,
+  options: Omit<ExperimentOptions, 'out'>,
+): Pick<BatchOptions, 'layout' | 'maxShardSize'> => ({
+  layout: options.layout ?? layout,
+  maxShardSize: options.maxShardSize ?? maxShardSize,
+});
+
+/** Adds the place in the experiment's file to errors about its values. */
+const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LayerloomError)) throw error;
+    const { merge, place } = error.context;
+    // The path of an error in a merge refers to that merge's recipe; an error with a place needs no other.
+    throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
+  }
+};
+
+/** Returns what divides the time of a run among its merges, by the bytes that each has read and written. */
+const sharesOf = (outcomes: Iterable<MergeOutcome>, seconds: number) => {
+  const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
+  const all = [...outcomes].reduce((sum, outcome) => sum + work(outcome), 0);
+  return (outcome: MergeOutcome | undefined): number =>
+    outcome === undefined || all === 0 ? 0 : (seconds * work(outcome)) / all;
+};
+
+const recordOf = (
+  experiment: Experiment,
+  merges: readonly ExperimentMerge[],
+  options: RunOptions,
+  cost: BatchCost,
+  outcomes: ReadonlyMap<string, MergeOutcome>,
+  started: number,
+  weights: ReadonlyMap<string, string> = new Map(),
+): ExperimentRecord => {
+  const seconds = (performance.now() - started) / 1000;
+  const secondsOf = sharesOf(outcomes.values(), seconds);
+  return {
+    layerloom: version,
+    state: 'running',
+    experiment: experiment.text,
+    base: experiment.base ?? null,
+    store: resolve(options.store ?? join(options.out, '.store')),
+    options: recordedOptions(experiment, options),
+    merges: merges.map(
+      ({ name, language, task, languageExpert, method, configuration, path }): MergeRecord => {
+        const outcome = outcomes.get(name);
+        const own = outcome === undefined ? weights.get(name) : outcome.weights;
+        return {
+          name,
+          language,
+          task,
+          languageExpert,
+          method,
+          configuration,
+          path,
+          state: outcome?.state ?? 'pending',
+          shards: outcome?.shards ?? { shared: 0, new: 0 },
+          bytesRead: outcome?.bytesRead ?? 0,
+          bytesWritten: outcome?.bytesWritten ?? 0,
+          seconds: secondsOf(outcome),
+          ...(own === undefined ? {} : { weights: own }),
+          ...(outcome?.error === undefined ? {} : { error: outcome.error }),
+        };
+      },
+    ),
+    references: experimentReferences(experiment),
+    ...(options.first === undefined ? {} : { first: options.first }),
+    ...(experiment.evaluate === undefined ? {} : { evaluate: experiment.evaluate }),
+    cost,
+    bytesRead: 0,
+    bytesWritten: 0,
+    seconds,
+  };
+};

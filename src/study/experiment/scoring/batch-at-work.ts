@@ -1,0 +1,22 @@
+import { join, resolve } from 'node:path';
+import { unlessMissing } from '../../../core/base/unless-missing.js';
+import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import { endedRuns, lockName } from '../../batch/record-names.js';
+import { type Claimant, isClaimant, lifeOf } from '../../store/claimant.js';
+
+/** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
+export const isBatchWorking = async (directory: string): Promise<boolean> =>
+  (await batchAtWork(directory)) !== undefined;
+
+/** Returns who runs a batch in the directory, as far as the process can be examined. @throws LayerloomError READ_FAILED */
+export const batchAtWork = async (
+  directory: string,
+): Promise<(Claimant & { readonly since?: string }) | undefined> => {
+  if (endedRuns.has(resolve(directory))) return undefined;
+  const lock = join(directory, lockName);
+  const text = await unlessMissing(lock, readSmallFile(lock));
+  // Empty: nobody works there. Half-written: it is there at the next look.
+  const holder = jsonOrNone(text?.toString() ?? '');
+  return isClaimant(holder) && (await lifeOf(holder)) !== 'dead' ? holder : undefined;
+};

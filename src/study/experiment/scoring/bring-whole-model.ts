@@ -1,0 +1,23 @@
+import { bringWeights } from '../../../core/engine/bring-weights.js';
+import { openModel } from '../../../core/models/reading/read-model.js';
+import { bringModels } from '../../../core/models/sources/bring-models.js';
+import type { Download, FetchOptions } from '../../../core/models/sources/source.js';
+import { plannedInput } from '../../../core/plan/compile/inputs/models.js';
+import { missingWeights } from '../../../core/plan/missing-weights.js';
+
+/**
+ * Makes sure that all weights of a model are here, for programs that load it as it stands.
+ *
+ * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openModel`,
+ *   `bringModels` and `bringRanges`
+ */
+export const bringWholeModel = async (
+  model: string,
+  download: Download,
+  options: FetchOptions,
+): Promise<void> => {
+  await bringModels([model], { ...options, download });
+  const input = plannedInput({ role: 'model', checkpoint: await openModel(model) });
+  const files = new Set(input.files.map(({ path }) => path));
+  await bringWeights(await missingWeights([input], [], files), download, options);
+};

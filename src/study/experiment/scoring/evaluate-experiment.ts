@@ -1,0 +1,469 @@
+import { basename, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
+import { harnessCommand } from '../../evaluation/harness/harness-command.js';
+import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/harness/kept-harness.js';
+import type { ProblemTexts } from '../../evaluation/result.js';
+import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
+import { ExchangingServer } from '../../evaluation/servers/exchanging-server.js';
+import { WeightsToLoad } from '../../evaluation/servers/weights-to-load.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import { checkExpected } from '../expected.js';
+import type { MergesInPlace } from '../in-place/merges-in-place.js';
+import { checkMadeHere } from '../made-here.js';
+import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
+import { RecordFile } from '../record/record-file.js';
+import { WatchedRecord } from '../record/watched-record.js';
+import { asksOf } from './asks.js';
+import { isBatchWorking } from './batch-at-work.js';
+import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
+import { checkInPlace, openInPlace } from './in-place.js';
+import { describeLeft } from './left-results.js';
+import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
+import { noteContents } from './note-contents.js';
+import { prepareScoring, type Scoring } from './prepare-scoring.js';
+import { ScoreFailures } from './score-failures.js';
+import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
+import { ScoringOrder } from './scoring-order.js';
+import { type OpenModel, TimeLeft } from './time-left.js';
+import { describeTrained } from './trained-problems.js';
+
+/** Models that an evaluation scored, kept, and could not score. */
+export interface EvaluationOutcome {
+  readonly directory: string;
+  /** Models that this run scored, and those whose results were there. */
+  readonly scored: readonly string[];
+  readonly kept: readonly string[];
+  /** Results, one for each model and task: that this run made, and that were there of the models it was about. */
+  readonly results: { readonly made: number; readonly there: number };
+  /** Models, and tasks that could not be run for any model. */
+  readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
+  /** Merges that do not exist: pending or failed. */
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+  readonly seconds: number;
+  /**
+   * Bytes of weights that processes loaded which score one model after another, and that their models have. Nothing else
+   * tells what it loads.
+   */
+  readonly weights: { readonly loaded: number; readonly ofModels: number };
+  /** Merges that were there to be scored in place, and bytes that were made for them; null without `inPlace`. */
+  readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
+  readonly experiment: ExperimentRecord;
+}
+
+/** Milliseconds between two looks for merges that a batch has finished since. */
+const lookEveryMs = 1000;
+
+const isRecent = (at: number | undefined): boolean =>
+  at !== undefined && performance.now() - at < lookEveryMs;
+
+/**
+ * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
+ * experiment's `evaluate:` block, and records the scores in `experiment.json`.
+ *
+ * Results are kept by what the weights are: equal merges are scored once, and what has a result of the same task,
+ * shots, seed and rows is not run again. While a batch still merges, models are scored as they appear. A model that
+ * fails is recorded, and the others go on.
+ *
+ * @param directory of an experiment that `runExperiment` has made or is making
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED where the system fails to read results. A
+ *   model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ */
+export const evaluateExperiment = async (
+  directory: string,
+  options: EvaluateOptions = {},
+): Promise<EvaluationOutcome> => {
+  const place = resolve(directory);
+  try {
+    return await new Evaluation(place, options).run();
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
+    const answers = options.resume ? 'kept' : 'lost';
+    throw new LayerloomError('INTERRUPTED', { evaluation: place, answers }, { cause: error });
+  }
+};
+
+class Evaluation {
+  readonly #directory: string;
+  readonly #options: EvaluateOptions;
+  readonly #started = performance.now();
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  readonly #record: RecordFile;
+  readonly #contents: ScoredContents;
+  readonly #warnings = new Set<string>();
+  /** By name: models that need no further look in this run. */
+  readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
+  #made = 0;
+  readonly #loaded = { loaded: 0, ofModels: 0 };
+  readonly #failed: { model: string; code: string; message: string }[] = [];
+  readonly #running = new Set<string>();
+  /** Models whose weights another process was scoring, and when this one last looked. */
+  readonly #busy = new Map<string, number>();
+  /** Merges that were there when this process last looked. */
+  readonly #there = new Set<string>();
+  /** Merges that were not there: when this process last looked, and whether a batch might still make them. */
+  readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
+  readonly #watched: WatchedRecord;
+  /** The merges that are scored without being written. */
+  #inPlace: MergesInPlace | undefined;
+  /** The models of the record that was read last, and those of them that are not settled, by name. */
+  #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
+  #open = new Map<string, ModelToScore>();
+  #time: TimeLeft | undefined;
+  #without: Scoring['without'] = new Map();
+  /** Of the open models, what the record has no scores of. */
+  #lacking: readonly OpenModel[] = [];
+
+  constructor(directory: string, options: EvaluateOptions) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#results = new ResultFiles(directory);
+    this.#failures = new ScoreFailures(directory);
+    this.#record = new RecordFile(directory);
+    this.#contents = ScoredContents.of(directory);
+    this.#watched = new WatchedRecord(directory);
+  }
+
+  async run(): Promise<EvaluationOutcome> {
+    const first = await readRecord(this.#directory);
+    const { expect } = this.#options;
+    if (expect !== undefined) checkExpected(expect, first.experiment, this.#directory);
+    const settings = settingsOf(first, this.#directory, this.#options);
+    if (!this.#options.allowServe) await checkMadeHere(this.#directory, settings);
+    const command = harnessCommand(this.#options.lmEval);
+    const { signal } = this.#options;
+    if (this.#options.inPlace) checkInPlace(settings, this.#options.separate ?? false, this.#directory);
+    await using scoring = await prepareScoring(this.#directory, settings, command, {
+      signal,
+      asks: asksOf(this.#options),
+    });
+    await using inPlace = this.#options.inPlace ? await this.#openInPlace(first, settings) : undefined;
+    this.#inPlace = inPlace;
+    for (const note of scoring.notes) this.#warnings.add(note);
+    for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
+    const { jobs } = settings;
+    this.#without = scoring.without;
+    this.#time = new TimeLeft(
+      settings,
+      jobs,
+      (await this.#results.list()).map(({ result }) => result),
+    );
+    const weights = new WeightsToLoad();
+    let isEnding = false;
+    const { separate = false } = this.#options;
+    const isExchanging = await exchangesWeights(settings, command, separate);
+    const order = new ScoringOrder(first, isExchanging, inPlace?.contents);
+    const notes = this.#noteContents(first);
+    const lanes = Array.from({ length: jobs }, async (_, lane) => {
+      const device = inTurn(settings.devices, lane);
+      const baseUrl = inTurn(settings.baseUrls, lane);
+      const environment = environmentOf({ scoring, device });
+      await using kept = new KeptHarness(command, environment, weights);
+      await using exchanging = exchangingServer({ ...settings, separate }, { baseUrl, environment, weights });
+      try {
+        while (!isEnding) {
+          const model = await this.#next(settings, order, lane);
+          if (model === undefined) return;
+          const state = await this.#score(model, {
+            ...{ scoring, device, baseUrl, kept: separate ? undefined : kept, exchanging },
+          });
+          if (state !== 'scored') order.putBack(lane);
+        }
+      } catch (error) {
+        // Every model would meet it: the other lanes end with the models that they are at.
+        isEnding = true;
+        throw error;
+      }
+    });
+    const ended = await Promise.allSettled(lanes);
+    await notes.end(ended.every(({ status }) => status === 'fulfilled'));
+    const record = await this.#record.update(() => readRecord(this.#directory));
+    this.#failed.push(...(await this.#impossible(scoring, settings, record)));
+    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
+    checkInterrupt(this.#options.signal);
+    for (const line of describeLeft(record, this.#directory, first)) this.#warnings.add(line);
+    for (const line of await describeTrained(record, await this.#textsOf(record))) this.#warnings.add(line);
+    return this.#outcome(record, settings);
+  }
+
+  /**
+   * Begins to record the contents of the models, so that results are theirs when they are moved. Files are read while models
+   * are scored, which read them too.
+   */
+  #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
+    const { signal } = this.#options;
+    const stopping = new AbortController();
+    const stop = () => stopping.abort();
+    signal?.addEventListener('abort', stop);
+    if (signal?.aborted) stop();
+    const noting = noteContents(record, this.#directory, this.#contents, stopping.signal).catch(
+      (error: unknown) => {
+        if (!(error instanceof LayerloomError)) throw error;
+        if (error.code !== 'INTERRUPTED')
+          this.#warnings.add(`${error.message}; if its models are moved, their results are not found again`);
+      },
+    );
+    return {
+      end: async (isWhole) => {
+        if (!isWhole) stop();
+        await noting;
+        signal?.removeEventListener('abort', stop);
+      },
+    };
+  }
+
+  /** Reads the texts of the problems that were scored, by task. A file of texts that cannot be read is left out. */
+  async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
+    const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
+    const used = new Set(scores.map(({ result }) => basename(result)));
+    const found = (await this.#results.list()).filter(({ file }) => used.has(file));
+    const texts = new Map<string, ProblemTexts>();
+    const read = new Set<string>();
+    for (const { result } of found) {
+      if (result.texts === null || read.has(result.texts)) continue;
+      read.add(result.texts);
+      const more = await this.#results.textsOf(result).catch(() => ({}));
+      texts.set(result.task, { ...texts.get(result.task), ...more });
+    }
+    return texts;
+  }
+
+  #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
+    return selectModels(modelsToScore(record, settings, this.#directory), this.#options).map((model) =>
+      model.kind === 'merge' && this.#inPlace?.has(model.name) ? { ...model, inPlace: this.#inPlace } : model,
+    );
+  }
+
+  /** Plans the merges that are not written. */
+  async #openInPlace(record: ExperimentRecord, settings: EvaluationSettings): Promise<MergesInPlace> {
+    const { download, signal } = this.#options;
+    const names = new Set<string>();
+    for (const model of this.#models(record, settings))
+      if (model.kind === 'merge' && (await weightsOf(model, this.#contents)) === undefined)
+        names.add(model.name);
+    const opened = await openInPlace(record, names, this.#directory, { download, signal });
+    for (const warning of opened.warnings) this.#warnings.add(warning);
+    const [name, ...others] = opened.withoutDonor;
+    if (name !== undefined)
+      this.#warnings.add(
+        `${name}${others.length === 0 ? '' : ` and ${others.length} other merges`} cannot be exchanged with the tensors of a model, since none has tensors of the same names, shapes and dtypes; written to ${opened.directory}, and removed when all is scored`,
+      );
+    return opened;
+  }
+
+  /**
+   * Returns the model that a lane scores next, of those that are there; waits for one while a batch works; undefined when
+   * there are no more.
+   */
+  async #next(
+    settings: EvaluationSettings,
+    order: ScoringOrder,
+    lane: number,
+  ): Promise<ModelToScore | undefined> {
+    for (;;) {
+      checkInterrupt(this.#options.signal);
+      // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
+      const isWorking = await isBatchWorking(this.#directory);
+      this.#list(await this.#watched.read(), settings);
+      const there: ModelToScore[] = [];
+      for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
+      const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
+      await order.learn(there.filter(({ name }) => lacking.has(name)));
+      // Other lanes may have taken some while this one looked.
+      const free = there.filter(({ name }) => !this.#running.has(name) && !this.#settled.has(name));
+      // What has all its results is not loaded.
+      const kept = free.filter(({ name }) => !lacking.has(name));
+      const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
+      if (model !== undefined) {
+        this.#running.add(model.name);
+        this.#report();
+        return model;
+      }
+      this.#report();
+      if (this.#busy.size === 0 && !isWorking) return undefined;
+      await pause(lookEveryMs, undefined, { signal: this.#options.signal }).catch(() => undefined);
+    }
+  }
+
+  #list(record: ExperimentRecord, settings: EvaluationSettings): void {
+    if (this.#listed?.of === record) return;
+    const models = this.#models(record, settings);
+    this.#listed = { of: record, total: models.length };
+    const lacking = this.#options.force ? models : lackingIn(record, models, settings);
+    this.#lacking = lacking.map(({ name, tasks }) => ({
+      name,
+      tasks: tasks.filter((task) => !this.#without.has(task)),
+    }));
+    this.#open = new Map(
+      models.filter(({ name }) => !this.#settled.has(name)).map((model) => [model.name, model]),
+    );
+  }
+
+  /** False for a model that is being scored, or was looked for too recently to look again. */
+  async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
+    const { name, kind } = model;
+    if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
+    if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
+    const absent = this.#absent.get(name);
+    if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
+    // Of one whose record cannot be read, scoring it says why, and the others go on.
+    const isThere = await weightsOf(model, this.#contents).then(
+      (weights) => weights !== undefined,
+      (error: unknown) => {
+        if (error instanceof LayerloomError && error.code === 'READ_FAILED') return true;
+        throw error;
+      },
+    );
+    if (isThere) {
+      this.#absent.delete(name);
+      this.#there.add(name);
+      return true;
+    }
+    this.#busy.delete(name);
+    this.#absent.set(name, { at: performance.now(), mayCome: isWorking });
+    return false;
+  }
+
+  #report(): void {
+    // Merges that no batch makes are not waited for.
+    const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
+    this.#options.onProgress?.({
+      done: this.#settled.size,
+      total: this.#listed?.total ?? 0,
+      running: [...this.#running],
+      waiting: coming.length - this.#running.size,
+      requests: this.#time?.requests ?? [],
+      secondsLeft: this.#time?.secondsOf(this.#lacking.filter(({ name }) => coming.includes(name))) ?? null,
+    });
+  }
+
+  async #score(
+    model: ModelToScore,
+    lane: Pick<ScoringContext, 'scoring' | 'device' | 'baseUrl' | 'kept' | 'exchanging'>,
+  ): Promise<ScoringOutcome['state']> {
+    const { force = false, resume = false, download = false, signal } = this.#options;
+    let isLoaded = false;
+    try {
+      const outcome = await scoreModel(model, {
+        ...lane,
+        onLoaded: ({ bytes, ofBytes }) => {
+          this.#loaded.loaded += bytes;
+          // Tasks of several numbers of examples are several runs of a model.
+          if (!isLoaded) this.#loaded.ofModels += ofBytes;
+          isLoaded = true;
+        },
+        force,
+        resume,
+        download,
+        signal,
+        results: this.#results,
+        failures: this.#failures,
+        onRun: (tasks) => this.#time?.begin(model.name, tasks),
+        onRequests: (requests) => {
+          this.#time?.answered(model.name, requests);
+          this.#report();
+        },
+      });
+      this.#time?.end(
+        model.name,
+        outcome.results.map(({ result }) => result),
+      );
+      if (outcome.state === 'busy') {
+        this.#busy.set(model.name, performance.now());
+        this.#there.delete(model.name);
+        return outcome.state;
+      }
+      this.#busy.delete(model.name);
+      for (const { result } of outcome.results) this.#checkVersion(result);
+      this.#made += outcome.results.length;
+      for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
+      this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
+      this.#open.delete(model.name);
+      if (outcome.state === 'scored') this.#record.updateSoon(() => readRecord(this.#directory));
+      this.#options.onScored?.(outcome);
+      return outcome.state;
+    } finally {
+      this.#running.delete(model.name);
+    }
+  }
+
+  /** The tasks that could not be run for any model, unless all their results were imported; one failure each. */
+  async #impossible(
+    { without }: Scoring,
+    settings: EvaluationSettings,
+    record: ExperimentRecord,
+  ): Promise<EvaluationOutcome['failed'][number][]> {
+    const models = this.#models(record, settings);
+    const scores = new Map(
+      [...record.references, ...record.merges].map((entry) => [entry.name, entry.scores]),
+    );
+    return [...without].flatMap(([task, error]) =>
+      models.some(({ name, tasks }) => tasks.includes(task) && scores.get(name)?.[task] === undefined)
+        ? [{ model: task, ...error }]
+        : [],
+    );
+  }
+
+  #checkVersion({ harness }: FoundResult['result']): void {
+    if (harness.version !== knownHarnessVersion)
+      this.#warnings.add(
+        `lm_eval ${harness.version} was used; its tasks and figures may differ from those of ${knownHarnessVersion}, which this layerloom was checked with`,
+      );
+  }
+
+  #outcome(record: ExperimentRecord, settings: EvaluationSettings): EvaluationOutcome {
+    const models = this.#models(record, settings);
+    const of = (state: string) =>
+      models.filter(({ name }) => this.#settled.get(name) === state).map(({ name }) => name);
+    const scores = new Map([...record.references, ...record.merges].map((each) => [each.name, each.scores]));
+    const all = models.flatMap(({ name, tasks }) =>
+      tasks.filter((task) => scores.get(name)?.[task] !== undefined),
+    );
+    return {
+      directory: this.#directory,
+      results: { made: this.#made, there: Math.max(0, all.length - this.#made) },
+      scored: of('scored'),
+      kept: of('kept'),
+      failed: this.#failed,
+      missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
+      warnings: [...this.#warnings],
+      weights: this.#loaded,
+      inPlace:
+        this.#inPlace === undefined
+          ? null
+          : { merges: this.#inPlace.merges.size, bytes: this.#inPlace.bytesMade },
+      seconds: (performance.now() - this.#started) / 1000,
+      experiment: record,
+    };
+  }
+}
+
+const exchangingServer = (
+  {
+    exchange,
+    serve,
+    serveTimeout,
+    fingerprint,
+    separate,
+  }: EvaluationSettings & { readonly separate: boolean },
+  {
+    baseUrl: url,
+    environment,
+    weights,
+  }: {
+    readonly baseUrl: string | undefined;
+    readonly environment: Readonly<Record<string, string>>;
+    readonly weights: WeightsToLoad;
+  },
+): ExchangingServer | undefined =>
+  // A server that runs is one for all models in any case.
+  exchange === undefined || (separate && serve !== undefined)
+    ? undefined
+    : new ExchangingServer(
+        { exchange, serve, url, timeoutSeconds: serveTimeout, fingerprint, environment },
+        weights,
+      );

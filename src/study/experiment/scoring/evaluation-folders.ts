@@ -1,0 +1,80 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { linkBelow } from '../../../core/base/own-directory.js';
+import { namesIn } from '../../../core/base/unless-missing.js';
+import { makeDirectories } from '../../../core/engine/output/durable.js';
+import { evaluationsName, ResultFiles } from '../../evaluation/result-files.js';
+import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/claim-file.js';
+import { clockAt } from '../../store/clock.js';
+
+/** Folders of an experiment in which an evaluation removes files. */
+const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
+
+/**
+ * Checks that files which an evaluation replaces and removes are the experiment's: its folder may be somebody else's,
+ * with links to any place.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const checkEvaluationFolders = (experiment: string): void => {
+  for (const folder of folders) {
+    const path = join(experiment, evaluationsName, folder);
+    const reason = linkBelow(experiment, path);
+    if (reason !== undefined) throw new LayerloomError('WRITE_FAILED', { file: path, reason });
+  }
+};
+
+const clockName = 'clock';
+
+/**
+ * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
+ *
+ * @param directory `evaluations/` of the experiment
+ * @param about what the claim's text says besides
+ * @returns undefined if another process holds the claim
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const claimIn = async (
+  directory: string,
+  name: string,
+  about: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimFile | undefined> => {
+  const claims = join(directory, '.claims');
+  await makeDirectories(claims, true);
+  return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
+};
+
+/** Begins the name of a folder of task files, which is that of its claim too. */
+export const taskFolder = '.tasks-';
+
+/**
+ * Removes claims, task files and half-written results of evaluations that died; their answers stay, for the next one of
+ * the same weights. What cannot be removed hinders no evaluation.
+ */
+export const removeLeftovers = async (experiment: string): Promise<void> => {
+  const results = new ResultFiles(experiment);
+  const { directory } = results;
+  const claims = join(directory, '.claims');
+  const now = clockAt(join(claims, clockName));
+  const each = (folder: string, work: (name: string) => Promise<void>) =>
+    unlessHindered(async () => {
+      for (const name of await namesIn(folder)) await unlessHindered(() => work(name));
+    });
+  await each(claims, async (name) => {
+    if (name === clockName) return;
+    const { state } = await examine(join(claims, name), now);
+    if (state === 'dead') await (await claimIn(directory, name))?.release();
+  });
+  await each(directory, async (name) => {
+    if (!name.startsWith(taskFolder)) return;
+    const claim = await claimIn(directory, name);
+    if (claim === undefined) return;
+    // A folder is made under its claim, and removed before the claim is.
+    await rm(join(directory, name), { recursive: true, force: true });
+    await claim.release();
+  });
+  await unlessHindered(async () => results.removePartials(async () => (await now()) - staleAfterMs));
+};
+
+const unlessHindered = (work: () => Promise<void>): Promise<void> => work().catch(() => undefined);

@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { matches } from '../../../core/methods/framework/match-names.js';
+import { checkPart, type Part } from '../../batch/part.js';
+import { rowsToScore } from '../../evaluation/rows.js';
+import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
+import type { ExperimentRecord, ScoreError } from '../record/experiment-record.js';
+import type { ModelToScore } from './models-to-score.js';
+import type { ScoringOutcome } from './score-model.js';
+import type { RunningRequests } from './time-left.js';
+
+/** Options of `evaluateExperiment`. */
+export interface EvaluateOptions {
+  /** The harness's command, for the shell; default `lm_eval`. */
+  readonly lmEval?: string | undefined;
+  /** Only models whose name matches: `*` stands for any text. */
+  readonly only?: readonly string[] | undefined;
+  /** Score part `index` of `count` of the models; several processes may score at once without. */
+  readonly part?: Part | undefined;
+  /** Number of models at once; default that of `evaluate:`. */
+  readonly jobs?: number | undefined;
+  /** Rows of every task within its `problems`: the first so many, or the first and the one after the last. */
+  readonly limit?: number | undefined;
+  readonly rows?: readonly [from: number, to: number] | undefined;
+  /** Only these of the tasks that `evaluate:` has. */
+  readonly tasks?: readonly string[] | undefined;
+  /** Start a process of the harness for each run, in place of one for all models where that can be. Default false. */
+  readonly separate?: boolean | undefined;
+  /** Score merges that are not written too, without writing them. Default false. */
+  readonly inPlace?: boolean | undefined;
+  /** Keep the answers of models that are interrupted, and continue from them. */
+  readonly resume?: boolean | undefined;
+  /** Run again what has results. */
+  readonly force?: boolean | undefined;
+  /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
+  readonly download?: boolean | undefined;
+  /**
+   * Run the commands of an `evaluate:` block (`serve`, `arguments`) also in a folder that no batch of this user wrote.
+   * Default false.
+   */
+  readonly allowServe?: boolean | undefined;
+  /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
+  readonly expect?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called before the first model, with each task that cannot be run and the reason. */
+  readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
+  /** Called when a model begins or ends, and as requests are answered. */
+  readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  /** Called with the outcome of each model. */
+  readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
+}
+
+/** Progress of an evaluation. */
+export interface EvaluationProgress {
+  /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
+  readonly done: number;
+  readonly total: number;
+  /** Names of the models that are being scored. */
+  readonly running: readonly string[];
+  /** Merges that are waited for, since a batch still makes them. */
+  readonly waiting: number;
+  /** Requests of the running models' runs of the harness, where its bars say them. */
+  readonly requests: readonly RunningRequests[];
+  /** Seconds that all models still take, by results and requests so far; null where something was not measured. */
+  readonly secondsLeft: number | null;
+}
+
+/**
+ * Returns the settings of an experiment's record.
+ *
+ * @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER
+ */
+export const settingsOf = (
+  { evaluate }: ExperimentRecord,
+  directory: string,
+  { limit, rows, tasks, jobs }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks' | 'jobs'> = {},
+): EvaluationSettings => {
+  for (const [parameter, count] of Object.entries({ limit, jobs }))
+    if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
+      throw invalidParameter(parameter, count, 'a whole number, 1 or more');
+  if (evaluate === undefined)
+    throw new LayerloomError('EXPERIMENT_INVALID', {
+      file: join(directory, 'experiment.json'),
+      reason: `has no evaluate: block; add one to the experiment's file and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``,
+    });
+  const parsed = parseEvaluation(evaluate, directory);
+  const settings = { ...parsed, jobs: jobs ?? parsed.jobs };
+  const { exchange, baseUrls } = settings;
+  // Of two models at one server each would take the other's weights away.
+  if (exchange !== undefined && baseUrls.length > 0 && settings.jobs > baseUrls.length)
+    throw invalidParameter(
+      'jobs',
+      settings.jobs,
+      `at most ${baseUrls.length}, one for each server of base_url, which holds the weights of one model`,
+    );
+  const wanted = new Map(
+    [...settings.tasks].map(([language, of]) => [
+      language,
+      of.filter((task) => tasks?.includes(task) ?? true),
+    ]),
+  );
+  const rowsOf = (task: string) =>
+    rowsToScore(task, settings.rangeOf(task), settings.rowsOf(task), { limit, rows });
+  // Rows out of a range are refused before anything is scored.
+  for (const task of [...wanted.values()].flat()) rowsOf(task);
+  return { ...settings, rowsOf, tasks: wanted };
+};
+
+/** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
+export const selectModels = (
+  models: readonly ModelToScore[],
+  { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
+): ModelToScore[] => {
+  if (part !== undefined) checkPart(part);
+  const isNamed = ({ name }: ModelToScore) =>
+    only === undefined || only.some((pattern) => matches(name, pattern));
+  if (models.length > 0 && !models.some(isNamed))
+    throw invalidParameter(
+      'only',
+      only?.join(' '),
+      `names of models, in which * is any text, such as ${models[0]?.name} or ${models.at(-1)?.name}`,
+    );
+  return models.filter(
+    (model, index) => isNamed(model) && (part === undefined || index % part.count === part.index),
+  );
+};
+
+/** Returns the item of a number, counted around; undefined of none. */
+export const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];

@@ -1,0 +1,205 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { version } from '../../../core/base/version.js';
+import { provenanceName } from '../../../core/models/checkpoint/file-names.js';
+import { openModel } from '../../../core/models/reading/read-model.js';
+import {
+  findHarnessResults,
+  type HarnessResult,
+  readHarnessResults,
+} from '../../evaluation/harness/harness-output.js';
+import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
+import { RecordFile } from '../record/record-file.js';
+import { checkEvaluationFolders } from './evaluation-folders.js';
+import { settingsOf } from './evaluation-options.js';
+import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to-score.js';
+import { ScoreFailures } from './score-failures.js';
+
+/** Results that `importResults` took, and files that it refused. */
+export interface ImportOutcome {
+  readonly directory: string;
+  readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
+  readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
+  /** Results that were imported but are no scores of this experiment, since it asks for other shots, another seed or longest answer. */
+  readonly warnings: readonly string[];
+  readonly experiment: ExperimentRecord;
+}
+
+/**
+ * Takes results of lm-evaluation-harness that were made elsewhere, on a GPU cluster, into an experiment: each is
+ * given to the model whose path, or last parts of it, the harness was told.
+ *
+ * @param directory of the experiment
+ * @param from a directory with `results_*.json` and samples, anywhere below it
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Results that are malformed, of other
+ *   weights or of no model of the experiment do not throw: they are in `failed`
+ */
+export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  checkEvaluationFolders(place);
+  const settings = settingsOf(record, place);
+  const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
+  const files = await findHarnessResults(from).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: resolve(from), reason: reasonOf(cause) }, { cause });
+  });
+  if (files.length === 0)
+    throw new LayerloomError('READ_FAILED', {
+      file: resolve(from),
+      reason: 'there is no results_*.json of lm_eval in it',
+    });
+  const target = {
+    results: new ResultFiles(place),
+    failures: new ScoreFailures(place),
+    contents: ScoredContents.of(place),
+  };
+  const imported = new Map<string, { model: string; task: string; file: string }>();
+  const failed: { file: string; code: string; message: string }[] = [];
+  const noteFailure = (file: string, error: unknown): void => {
+    if (!(error instanceof LayerloomError) || error.code === 'WRITE_FAILED') throw error;
+    failed.push({ file, code: error.code, message: error.message });
+  };
+  const wanted: { readonly result: HarnessResult; readonly model: Candidate }[] = [];
+  for (const file of files)
+    try {
+      wanted.push(...(await wantedIn(file, models)));
+    } catch (error) {
+      noteFailure(file, error);
+    }
+  // The newest is written last: of the same question it replaces the others, wherever its file lies.
+  wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
+  for (const { result, model } of wanted)
+    try {
+      const written = await take(result, model, target);
+      imported.set(written.file, { model: model.name, task: result.task, file: written.file });
+    } catch (error) {
+      noteFailure(result.file, error);
+    }
+  const experiment = await new RecordFile(place).update(() => readRecord(place));
+  const warnings = wanted.flatMap(({ result }) => warningOf(result, settings));
+  return { directory: place, imported: [...imported.values()], failed, warnings, experiment };
+};
+
+const warningOf = (
+  { file, task, fewshot, seed, maxTokens }: HarnessResult,
+  settings: EvaluationSettings,
+): string[] => {
+  const of = (shots: number, seeds: string, most: number | null): string =>
+    `${shots} shots, seed ${seeds} and ${most === null ? "the task's own longest answer" : `answers of ${most} tokens at most`}`;
+  const there = of(fewshot, seed, maxTokens);
+  const asked = of(settings.fewshotOf(task) ?? fewshot, settings.seed, settings.maxTokensOf(task));
+  return there === asked
+    ? []
+    : [`${file}: ${task} has ${there}; the experiment asks for ${asked}, so that it is no score of it`];
+};
+
+/**
+ * Reads those results of a file that the experiment asks for. Subtasks of a group have results of their own, which
+ * it does not.
+ *
+ * @throws LayerloomError RESULTS_INVALID, and RESULTS_FOREIGN if there are none
+ */
+const wantedIn = async (
+  file: string,
+  models: readonly Candidate[],
+): Promise<{ result: HarnessResult; model: Candidate }[]> => {
+  const results = await readHarnessResults(file);
+  const found = await Promise.all(
+    results.map(async (result) => ({ result, model: await modelFor(result, models) })),
+  );
+  const wanted = found.filter(({ result, model }) => model.tasks.includes(result.task));
+  const [first] = found;
+  if (wanted.length === 0)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason:
+        first === undefined
+          ? 'it has no figures of any task'
+          : `evaluate: asks ${first.model.name} for ${first.model.tasks.join(', ')}, and it has ${results.map(({ task }) => task).join(', ')}`,
+    });
+  return wanted;
+};
+
+/** A model of the experiment that results may be of. */
+export interface Candidate extends ModelToScore {
+  /** Absolute, links resolved; undefined if the checkpoint is not on this machine. */
+  readonly path: string | undefined;
+}
+
+const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
+  ...model,
+  path: await pathOf(model)
+    .then((found) => realpath(found))
+    .catch(() => undefined),
+});
+
+/**
+ * Returns the model with the longest end of a path in common with what the harness was told.
+ *
+ * @throws LayerloomError RESULTS_FOREIGN if there is none, or several
+ */
+export const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
+  const given = result.model.split(sep).filter(Boolean);
+  const told = await realpath(result.model).catch(() => undefined);
+  const same = models.find(({ path }) => path !== undefined && path === told);
+  if (same !== undefined) return same;
+  const common = ({ path, name, kind }: Candidate): number => {
+    const own = (kind === 'merge' ? name : basename(path ?? name)).split(sep);
+    // A merge must be named whole; of a reference, by its folder.
+    return own.every((part, index) => part === given[given.length - own.length + index]) ? own.length : 0;
+  };
+  const [best, second] = models
+    .map((model) => ({ model, length: common(model) }))
+    .filter(({ length }) => length > 0)
+    .sort((a, b) => b.length - a.length);
+  if (best !== undefined && best.length !== second?.length) return best.model;
+  throw new LayerloomError('RESULTS_FOREIGN', {
+    file: result.file,
+    reason:
+      best === undefined
+        ? `its model ${result.model} is none of the experiment's`
+        : `its model ${result.model} may be ${best.model.name} or ${second?.model.name}`,
+  });
+};
+
+/** @throws LayerloomError RESULTS_FOREIGN if the weights are newer than the result */
+const take = async (
+  { file, model: _told, texts, ...result }: HarnessResult,
+  model: Candidate,
+  {
+    results,
+    failures,
+    contents,
+  }: { readonly results: ResultFiles; readonly failures: ScoreFailures; readonly contents: ScoredContents },
+): Promise<FoundResult> => {
+  const weights = await weightsOf(model, contents);
+  if (weights === undefined)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason: `${model.name} is not there, so that nothing tells which weights it is a result of`,
+    });
+  const made = await timeOf(model);
+  if (Date.parse(result.started) < made)
+    throw new LayerloomError('RESULTS_FOREIGN', {
+      file,
+      reason: `it is of other weights: it was made on ${result.started}, and ${model.name} was written on ${new Date(made).toISOString()}`,
+    });
+  const written = await results.write(
+    { ...result, ...{ layerloom: version, model: model.name, weights, source: 'imported' as const } },
+    texts,
+    { keepNewer: true },
+  );
+  await failures.remove({ weights, task: result.task });
+  return written;
+};
+
+/** The time, in milliseconds, since when a model has its weights. */
+const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
+  if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
+  const { files } = await openModel(path ?? model);
+  return Math.max(...files.map(({ mtimeNs }) => Number(BigInt(mtimeNs) / 1_000_000n)));
+};

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { optionName } from '../../../core/base/option-name.js';
+import { type BatchPlanOptions, planBatch } from '../../batch/batch-plan.js';
+import { recordName } from '../../batch/record-names.js';
+import { movedIn } from '../../evaluation/scored-contents.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
+import { requirePartitions } from '../file/partitions.js';
+import { readExperimentText } from '../file/read-experiment.js';
+import { ContentsInPlace } from '../in-place/contents-in-place.js';
+import { type CostInPlace, costInPlace } from '../in-place/cost-in-place.js';
+import { type InPlaceOptions, MergesInPlace } from '../in-place/merges-in-place.js';
+import { placeMerges } from '../in-place/plan-in-place.js';
+import type { ExperimentRecord } from '../record/experiment-record.js';
+import { withOptions } from '../recorded-options.js';
+
+/**
+ * Checks that merges can be scored without being written.
+ *
+ * @throws LayerloomError IN_PLACE_REFUSED where the weights of a process cannot be exchanged
+ */
+export const checkInPlace = (
+  { backend, serve, baseUrls, exchange }: EvaluationSettings,
+  separate: boolean,
+  directory: string,
+): void => {
+  const refused = (reason: string) => new LayerloomError('IN_PLACE_REFUSED', { reason, directory });
+  if (separate && (serve !== undefined || baseUrls.length === 0))
+    throw refused(`with ${optionName('separate')} each model has a process of its own`);
+  if (exchange !== undefined) return;
+  if (serve !== undefined || baseUrls.length > 0)
+    throw refused(
+      'evaluate: asks a server that loads directories, and has no exchange: for one that takes weights',
+    );
+  if (backend !== 'hf')
+    throw refused(`evaluate: has backend: ${backend}, and only hf and servers with exchange: take weights`);
+};
+
+const refusedRecord = (directory: string, reason: string): LayerloomError =>
+  new LayerloomError('EXPERIMENT_INVALID', {
+    file: join(directory, recordName),
+    reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--in-place')}\``,
+  });
+
+/** Returns merges of a recorded experiment, and what they are planned by. */
+const recordedMerges = async (
+  { options, experiment: text }: ExperimentRecord,
+  names: ReadonlySet<string>,
+  directory: string,
+  keep: boolean,
+): Promise<{ readonly merges: readonly ExperimentMerge[]; readonly given: BatchPlanOptions }> => {
+  if (options === undefined)
+    throw refusedRecord(directory, 'an earlier version wrote it, without what its merges are planned by');
+  const { directory: from, layout, maxShardSize, checksums, analysis } = options;
+  const file = join(directory, recordName);
+  const experiment = withOptions(await readExperimentText(text, file, from), options);
+  requirePartitions(experiment);
+  return {
+    merges: expandExperiment(experiment).filter(({ name }) => names.has(name)),
+    given: { layout, maxShardSize, checksums, analysis, identitiesOf: movedIn(directory, keep) },
+  };
+};
+
+/**
+ * Plans merges of a recorded experiment, to be scored without being written.
+ *
+ * @param names of the merges
+ * @param directory of the experiment
+ * @throws LayerloomError EXPERIMENT_INVALID for a record that does not say how its merges are planned, or whose models have
+ *   changed since; the codes of `MergesInPlace.open`
+ */
+export const openInPlace = async (
+  record: ExperimentRecord,
+  names: ReadonlySet<string>,
+  directory: string,
+  controls: Pick<InPlaceOptions, 'download' | 'signal'>,
+): Promise<MergesInPlace> => {
+  const { merges, given } = await recordedMerges(record, names, directory, true);
+  const opened = await MergesInPlace.open(merges, { ...given, ...controls, beside: directory });
+  const changed = record.merges.find(
+    ({ name, weights }) =>
+      weights !== undefined && opened.merges.has(name) && opened.merges.get(name) !== weights,
+  );
+  if (changed === undefined) return opened;
+  await opened[Symbol.asyncDispose]();
+  throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
+};
+
+/** What `openInPlace` would make, and what the weights of its merges would be. */
+export interface PlannedInPlace {
+  readonly cost: CostInPlace;
+  readonly contents: ContentsInPlace;
+}
+
+/** Plans what `openInPlace` would make. Reads headers of models, and writes nothing. */
+export const planInPlace = async (
+  record: ExperimentRecord,
+  names: ReadonlySet<string>,
+  directory: string,
+): Promise<PlannedInPlace> => {
+  const { merges, given } = await recordedMerges(record, names, directory, false);
+  const plan = await planBatch(merges, { ...given, assume: true });
+  const placed = placeMerges(plan);
+  return {
+    cost: await costInPlace(plan, directory, placed),
+    contents: new ContentsInPlace(plan, placed, given),
+  };
+};

@@ -1,0 +1,142 @@
+import { join } from 'node:path';
+import { parseAddress, partsOf } from '../../../core/models/address/address.js';
+import { splitName } from '../../../core/models/address/name.js';
+import { locate } from '../../../core/models/sources/locate.js';
+import { pathToLoad } from '../../evaluation/harness/loadable.js';
+import type { ScoredContents } from '../../evaluation/scored-contents.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import { weightsOfMerge, weightsOfModel } from '../../store/weights.js';
+import { measuredLanguages } from '../file/measured-languages.js';
+import type { ExperimentReference } from '../file/references.js';
+import { allLanguages } from '../file/subjects.js';
+import type { MergesInPlace, MergeToLoad } from '../in-place/merges-in-place.js';
+import type { ExperimentRecord, MergeRecord } from '../record/experiment-record.js';
+
+/** What `experiment.json` says of the models of an experiment. */
+interface ScorableModels {
+  readonly merges: readonly Pick<MergeRecord, 'name' | 'language' | 'path'>[];
+  readonly references: readonly ExperimentReference[];
+}
+
+/** A model of an experiment that is to be scored. */
+export interface ModelToScore {
+  readonly name: string;
+  readonly kind: 'merge' | 'reference';
+  /** A merge's directory, or a model as recipes refer to it. */
+  readonly model: string;
+  readonly tasks: readonly string[];
+  /** Has a merge that is scored without being written. */
+  readonly inPlace?: MergesInPlace | undefined;
+}
+
+/** The tasks of some languages, each once. */
+const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): string[] => [
+  ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
+];
+
+/** The languages that the experiment has experts of. With `references: false` only its merges tell. */
+export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
+  ...new Set([
+    ...references.flatMap(({ expertIn }) => expertIn ?? []),
+    ...merges.map(({ language }) => language).filter((language) => language !== allLanguages),
+  ]),
+];
+
+/** Lists the references and merges that an experiment's settings measure, references first. */
+export const modelsToScore = (
+  record: ScorableModels,
+  settings: EvaluationSettings,
+  directory: string,
+): ModelToScore[] => {
+  const measured = measuredLanguages({
+    ownLanguages: ownLanguages(record),
+    evaluatedLanguages: [...settings.tasks.keys()],
+    everyLanguage: settings.everyLanguage,
+  });
+  return [
+    ...record.references.map(
+      ({ name, model, languages }: ExperimentReference): ModelToScore => ({
+        name,
+        kind: 'reference',
+        model,
+        tasks: tasksIn(languages, settings),
+      }),
+    ),
+    ...record.merges.map(
+      (merge): ModelToScore => ({
+        name: merge.name,
+        kind: 'merge',
+        model: join(directory, merge.path),
+        tasks: tasksIn(measured({ role: 'merge', languages: [merge.language] }), settings),
+      }),
+    ),
+  ].filter(({ tasks }) => tasks.length > 0);
+};
+
+/**
+ * Returns the identity of a model's weights; undefined for a merge that is not there yet.
+ *
+ * @param contents what the experiment's references were when they were scored
+ * @param keep record what had to be hashed of a reference that was moved
+ * @throws LayerloomError the codes of `openCheckpoint`, for references; of a merge in place why it was refused, and
+ *   INPUT_CHANGED
+ */
+export const weightsOf = async (
+  { kind, model, name, inPlace }: ModelToScore,
+  contents: ScoredContents,
+  keep = true,
+): Promise<string | undefined> => {
+  if (kind === 'reference') return await weightsOfReference(model, contents, keep);
+  const weights = (await weightsOfMerge(model)) ?? inPlace?.weightsOf(name);
+  if (weights !== undefined) await inPlace?.verify(name);
+  return weights;
+};
+
+/** Returns the identity of a reference's weights: of one that was moved since it was scored, the former one. */
+export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
+  weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
+
+/**
+ * Returns what programs load a model from.
+ *
+ * @param directory `evaluations/` of the experiment
+ * @throws LayerloomError the codes of `pathToLoad` and of `MergesInPlace.prepare`
+ */
+export const placeOf = async (model: ModelToScore, directory: string): Promise<MergeToLoad> => {
+  const { inPlace, name } = model;
+  if (inPlace !== undefined && (await weightsOfMerge(model.model)) === undefined)
+    return await inPlace.prepare(name);
+  const path = await loadPathOf(model, directory);
+  return { path, weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
+};
+
+/** Returns the path from which programs load a model. @throws LayerloomError the codes of `pathToLoad` */
+export const loadPathOf = async ({ kind, model }: ModelToScore, directory: string): Promise<string> =>
+  kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
+
+/**
+ * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.
+ *
+ * @throws LayerloomError MODEL_NOT_FOUND
+ */
+export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => {
+  if (kind === 'merge') return model;
+  const parts = partsOf(await parseAddress(model));
+  return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
+};
+
+/** Lists the tasks of models that a record has no scores of, in the rows that the settings ask for. */
+export const lackingIn = (
+  { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
+  models: readonly ModelToScore[],
+  settings: EvaluationSettings,
+): Pick<ModelToScore, 'name' | 'tasks'>[] => {
+  const scores = new Map([...references, ...merges].map((each) => [each.name, each.scores]));
+  return models.map(({ name, tasks }) => ({
+    name,
+    tasks: tasks.filter((task) => {
+      const score = scores.get(name)?.[task];
+      return score === undefined || String(score.rows) !== String(settings.rowsOf(task));
+    }),
+  }));
+};

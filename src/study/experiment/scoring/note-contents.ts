@@ -1,0 +1,70 @@
+import { LayerloomError } from '../../../core/base/errors.js';
+import { parseRecipe } from '../../../core/methods/recipe/recipe.js';
+import { parseAddress } from '../../../core/models/address/address.js';
+import { inForm } from '../../../core/plan/compile/adapters/form.js';
+import { openAnyForm } from '../../../core/plan/compile/inputs/models.js';
+import { modelsIn } from '../../../core/plan/compile/inputs/opened-inputs.js';
+import { withCheckpoints } from '../../../core/plan/compile/inputs/run-checkpoints.js';
+import { recordName } from '../../batch/record-names.js';
+import type { ScoredContents } from '../../evaluation/scored-contents.js';
+import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
+import { readExperimentText } from '../file/read-experiment.js';
+import type { ExperimentRecord } from '../record/experiment-record.js';
+import { withOptions } from '../recorded-options.js';
+
+/**
+ * Records the contents of all models that an experiment's results depend on: its references, and what its merges are made
+ * of. Results, merges and shards then stay theirs when the models are moved. Models that are not here are left out.
+ *
+ * @param directory of the experiment
+ * @throws LayerloomError WRITE_FAILED, INTERRUPTED
+ */
+export const noteContents = async (
+  record: ExperimentRecord,
+  directory: string,
+  contents: ScoredContents,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const models = new Set([
+    ...record.references.map(({ model }) => model),
+    ...(await mergedModels(record, directory)),
+  ]);
+  for (const model of models)
+    try {
+      const { checkpoint } = await openAnyForm(await parseAddress(model));
+      await contents.note(checkpoint.files, signal);
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || ['WRITE_FAILED', 'INTERRUPTED'].includes(error.code))
+        throw error;
+      // Whoever scores or merges it says what is wrong with it.
+    }
+};
+
+/** Returns the models that merges of a record name; none where the record does not say how they are planned. */
+const mergedModels = async (
+  { experiment: text, options }: ExperimentRecord,
+  directory: string,
+): Promise<string[]> => {
+  if (options === undefined) return [];
+  try {
+    const experiment = await readExperimentText(text, `${directory}/${recordName}`, options.directory);
+    const merges = expandExperiment(withOptions(experiment, options));
+    const recipes = await Promise.all(
+      distinct(merges).map(async ({ recipe }) => parseRecipe(await inForm(await withCheckpoints(recipe)))),
+    );
+    return [...modelsIn(...recipes)];
+  } catch (error) {
+    if (error instanceof LayerloomError) return [];
+    throw error;
+  }
+};
+
+/** Returns one merge of each entry, method and pair: others of these differ in their parameters alone. */
+const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
+  ...new Map(
+    merges.map((merge) => [
+      JSON.stringify([merge.entry, merge.method, merge.task, merge.languageExpert, merge.language]),
+      merge,
+    ]),
+  ).values(),
+];

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeDirectories } from '../../../core/engine/output/durable.js';
+import { prepareTasks } from '../../evaluation/data/prepare-tasks.js';
+import { evaluationsName } from '../../evaluation/result-files.js';
+import { ScoredContents } from '../../evaluation/scored-contents.js';
+import type { EvaluationSettings } from '../../evaluation/settings.js';
+import type { ScoreError } from '../record/experiment-record.js';
+import type { Asks } from './asks.js';
+import { tasksOf, unknownTasks } from './check-tasks.js';
+import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
+
+/** What all models of a run have in common. */
+export interface Scoring extends AsyncDisposable {
+  readonly settings: EvaluationSettings;
+  readonly command: string;
+  /** Folders of task files that the harness does not have itself. */
+  readonly includePaths: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** Tasks that cannot be run, with the reason: a language without data. */
+  readonly without: ReadonlyMap<string, ScoreError>;
+  readonly notes: readonly string[];
+  /** `evaluations/` of the experiment. */
+  readonly directory: string;
+  /** Contents of the experiment's models when they were scored. */
+  readonly contents: ScoredContents;
+}
+
+/**
+ * Prepares the task files for a run, notes in its claim what it asks for, and finds the tasks that cannot be run. With `keep` the files are at a place
+ * where they stay, and the harness is not asked. What evaluations that died left is removed.
+ *
+ * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ */
+export const prepareScoring = async (
+  experiment: string,
+  settings: EvaluationSettings,
+  command: string,
+  {
+    keep = false,
+    signal,
+    asks,
+  }: { keep?: boolean; signal?: AbortSignal | undefined; asks?: Asks | undefined } = {},
+): Promise<Scoring> => {
+  checkEvaluationFolders(experiment);
+  const directory = join(experiment, evaluationsName);
+  const name = keep ? 'tasks' : `${taskFolder}${randomUUID()}`;
+  const folder = join(directory, name);
+  await makeDirectories(directory, true);
+  if (!keep) await removeLeftovers(experiment);
+  const claim = keep ? undefined : await claimIn(directory, name, { asks });
+  const dispose = async () => {
+    if (!keep) await rm(folder, { recursive: true, force: true });
+    await claim?.release();
+  };
+  try {
+    const prepared = await prepareTasks(tasksOf(settings), settings, folder);
+    const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
+    const without = [...prepared.failures, ...unknown];
+    return {
+      settings,
+      command,
+      directory,
+      contents: ScoredContents.of(experiment),
+      without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
+      includePaths: prepared.includePaths,
+      environment: prepared.environment,
+      notes: prepared.notes,
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+};

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { groupBy } from '../../../core/base/lookup.js';
+import { namesIn, unlessMissing } from '../../../core/base/unless-missing.js';
+import type { HarnessRun } from '../../evaluation/harness/harness.js';
+import type { FoundResult } from '../../evaluation/result-files.js';
+import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
+import type { ModelToScore } from './models-to-score.js';
+import type { Scoring } from './prepare-scoring.js';
+import { backendIn } from './wanted-results.js';
+
+/** What a run asks, and the identity of its weights. */
+type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
+
+/** Divides tasks by their number of worked examples, which the harness takes one of for all tasks of a run. */
+export const runsOf = (
+  { name }: ModelToScore,
+  tasks: readonly string[],
+  { settings, includePaths, directory }: Scoring,
+  more: RunPlace,
+): HarnessRun[] =>
+  [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
+    runOf(name, group, fewshot, { settings, includePaths, directory }, more),
+  );
+
+export const runOf = (
+  name: string,
+  tasks: readonly string[],
+  fewshot: number | undefined,
+  { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
+  { path, inPlace, server, servedName, weights }: RunPlace,
+): HarnessRun => {
+  return {
+    name,
+    path,
+    inPlace,
+    tasks,
+    fewshot,
+    rows: rowsOf(tasks, settings),
+    settings,
+    includePaths,
+    server,
+    servedName,
+    directory: join(directory, runsName, keyOf(tasks, fewshot, weights, settings)),
+  };
+};
+
+/** The folder of runs' answers. */
+const runsName = '.runs';
+
+const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
+  new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
+
+/** The name of a run's answers: what is asked, and of which weights. */
+const keyOf = (
+  tasks: readonly string[],
+  fewshot: number | undefined,
+  weights: string,
+  settings: EvaluationSettings,
+): string => {
+  const most = tasks.map((task) => settings.maxTokensOf(task));
+  const rows = [...rowsOf(tasks, settings)];
+  const what = [weights, rows, fewshot ?? null, settings.seed, backendIn(settings), most];
+  return createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
+};
+
+/**
+ * Finds answers of a model that has all its results: of a process that died behind the last of them. Those of other
+ * settings are for the next evaluation with these; those that are newer than the results are of one that asks again
+ * (`force`), and may be resumed.
+ *
+ * @param results of the model in its tasks
+ * @returns directories
+ * @throws LayerloomError READ_FAILED
+ */
+export const answersLeft = async (
+  { tasks }: ModelToScore,
+  weights: string,
+  { settings, directory, without }: Scoring,
+  results: readonly FoundResult[],
+): Promise<string[]> => {
+  const folder = join(directory, runsName);
+  const there = await namesIn(folder);
+  if (there.length === 0) return [];
+  const asked = tasks.filter((task) => !without.has(task));
+  const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
+    // Tasks are asked together, and alone where one has failed.
+    [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
+  );
+  const made = results.map(({ file }) => file);
+  const newest = await newestOf(directory, made);
+  const left: string[] = [];
+  for (const key of new Set(keys)) {
+    const answers = join(folder, key);
+    if (there.includes(key) && (await newestOf(answers, await namesIn(answers))) <= newest)
+      left.push(answers);
+  }
+  return left;
+};
+
+/**
+ * Returns when the newest of some files was written, in milliseconds. Folders do not count: one that is half removed is as
+ * new as its removal.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
+  let newest = Number.NEGATIVE_INFINITY;
+  for (const file of names.map((name) => join(directory, name))) {
+    const found = await unlessMissing(file, stat(file));
+    if (found?.isFile()) newest = Math.max(newest, found.mtimeMs);
+  }
+  return newest;
+};
+
+export const removeAll = async (directories: readonly string[]): Promise<void> => {
+  for (const directory of directories) await rm(directory, { recursive: true, force: true });
+};

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { namesIn } from '../../../core/base/unless-missing.js';
+import { makeDirectories, writeDurably } from '../../../core/engine/output/durable.js';
+import { readFileIfAny } from '../../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
+import type { ScoreError } from '../record/experiment-record.js';
+
+/** A failed attempt to score a model in a task. */
+export interface ScoreFailure extends ScoreError {
+  readonly weights: string;
+  readonly model: string;
+  readonly task: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+const schema: z.ZodType<ScoreFailure> = z.object({
+  weights: z.string(),
+  model: z.string(),
+  task: z.string(),
+  code: z.string(),
+  message: z.string(),
+  at: z.string(),
+});
+
+/** The failure that a text says; undefined where it is not whole, or not ours. */
+const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
+
+/** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
+export class ScoreFailures {
+  readonly #directory: string;
+
+  /** @param experiment the experiment's directory */
+  constructor(experiment: string) {
+    this.#directory = join(experiment, evaluationsName, 'failures');
+  }
+
+  /** @throws LayerloomError READ_FAILED */
+  async list(): Promise<ScoreFailure[]> {
+    const names = await namesIn(this.#directory);
+    const read = await Promise.all(
+      names.map(async (name) => {
+        // Removed since by another process, whose result it has made void, or half-written by one that died.
+        const text = await readFileIfAny(join(this.#directory, name));
+        return failureIn(text?.toString() ?? '') ?? [];
+      }),
+    );
+    return read.flat();
+  }
+
+  /** @throws LayerloomError WRITE_FAILED */
+  async write(failure: ScoreFailure): Promise<void> {
+    const file = this.#fileOf(failure);
+    try {
+      await makeDirectories(this.#directory);
+      await writeDurably(file, `${JSON.stringify(failure)}\n`);
+    } catch (cause) {
+      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async remove(failure: Pick<ScoreFailure, 'weights' | 'task'>): Promise<void> {
+    await rm(this.#fileOf(failure), { force: true });
+  }
+
+  /**
+   * Removes those that results came after, of a process that died between the two. One that is newer than the result is
+   * of other settings, such as more rows: it stays.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
+  async removeVoid(results: readonly FoundResult[]): Promise<void> {
+    const there = await namesIn(this.#directory);
+    if (there.length === 0) return;
+    for (const { result } of results) {
+      const text = await readFileIfAny(this.#fileOf(result));
+      if (text === undefined) continue;
+      const at = failureIn(text.toString())?.at;
+      if (at === undefined || Date.parse(at) <= Date.parse(result.started)) await this.remove(result);
+    }
+  }
+
+  #fileOf({ weights, task }: Pick<ScoreFailure, 'weights' | 'task'>): string {
+    const name = createHash('sha256').update(`${weights} ${task}`).digest('hex').slice(0, 32);
+    return join(this.#directory, `${name}.json`);
+  }
+}

@@ -1,0 +1,344 @@
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { version } from '../../../core/base/version.js';
+import { makeDirectories } from '../../../core/engine/output/durable.js';
+import { splitName } from '../../../core/models/address/name.js';
+import {
+  commandLine,
+  type HarnessRun,
+  prepareRun,
+  runHarness,
+  withVariables,
+} from '../../evaluation/harness/harness.js';
+import type { HarnessResult } from '../../evaluation/harness/harness-output.js';
+import type { Requests } from '../../evaluation/harness/harness-progress.js';
+import type { KeptHarness, LoadedWeights } from '../../evaluation/harness/kept-harness.js';
+import type { FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import type { ExchangingServer, HeldModel } from '../../evaluation/servers/exchanging-server.js';
+import { type ModelServer, serverCommand, startServer } from '../../evaluation/servers/server.js';
+import { exchangeEnvironment } from '../../evaluation/servers/weight-servers.js';
+import type { MergeToLoad } from '../in-place/merges-in-place.js';
+import type { ScoreError } from '../record/experiment-record.js';
+import { bringWholeModel } from './bring-whole-model.js';
+import { claimIn } from './evaluation-folders.js';
+import { loadPathOf, type ModelToScore, placeOf, weightsOf } from './models-to-score.js';
+import type { Scoring } from './prepare-scoring.js';
+import { logNameOf } from './running-requests.js';
+import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
+import type { ScoreFailures } from './score-failures.js';
+import { backendIn, resultOf } from './wanted-results.js';
+
+/** Outcome of scoring one model. */
+export interface ScoringOutcome {
+  readonly model: string;
+  /**
+   * `kept`: all results were there; `impossible`: none was, and none of its tasks can be run; `busy`: another process
+   * scores the same weights.
+   */
+  readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
+  readonly results: readonly FoundResult[];
+  readonly failed: readonly (ScoreError & { readonly task: string })[];
+  readonly seconds: number;
+}
+
+/** Port of the server in commands that are printed. */
+const printedPort = 8000;
+
+/**
+ * Writes the configurations of a model's runs in the tasks that it has no results of.
+ *
+ * @param there the results that there are
+ * @param baseUrl of the server that is asked, where one runs
+ * @returns their commands, none for a merge that is not there; before them that of the server they ask, which must
+ *   be ended after, if one is started
+ */
+export const commandsOf = async (
+  model: ModelToScore,
+  scoring: Scoring,
+  there: readonly FoundResult[],
+  baseUrl: string | undefined,
+): Promise<string[]> => {
+  const weights = await weightsOf(model, scoring.contents);
+  if (weights === undefined) return [];
+  const { serve, exchange } = scoring.settings;
+  const path = await loadPathOf(model, scoring.directory);
+  const tasks = model.tasks.filter(
+    (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
+  );
+  if (tasks.length === 0) return [];
+  const server = serve === undefined ? baseUrl : `http://127.0.0.1:${printedPort}`;
+  const runs = await Promise.all(
+    runsOf(model, tasks, scoring, { path, server, weights }).map((run) =>
+      prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
+    ),
+  );
+  return [
+    ...(serve === undefined
+      ? []
+      : [
+          withVariables(
+            serverCommand(serve, { model: path, name: model.name, port: printedPort }),
+            exchange === undefined ? {} : exchangeEnvironment(exchange),
+          ),
+        ]),
+    ...runs.map((words) => commandLine(scoring.command, words, scoring.environment)),
+  ];
+};
+
+/** What a model is scored with. */
+export interface ScoringContext {
+  readonly scoring: Scoring;
+  readonly results: ResultFiles;
+  readonly failures: ScoreFailures;
+  /** The GPU to use, as CUDA_VISIBLE_DEVICES names it. */
+  readonly device: string | undefined;
+  /** URL of the server that is asked, where one runs. */
+  readonly baseUrl: string | undefined;
+  readonly force: boolean;
+  /** Keep the answers of an interrupted run for the next one. */
+  readonly resume: boolean;
+  /** Fetch what is missing of a reference from the hub. */
+  readonly download: boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Called when a run of the harness begins, with its tasks, and as its requests are answered. */
+  readonly onRun: (tasks: readonly string[]) => void;
+  readonly onRequests: (requests: Requests) => void;
+  /** The process of the harness that models share; undefined: each run has its own. */
+  readonly kept: KeptHarness | undefined;
+  /** The server that models share; undefined: each has its own, or one that runs answers for all. */
+  readonly exchanging: ExchangingServer | undefined;
+  readonly onLoaded: (loaded: LoadedWeights) => void;
+}
+
+/**
+ * Scores a model in the tasks that it has no results of, and writes their results.
+ *
+ * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of the results, which any
+ *   other model would meet too
+ */
+export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
+  const started = performance.now();
+  const { scoring, results, failures, force } = context;
+  const { settings, directory } = scoring;
+  const done: FoundResult[] = [];
+  const failed: (ScoreError & { task: string })[] = [];
+  const outcome = (state: ScoringOutcome['state']): ScoringOutcome => ({
+    model: model.name,
+    state,
+    failed,
+    results: done,
+    seconds: (performance.now() - started) / 1000,
+  });
+
+  const found = await attempt(async () => {
+    if (model.kind === 'reference')
+      await bringWholeModel(splitName(model.model).rest, context.download, context);
+    return await weightsOf(model, scoring.contents);
+  });
+  if ('failure' in found) {
+    for (const task of model.tasks) failed.push({ task, ...found.failure });
+    return outcome('scored');
+  }
+  const weights = found.value;
+  if (weights === undefined) return outcome('busy');
+  const missing = async () => {
+    const there = force ? [] : await results.of(weights);
+    return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
+  };
+  const lacking = await missing();
+  if (lacking.every((task) => scoring.without.has(task))) {
+    if (lacking.length === model.tasks.length && lacking.length > 0) return outcome('impossible');
+    const there = await results.of(weights);
+    const made = model.tasks.flatMap((task) => resultOf(there, weights, task, settings) ?? []);
+    await failures.removeVoid(made);
+    const left = await answersLeft(model, weights, scoring, made);
+    if (left.length > 0) {
+      const claim = await claimIn(directory, weights);
+      if (claim !== undefined) await removeAll(left).finally(() => claim.release());
+    }
+    return outcome('kept');
+  }
+
+  const claim = await claimIn(directory, weights);
+  if (claim === undefined) return outcome('busy');
+  const fail = async (task: string, error: ScoreError): Promise<void> => {
+    failed.push({ task, ...error });
+    await failures.write({ ...{ weights, model: model.name, task }, ...error, at: new Date().toISOString() });
+  };
+  try {
+    // Another process may have written them before it released the claim.
+    const tasks = (await missing()).filter((task) => !scoring.without.has(task));
+    if (tasks.length === 0) return outcome('kept');
+
+    const placed = await attempt(() => placeOf(model, directory));
+    if ('failure' in placed) {
+      for (const task of tasks) await fail(task, placed.failure);
+      return outcome('scored');
+    }
+    await using checkpoint = placed.value;
+    const started = await attempt(() => serverFor(model, checkpoint, context));
+    if ('failure' in started) {
+      for (const task of tasks) await fail(task, started.failure);
+      return outcome('scored');
+    }
+    await using server = started.value;
+    const place = {
+      path: checkpoint.path,
+      inPlace: checkpoint.weights,
+      server: server.url,
+      servedName: server.servedName,
+      weights,
+    };
+    const queue = runsOf(model, tasks, scoring, place);
+    for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
+      const { tasks: own, fewshot } = run;
+      const ran = await attempt(() =>
+        runOnce(run as HarnessRun, model, weights, { ...context, stillHolds: server.stillHolds }),
+      );
+      if ('value' in ran) {
+        for (const result of ran.value) {
+          done.push(result);
+          await failures.remove({ weights, task: result.result.task });
+        }
+      } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
+        // One task's failure ends a run: the others may do alone.
+        queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
+      else for (const task of own) await fail(task, ran.failure);
+    }
+    if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring, done));
+    return outcome('scored');
+  } finally {
+    await claim.release();
+  }
+};
+
+/** Errors that every other model would meet too. */
+const endsAll: readonly string[] = [
+  'INTERRUPTED',
+  'WRITE_FAILED',
+  'HARNESS_MISSING',
+  'IN_PLACE_REFUSED',
+  'PROCESS_UNAVAILABLE',
+];
+
+const attempt = async <T>(
+  work: () => Promise<T>,
+): Promise<{ readonly value: T } | { readonly failure: ScoreError }> => {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
+    return { failure: { code: error.code, message: error.message } };
+  }
+};
+
+const logOf = (model: ModelToScore, { directory }: Scoring): string =>
+  join(directory, 'logs', logNameOf(model.name));
+
+/** The variables of the processes that score on a device. */
+export const environmentOf = ({
+  scoring,
+  device,
+}: Pick<ScoringContext, 'scoring' | 'device'>): Record<string, string> => ({
+  ...scoring.environment,
+  ...(device === undefined ? {} : { CUDA_VISIBLE_DEVICES: device }),
+});
+
+const serverFor = async (
+  model: ModelToScore,
+  { path, weights: inPlace }: MergeToLoad,
+  context: ScoringContext,
+): Promise<Partial<Pick<ModelServer, 'url'> & HeldModel> & AsyncDisposable> => {
+  const { settings } = context.scoring;
+  const log = logOf(model, context.scoring);
+  const left = { [Symbol.asyncDispose]: () => Promise.resolve() };
+  if (settings.serve !== undefined) await makeDirectories(join(context.scoring.directory, 'logs'));
+  if (context.exchanging !== undefined) {
+    const { signal, onLoaded } = context;
+    const held = { name: model.name, path, inPlace, log, signal, onLoaded };
+    return { ...left, ...(await context.exchanging.hold(held)) };
+  }
+  if (settings.serve === undefined)
+    return { ...left, ...(context.baseUrl === undefined ? {} : { url: context.baseUrl }) };
+  return await startServer({
+    command: settings.serve,
+    model: path,
+    name: model.name,
+    log,
+    timeoutSeconds: settings.serveTimeout,
+    environment: {
+      ...environmentOf(context),
+      ...(settings.exchange === undefined ? {} : exchangeEnvironment(settings.exchange)),
+    },
+    signal: context.signal,
+  });
+};
+
+/** Runs the harness once and writes the results of its tasks. */
+const runOnce = async (
+  run: HarnessRun,
+  model: ModelToScore,
+  weights: string,
+  context: ScoringContext & { readonly stillHolds: HeldModel['stillHolds'] | undefined },
+): Promise<FoundResult[]> => {
+  const { scoring, signal, results } = context;
+  const log = logOf(model, scoring);
+  context.onRun(run.tasks);
+  try {
+    const all = await runHarness(run, {
+      command: scoring.command,
+      environment: environmentOf(context),
+      log,
+      signal,
+      kept: context.kept,
+      onRequests: context.onRequests,
+      onLoaded: context.onLoaded,
+    });
+    if ((await weightsOf(model, scoring.contents)) !== weights)
+      throw new LayerloomError('HARNESS_FAILED', {
+        model: model.name,
+        log,
+        reason: 'its weights were replaced while it was scored',
+      });
+    await context.stillHolds?.();
+    const ofTasks = run.tasks.map((task) => {
+      const result = all.find((each) => each.task === task);
+      if (result !== undefined && result.fewshot === (run.fewshot ?? result.fewshot)) return result;
+      const reason =
+        result === undefined
+          ? `it gave no figures of ${task}; is it a tag of tasks? Name the tasks themselves`
+          : `it took ${result.fewshot} worked examples of ${task}, as the task's file states, and not ${run.fewshot}; write fewshot: {${task}: ${result.fewshot}}`;
+      throw new LayerloomError('HARNESS_FAILED', { model: model.name, reason, log });
+    });
+    const written: FoundResult[] = [];
+    for (const result of ofTasks) written.push(await writeResult(result, run, { weights, results }));
+    await rm(run.directory, { recursive: true, force: true });
+    return written;
+  } catch (error) {
+    const isInterrupted = error instanceof LayerloomError && error.code === 'INTERRUPTED';
+    if (!(isInterrupted && context.resume)) await rm(run.directory, { recursive: true, force: true });
+    throw error;
+  }
+};
+
+const writeResult = (
+  { file: _file, model: _model, texts, backend: _backend, ...result }: HarnessResult,
+  { name, rows, settings }: HarnessRun,
+  { weights, results }: { readonly weights: string; readonly results: ResultFiles },
+): Promise<FoundResult> =>
+  results.write(
+    {
+      ...result,
+      layerloom: version,
+      model: name,
+      weights,
+      source: 'run' as const,
+      rows: rows.get(result.task) ?? null,
+      // As it was asked for: the harness spells seeds and back ends in its own way.
+      seed: settings.seed,
+      maxTokens: settings.maxTokensOf(result.task),
+      backend: backendIn(settings),
+    },
+    texts,
+  );

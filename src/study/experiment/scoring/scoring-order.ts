@@ -1,0 +1,107 @@
+import { LayerloomError } from '../../../core/base/errors.js';
+import { matches } from '../../../core/methods/framework/match-names.js';
+import { ContentsReader, type ModelContents } from '../../evaluation/model-contents.js';
+import { type Load, LoadingOrder } from '../../evaluation/servers/loading-order.js';
+import type { ContentsInPlace } from '../in-place/contents-in-place.js';
+import type { ExperimentRecord } from '../record/experiment-record.js';
+import { type ModelToScore, pathOf } from './models-to-score.js';
+
+/** A model, and what a lane loads for it; undefined where that is not known. */
+export interface Taken {
+  readonly model: ModelToScore;
+  readonly load: Load | undefined;
+}
+
+/** Chooses the models that lanes score next; a lane is a program that holds one model after another. */
+export class ScoringOrder {
+  /** Patterns of names, the most urgent first. */
+  readonly #first: readonly string[];
+  readonly #loading = new LoadingOrder();
+  readonly #reader = new ContentsReader();
+  readonly #known = new Set<string>();
+  /** By lane: what it held before it took the model that it has. */
+  readonly #former = new Map<number, string | undefined>();
+  readonly isExchanging: boolean;
+  readonly #inPlace: ContentsInPlace | undefined;
+  #learning: Promise<void> = Promise.resolve();
+
+  /**
+   * @param isExchanging false where no program holds models: then they keep the record's order
+   * @param inPlace what merges are that are not written
+   */
+  constructor(
+    { first = [] }: Pick<ExperimentRecord, 'first'>,
+    isExchanging: boolean,
+    inPlace?: ContentsInPlace,
+  ) {
+    this.#first = first;
+    this.isExchanging = isExchanging;
+    this.#inPlace = inPlace;
+  }
+
+  /** Reads what the weights of models that are there are, of those that it does not know yet. */
+  learn(models: readonly ModelToScore[]): Promise<void> {
+    // One lane after another: who comes later finds what others are reading.
+    this.#learning = this.#learning.then(() => this.#learn(models));
+    return this.#learning;
+  }
+
+  async #learn(models: readonly ModelToScore[]): Promise<void> {
+    const unknown = this.isExchanging ? models.filter(({ name }) => !this.#known.has(name)) : [];
+    for (const { name } of unknown) this.#known.add(name);
+    // Merges are compared with references.
+    for (const kind of ['reference', 'merge'] as const)
+      await Promise.all(unknown.filter((model) => model.kind === kind).map((model) => this.#add(model)));
+  }
+
+  async #add(model: ModelToScore): Promise<void> {
+    const contents = await this.#contentsOf(model).catch((error: unknown) => {
+      // What cannot be read is a failure of the model when it is scored; here it goes last.
+      if (error instanceof LayerloomError) return undefined;
+      throw error;
+    });
+    if (contents !== undefined) this.#loading.add(model.name, contents);
+  }
+
+  async #contentsOf(model: ModelToScore): Promise<ModelContents | undefined> {
+    return model.kind === 'merge'
+      ? ((await this.#reader.ofMerge(model.model)) ?? (await this.#inPlace?.of(model.name)))
+      : await this.#reader.ofModel(await pathOf(model));
+  }
+
+  /** Returns the most urgent models: references go first, then what the batch was to make first. */
+  mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
+    let urgency = Number.POSITIVE_INFINITY;
+    let urgent: ModelToScore[] = [];
+    for (const model of models) {
+      const own = this.#urgencyOf(model);
+      if (own < urgency) [urgency, urgent] = [own, []];
+      if (own === urgency) urgent.push(model);
+    }
+    return urgent;
+  }
+
+  /**
+   * Returns the model with the fewest bytes to load for a lane, which is from then on taken to hold it; of equal ones the
+   * first, undefined of none.
+   */
+  take(lane: number, models: readonly ModelToScore[]): Taken | undefined {
+    const model = this.#loading.nextOf(lane, models);
+    if (model === undefined) return undefined;
+    const load = this.#loading.loadOf(lane, model.name);
+    this.#former.set(lane, this.#loading.heldBy(lane));
+    this.#loading.hold(lane, model.name);
+    return { model, load };
+  }
+
+  /** Notes that a lane has not loaded the model that it took. */
+  putBack(lane: number): void {
+    this.#loading.hold(lane, this.#former.get(lane));
+  }
+
+  #urgencyOf({ name, kind }: ModelToScore): number {
+    if (kind === 'reference') return -1;
+    const index = this.#first.findIndex((pattern) => matches(name, pattern));
+    return index === -1 ? this.#first.length : index;
+  }
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import type { ProgressState } from '../../../core/base/progress.js';
+import { namesIn } from '../../../core/base/unless-missing.js';
+import { evaluationsName } from '../../evaluation/result-files.js';
+import { examine } from '../../store/claim-file.js';
+import type { Claimant } from '../../store/claimant.js';
+import type { ExperimentRecord } from '../record/experiment-record.js';
+import { batchAtWork } from './batch-at-work.js';
+import { taskFolder } from './evaluation-folders.js';
+
+/** How far a batch or the evaluations of an experiment are. */
+export interface Progress {
+  readonly state: ProgressState;
+  /** Who works, where somebody does. */
+  readonly by?: Pick<Claimant, 'host' | 'pid'> & { readonly since?: string };
+}
+
+/** Says how far the merges of a record are: `unfinished` if a batch has ended before it had tried all of them. */
+export const batchProgress = async (
+  directory: string,
+  { state, merges }: Pick<ExperimentRecord, 'state' | 'merges'>,
+): Promise<Progress> => {
+  const by = await batchAtWork(directory);
+  if (by !== undefined) return { state: 'running', by };
+  const isTried =
+    state === 'done' || (state === 'incomplete' && merges.every((merge) => merge.state !== 'pending'));
+  return { state: isTried ? 'finished' : 'unfinished' };
+};
+
+/**
+ * Says how far the scores of an experiment are: `unfinished` if an evaluation was killed, or has left some of its models.
+ *
+ * @param there number of scores that are there, and of all that the experiment asks for
+ */
+export const evaluationProgress = async (
+  directory: string,
+  there: { readonly done: number; readonly total: number },
+): Promise<Progress> => {
+  const claims = join(directory, evaluationsName, '.claims');
+  const names = (await namesIn(claims)).filter((name) => name.startsWith(taskFolder));
+  // The times of claims are compared with this host's clock: a look changes nothing.
+  for (const name of names) {
+    const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
+    if (state === 'live') return { state: 'running', ...(claimant === undefined ? {} : { by: claimant }) };
+  }
+  if (there.done === there.total) return { state: 'finished' };
+  return { state: there.done === 0 && names.length === 0 ? 'absent' : 'unfinished' };
+};
+
+/** Says what is at work in an experiment's directory, or was ended before it was done; nothing of what is finished. */
+export const describeProgress = async (
+  directory: string,
+  record: Pick<ExperimentRecord, 'state' | 'merges'>,
+): Promise<string[]> => {
+  const { state, by } = await batchProgress(directory, record);
+  const done = record.merges.filter((merge) => merge.state === 'done').length;
+  const merges = `${done} of ${record.merges.length} merges are there`;
+  const lines: string[] = [];
+  if (state === 'running') lines.push(`a batch is running in ${directory}${whose(by)}: ${merges}`);
+  if (state === 'unfinished')
+    lines.push(
+      `the batch of ${directory} was interrupted: ${merges}; \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\` goes on`,
+    );
+  const scoring = await evaluationProgress(directory, { done: 0, total: 0 });
+  if (scoring.state === 'running') lines.push(`an evaluation is running in ${directory}${whose(scoring.by)}`);
+  return lines;
+};
+
+const whose = (by: Progress['by']): string =>
+  by === undefined
+    ? ''
+    : ` (process ${by.pid} on ${by.host}${by.since === undefined ? '' : `, since ${by.since}`})`;

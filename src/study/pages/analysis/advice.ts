@@ -1,0 +1,192 @@
+import { formatPercent } from '../../../core/base/format.js';
+import { groupBy, itemAt } from '../../../core/base/lookup.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
+import type { Overlap } from '../../../core/measure/analysis/overlap.js';
+import type { Shares } from '../../../core/measure/analysis/shares.js';
+import type { Side } from '../../../core/methods/framework/part-names.js';
+import { groupsOfPairs, isNamedByRoles } from '../components/pair-groups.js';
+
+/** Relative deviation from an even spread over the layers below which a share counts as even. */
+const even = 0.1;
+
+/** What a layer swap makes of an expert's changes in the layers at its ends, by its role. */
+const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
+  task: {
+    less: "a swap replaces these by the language expert's, and keeps the layers changed most",
+    more: "a swap replaces these by the language expert's, and with them much of what was learnt; try fewer (--bottom, --top)",
+    same: "a swap replaces these by the language expert's",
+  },
+  language: {
+    less: 'a swap takes these, and leaves out the layers changed most',
+    more: 'a swap takes these, which hold much of what was learnt',
+    same: 'a swap takes these',
+  },
+};
+
+type How = 'less' | 'more' | 'same';
+
+/** Where an expert changed its layers, by how a sentence says it. */
+interface Finding {
+  readonly name: string;
+  readonly role: Side | undefined;
+  /** No layer changed; or there are no layers between the first and the last. */
+  readonly how: How | 'nothing' | 'no others';
+  /** Share of the layers' change in the first and last layers. */
+  readonly share: number;
+  /** Shares of the expert's whole change: in the first and last layers, between them, outside the layers. */
+  readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
+}
+
+/** `a`; `a and b`; `a, b and c`. */
+export const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+/** Formats the values of a group: one, or the least and the largest. */
+const spanned = (values: readonly number[], show: (value: number) => string): string => {
+  const [least, most] = [show(Math.min(...values)), show(Math.max(...values))];
+  return least === most ? least : `${least} to ${most}`;
+};
+
+const findingOf = (
+  { name, layers, bottom: first, middle, top: last, outside }: Shares & { readonly name: string },
+  role: Side | undefined,
+  counted: number,
+): Finding => {
+  const changed = layers.reduce((a, b) => a + b, 0);
+  const facts = { name, role, whole: { ends: first + last, middle, outside } };
+  if (changed === 0) return { ...facts, how: 'nothing', share: 0 };
+  const share = (first + last) / changed;
+  if (layers.length <= counted) return { ...facts, how: 'no others', share };
+  const spread = counted / layers.length;
+  const how = share < spread * (1 - even) ? 'less' : share > spread * (1 + even) ? 'more' : 'same';
+  return { ...facts, how, share };
+};
+
+/** Says where the experts of one finding changed their layers. */
+const sentenceOf = (
+  findings: readonly Finding[],
+  { bottom, top, layers }: { readonly bottom: number; readonly top: number; readonly layers: number },
+): string => {
+  const { role, how } = itemAt(findings, 0);
+  const [names, isOne] = [listed(findings.map(({ name }) => name)), findings.length === 1];
+  if (how === 'nothing') return `${names} changed no layer.`;
+  if (how === 'no others')
+    return `${names} ${isOne ? 'has' : 'have'} no layers other than ${isOne ? 'its' : 'their'} first ${bottom} and last ${top}.`;
+  const share = spanned(
+    findings.map((finding) => finding.share),
+    formatPercent,
+  );
+  const spread = formatPercent(Math.min(1, (bottom + top) / layers));
+  const named = role === undefined ? names : `${names} (${role} ${isOne ? 'expert' : 'experts'})`;
+  return [
+    `${named} changed ${isOne ? 'its' : 'their'} first ${bottom} and last ${top} layers`,
+    how === 'same' ? 'as much as' : `${how} than`,
+    `the others (${share} of the change in ${spread} of the layers)${role === undefined ? '' : `: ${inSwap[role][how]} (${ofWhole(findings, role)})`}.`,
+  ].join(' ');
+};
+
+/** Says what a swap without transitions makes of experts' whole changes, outside the layers an average. */
+const ofWhole = (findings: readonly Finding[], role: Side): string => {
+  const percentOf = (part: keyof Finding['whole']): string =>
+    spanned(
+      findings.map(({ whole }) => whole[part]),
+      formatPercent,
+    );
+  const [kept, dropped] = role === 'task' ? (['middle', 'ends'] as const) : (['ends', 'middle'] as const);
+  return `of the whole change it keeps ${percentOf(kept)}, drops ${percentOf(dropped)} and averages ${percentOf('outside')}`;
+};
+
+interface PairOf {
+  readonly pair: string;
+  readonly experts: readonly [string, string];
+}
+
+/** Names whole groups of pairs by the roles of their experts; undefined if some of a group are not among the pairs. */
+const rolesNamed = (
+  pairs: readonly PairOf[],
+  all: readonly PairOf[],
+  roles: ExpertRoles,
+): string | undefined => {
+  const groups = groupsOfPairs(all, Object.fromEntries(roles));
+  const own = groups.filter((group) => group.pairs.some((pair) => pairs.includes(pair)));
+  const isWhole = own.every((group) => group.pairs.every((pair) => pairs.includes(pair)));
+  const words = own.flatMap(({ title, pairs: of }) =>
+    title === null || !isNamedByRoles(title) || of.length < 2
+      ? []
+      : [`${of.length} pairs of ${title.charAt(0).toLowerCase()}${title.slice(1)}`],
+  );
+  return isWhole && words.length === own.length ? `The ${listed(words)}` : undefined;
+};
+
+/** Names at most three pairs of a group that is not all of them, nor all of some roles. */
+const pairsNamed = (of: readonly PairOf[], allPairs: readonly PairOf[], roles: ExpertRoles): string => {
+  const pairs = of.map(({ pair }) => pair);
+  const all = allPairs.length;
+  if (pairs.length === 1) return pairs.join();
+  if (pairs.length === all) return all === 2 ? 'Both pairs' : `All ${all} pairs`;
+  const byRoles = rolesNamed(of, allPairs, roles);
+  if (byRoles !== undefined) return byRoles;
+  const [named, rest] = [pairs.slice(0, 3), pairs.length - 3];
+  return `${pairs.length} of ${all} pairs (${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''})`;
+};
+
+type Direction = 'nothing' | 'independent' | 'related';
+
+const directionOf = ({ experts, parts, whole }: Overlap) => {
+  const cosines = parts.flatMap(({ layer, cosine }) => (layer === null || cosine === null ? [] : [cosine]));
+  const mean = cosines.reduce((a, b) => a + b, 0) / cosines.length;
+  const direction: Direction = cosines.length === 0 ? 'nothing' : mean < 0.1 ? 'independent' : 'related';
+  return { pair: experts.join(' and '), experts, mean, whole: whole.cosine, direction };
+};
+
+/** Says whether the pairs of one finding changed the layers in a common direction. */
+const pairSentence = (
+  pairs: readonly ReturnType<typeof directionOf>[],
+  all: readonly PairOf[],
+  roles: ExpertRoles,
+): string => {
+  const names = pairsNamed(pairs, all, roles);
+  const mean = spanned(
+    pairs.map((of) => of.mean),
+    (value) => value.toFixed(3),
+  );
+  const wholes = pairs.flatMap((of) => of.whole ?? []);
+  const whole =
+    wholes.length === 0 ? '' : `, ${spanned(wholes, (value) => value.toFixed(3))} of the whole model`;
+  const number = `mean cosine ${mean} over the layers${whole}`;
+  const said: Readonly<Record<Direction, string>> = {
+    nothing: `${names} changed no layer in common.`,
+    independent: `${names} changed the layers in nearly independent directions (${number}): in a layer an average has about half of each change, a swap the whole of one and nothing of the other.`,
+    related: `${names} changed the layers in related directions (${number}): averaging keeps what they have in common.`,
+  };
+  return said[itemAt(pairs, 0).direction];
+};
+
+/**
+ * Says where the experts changed their layers, and by their role what a layer swap makes of that; without a role no more
+ * than where. Then of the pairs whether their changes have a direction in common. Experts, and pairs, of which the same
+ * is to be said share a sentence.
+ */
+export const advice = (
+  {
+    shares,
+    overlaps,
+    roles,
+  }: {
+    readonly shares: readonly (Shares & { readonly name: string })[];
+    readonly overlaps: readonly Overlap[];
+    readonly roles: ExpertRoles;
+  },
+  bottom: number,
+  top: number,
+): string[] => {
+  const findings = shares.map((own) => findingOf(own, roles.get(own.name), bottom + top));
+  const pairs = overlaps.map(directionOf);
+  const layers = shares[0]?.layers.length ?? 0;
+  return [
+    ...[...groupBy(findings, ({ role, how }) => `${role} ${how}`).values()].map((of) =>
+      sentenceOf(of, { bottom, top, layers }),
+    ),
+    ...[...groupBy(pairs, ({ direction }) => direction).values()].map((of) => pairSentence(of, pairs, roles)),
+  ];
+};

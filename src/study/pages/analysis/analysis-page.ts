@@ -1,0 +1,14 @@
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { AnalysisPage } from '../components/analysis-page.js';
+import type { PageAnalysis } from '../components/data.js';
+import { htmlPage } from '../html-page.js';
+
+/** Writes the page of an analysis: one HTML file, which needs no network. */
+export const writeAnalysisPage = (data: PageAnalysis): Promise<string> =>
+  htmlPage({
+    title: `Task vectors of ${data.experts.map(({ name }) => name).join(', ')}`,
+    body: render(h(AnalysisPage, { data })),
+    data,
+    script: 'analysis',
+  });

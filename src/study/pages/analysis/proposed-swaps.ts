@@ -1,0 +1,50 @@
+import { basename } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import { formatPercent } from '../../../core/base/format.js';
+import { valueAt } from '../../../core/base/lookup.js';
+import { fileName, type MavVectors } from '../../../core/measure/analysis/analysis.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
+import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/analysis/proposal.js';
+
+/** A proposal, the command that carries it out, and what speaks against it. */
+export interface ProposedSwap extends Proposal {
+  /** As to be typed. */
+  readonly command: string;
+  /** A sentence for each of its concerns. */
+  readonly warnings: readonly string[];
+}
+
+const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => string>> = {
+  'language in the middle': ({ task, language, bottom, top, kept }, layers) =>
+    `${task} & ${language}: most of what ${language} changed lies in the middle; the ${bottom + top} layers taken from it hold ${formatPercent(kept.language)} of its largest changes, less than evenly spread ones would (${formatPercent((bottom + top) / layers)})`,
+  'same layers': ({ task, language, common }) =>
+    `${task} & ${language}: both changed the same layers (${formatPercent(common)} of their largest changes), and any swap loses much of one`,
+  'no layers': ({ task, language }) =>
+    `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so that nothing speaks for a swap`,
+};
+
+/** The model as a command names it: by its path, with its name where that is another. */
+const addressOf = ({ name, expert: { path } }: MavVectors): string =>
+  basename(path) === name ? path : `${name}=${path}`;
+
+/** Returns the proposal of each pair of a task and a language expert; none without roles. */
+export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
+  const byName = new Map(experts.map((mav) => [mav.name, mav]));
+  return proposalsOf(experts, roles).map((proposal) => {
+    const { task, language, bottom, top, concerns } = proposal;
+    const { layers } = valueAt(byName, task);
+    return {
+      ...proposal,
+      command: layerloomCommand(
+        'swap',
+        '--task',
+        argument(addressOf(valueAt(byName, task))),
+        '--lang',
+        argument(addressOf(valueAt(byName, language))),
+        ...(['--bottom', `${bottom}`, '--top', `${top}`] as const),
+        ...(['-o', `merged-${fileName(task)}-${fileName(language)}`] as const),
+      ),
+      warnings: concerns.map((concern) => said[concern](proposal, layers)),
+    };
+  });
+};

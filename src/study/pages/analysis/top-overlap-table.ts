@@ -1,0 +1,26 @@
+import Papa from 'papaparse';
+import { visibleLine } from '../../../core/base/visible.js';
+import type { TopOverlap } from '../../../core/measure/analysis/top-overlap.js';
+
+const fields = [
+  'expert',
+  'other_expert',
+  'top_share',
+  'layer',
+  'rows',
+  'in_both',
+  'shared',
+  'chance',
+] as const;
+
+/** Encodes overlaps of largest changes as CSV: of each pair a line a layer, layer 0 first, then one of all layers. */
+export const encodeTopOverlaps = (overlaps: readonly TopOverlap[]): string => {
+  const data = overlaps.flatMap(({ experts: [expert, other], topShare, parts, whole }) =>
+    [...parts, whole].map(({ layer, rows, inBoth, shared, chance }) => [
+      ...[visibleLine(expert), visibleLine(other), topShare, layer ?? 'all'],
+      ...[rows, inBoth, shared ?? '', chance ?? ''],
+    ]),
+  );
+  // A spreadsheet would run a name that begins with = as a formula.
+  return `${Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true })}\n`;
+};

@@ -1,0 +1,235 @@
+import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { itemAt } from '../../../core/base/lookup.js';
+import { version } from '../../../core/base/version.js';
+import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
+import {
+  type Analysis,
+  analyseAt,
+  fileName,
+  type MavVectors,
+  vectorsName,
+} from '../../../core/measure/analysis/analysis.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
+import type { Overlap } from '../../../core/measure/analysis/overlap.js';
+import {
+  overlapsName,
+  proposalsName,
+  topOverlapsName,
+} from '../../../core/measure/analysis/saved-analysis.js';
+import { type Shares, sharesOf } from '../../../core/measure/analysis/shares.js';
+import { type TopOverlap, topOverlapsOf } from '../../../core/measure/analysis/top-overlap.js';
+import { encodeVectors } from '../../../core/measure/analysis/vectors-file.js';
+import { findWeights } from '../../../core/models/checkpoint/containers/containers.js';
+import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { mostCsvBytes } from '../../../core/texts/csv.js';
+import { drawPicture } from '../pictures/draw-picture.js';
+import { describeRows, HeatMap } from '../pictures/heat-map.js';
+import { OverlapPicture, TopOverlapPicture } from '../pictures/overlap.js';
+import { analysisOf, stopsPerDecade } from './analysis-data.js';
+import { writeAnalysisPage } from './analysis-page.js';
+import { pageName, recordOf, removeFormerAnalysis } from './analysis-record.js';
+import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from './analysis-table.js';
+import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
+import { encodeTopOverlaps } from './top-overlap-table.js';
+
+/** An analysis and its files. */
+export interface WrittenAnalysis {
+  /** Absolute path of the directory. */
+  readonly out: string;
+  /** Names of the written files, in `out`. */
+  readonly files: readonly string[];
+  readonly experts: readonly Analysis[];
+  readonly shares: readonly (Shares & { readonly name: string })[];
+  readonly overlaps: readonly Overlap[];
+  /** Overlaps of the largest changes; none where no share of them was asked for. */
+  readonly topOverlaps: readonly TopOverlap[];
+  /** Numbers of layers to swap for each pair of a task and a language expert; none without roles. */
+  readonly proposals: readonly ProposedSwap[];
+  /** Sentences on what the figures say. */
+  readonly advice: readonly string[];
+}
+
+/** Findings of an analysis, the files that it wrote, and its cost. */
+export interface AnalysisResult extends WrittenAnalysis {
+  readonly bytesRead: number;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
+ * `A+B.top-overlap.svg`, `top-overlap.json` and `.csv` with `topShare`, `proposals.json` where experts have roles, and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
+ * earlier analysis wrote into the directory.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
+export const writeAnalysis = async (
+  vectors: readonly MavVectors[],
+  overlaps: readonly Overlap[],
+  {
+    thresholds,
+    bottom,
+    top,
+    published,
+    roles,
+    topShare,
+  }: {
+    /** Of the experts, in their order. */
+    thresholds: readonly number[];
+    bottom: number;
+    top: number;
+    published: readonly PublishedTable[];
+    roles: ExpertRoles;
+    /** Share of the rows of each matrix that count as the largest changes, whose overlap is computed. */
+    topShare: number | undefined;
+  },
+  out: string,
+): Promise<WrittenAnalysis> => {
+  const directory = resolve(out);
+  checkFileNames(vectors);
+  const files = new Map<string, readonly (string | Uint8Array)[]>();
+  const tables = vectors.map((mav, index) => tableOf(mav, itemAt(thresholds, index)));
+  const most = mostOf([...tables, ...published]);
+  const experts = vectors.map((mav, index) => analyseAt(mav, itemAt(thresholds, index)));
+  const shares = vectors.map((mav) => sharesOf(mav, bottom, top));
+  for (const [index, mav] of vectors.entries()) {
+    const name = fileName(mav.name);
+    const table = itemAt(tables, index);
+    const analysis = { layerloom: version, ...itemAt(experts, index), shares: itemAt(shares, index) };
+    files.set(`${name}.json`, [`${JSON.stringify(analysis, null, 2)}\n`]);
+    files.set(`${name}.csv`, [encodeTable(table)]);
+    files.set(vectorsName(mav.name), encodeVectors(mav));
+    files.set(`${name}.svg`, [
+      drawPicture(HeatMap, {
+        title: mav.name,
+        subtitle: describeRows({
+          rows: mav.rows,
+          threshold: itemAt(thresholds, index),
+          base: mav.base.name,
+        }),
+        columns: table.columns.map(({ label }) => label),
+        cells: table.cells,
+        most,
+      }),
+    ]);
+  }
+  for (const overlap of overlaps)
+    files.set(`${overlap.experts.map(fileName).join('+')}.overlap.svg`, [
+      drawPicture(OverlapPicture, { overlap }),
+    ]);
+  if (overlaps.length > 0) files.set(overlapsName, [`${JSON.stringify(overlaps, null, 2)}\n`]);
+  const topOverlaps = topShare === undefined ? [] : topOverlapsOf(vectors, topShare);
+  for (const overlap of topOverlaps)
+    files.set(`${overlap.experts.map(fileName).join('+')}.top-overlap.svg`, [
+      drawPicture(TopOverlapPicture, { overlap }),
+    ]);
+  if (topOverlaps.length > 0) {
+    files.set(topOverlapsName, [`${JSON.stringify(topOverlaps, null, 2)}\n`]);
+    files.set('top-overlap.csv', [encodeTopOverlaps(topOverlaps)]);
+  }
+  const proposals = proposedSwaps(vectors, roles);
+  if (proposals.length > 0) files.set(proposalsName, [`${JSON.stringify(proposals, null, 2)}\n`]);
+  const page = analysisOf(vectors, overlaps, {
+    bottom,
+    top,
+    thresholds,
+    published,
+    topOverlaps,
+    proposals,
+    roles,
+    perDecade: stopsPerDecade.analysis,
+  });
+  files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
+
+  try {
+    await removeFormerAnalysis(directory, files);
+    for (const [name, parts] of files) await writeWhole(join(directory, name), parts);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  }
+  return {
+    out: directory,
+    files: [...files.keys()],
+    experts,
+    shares: shares.map((own, index) => ({ name: itemAt(vectors, index).name, ...own })),
+    overlaps,
+    topOverlaps,
+    proposals,
+    advice: page.advice,
+  };
+};
+
+/**
+ * Names that no expert may have: `overlap.json`, `top-overlap.json`, `proposals.json` and `index.html` are written for all, the others are a
+ * checkpoint's.
+ */
+const reserved = [
+  'overlap',
+  'top-overlap',
+  'proposals',
+  'index',
+  'config',
+  'model',
+  'generation_config',
+  'tokenizer',
+];
+
+/** Refuses experts whose files would overwrite each other, also on a case-insensitive file system. */
+const checkFileNames = (vectors: readonly MavVectors[]): void => {
+  const names = new Map<string, string>();
+  for (const { name, expert } of vectors) {
+    const key = fileName(name).toLowerCase();
+    const twin = names.get(key);
+    if (twin !== undefined) throw new LayerloomError('NAME_CLASH', { name, paths: [twin, expert.path] });
+    if (reserved.includes(key))
+      throw invalidParameter(
+        'experts',
+        name,
+        `another name (NAME=PATH), since ${name}.json is the name of another file`,
+      );
+    names.set(key, expert.path);
+  }
+};
+
+/**
+ * Creates the directory for an analysis. Refuses one that holds a checkpoint, so that no
+ * file of the analysis is taken for the checkpoint's.
+ *
+ * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
+ */
+export const prepareDirectory = async (out: string): Promise<void> => {
+  if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory');
+  const directory = resolve(out);
+  await makeDirectories(directory).catch((cause: unknown) => {
+    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
+  });
+  const names = await readdir(directory).catch((): string[] => []);
+  if (names.includes('config.json') || findWeights(names) !== undefined)
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: directory,
+      reason: 'holds a checkpoint; name another directory for the analysis',
+    });
+};
+
+/**
+ * Reads a published table (CSV), named after its file.
+ *
+ * @throws LayerloomError READ_FAILED, INVALID_PARAMETER
+ */
+export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
+  const limit = { most: mostCsvBytes, what: 'a table' };
+  const text = await readSmallFile(path, limit).catch((cause: unknown) => {
+    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  });
+  const table = parseTable(text.toString());
+  if (table === undefined)
+    throw invalidParameter(
+      'compare',
+      path,
+      'a table as analyze writes it: layer, then a column for each matrix',
+    );
+  return { name: path.replace(/^.*\//, '').replace(/\.csv$/, ''), ...table };
+};

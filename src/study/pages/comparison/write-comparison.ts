@@ -1,0 +1,45 @@
+import { extname } from 'node:path';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import type { Comparison } from '../../../core/measure/comparison/comparison.js';
+import { ComparisonPage } from '../components/comparison-page.js';
+import { htmlPage } from '../html-page.js';
+import { drawPicture } from '../pictures/draw-picture.js';
+import { HeatMap } from '../pictures/heat-map.js';
+import { writePage } from '../report/write-report.js';
+import { comparisonCsv } from './comparison-csv.js';
+import { comparisonPage, comparisonPicture } from './comparison-data.js';
+
+const drawPage = (comparison: Comparison): Promise<string> => {
+  const data = comparisonPage(comparison);
+  return htmlPage({
+    title: `${data.a.name} and ${data.b.name}`,
+    body: render(h(ComparisonPage, { data })),
+    data,
+    script: 'comparison',
+  });
+};
+
+/** The text of a comparison's file, by the extension of its name. */
+const texts: Readonly<Record<string, (comparison: Comparison) => string | Promise<string>>> = {
+  '.html': drawPage,
+  '.svg': (comparison) => drawPicture(HeatMap, comparisonPicture(comparison)),
+  '.csv': comparisonCsv,
+};
+
+/** @throws LayerloomError INVALID_PARAMETER unless a comparison can be written to a file of that name */
+export const checkComparisonFile = (out: string): void => {
+  if (!Object.hasOwn(texts, extname(out)))
+    throw invalidParameter('out', out, `a file name that ends in ${Object.keys(texts).join(', ')}`);
+};
+
+/**
+ * Writes a comparison as a page, a picture or a table.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const writeComparison = async (comparison: Comparison, out: string, force: boolean): Promise<void> => {
+  checkComparisonFile(out);
+  await writePage(out, (await texts[extname(out)]?.(comparison)) ?? '', force);
+};

@@ -1,0 +1,222 @@
+import { formatBytes, formatSeconds } from '../../../core/base/format.js';
+import { runStates } from '../../training/run-state.js';
+import type { Amount, StudyState } from '../study/study-state.js';
+import { Section, Wide } from './section.js';
+
+/** More rows of runs than these are not shown; those that need a look come first. */
+const mostRuns = 60;
+
+/** The page of a study while it runs. It has no script: each look writes it anew. */
+export const StudyPage = ({
+  state,
+  everySeconds,
+}: {
+  state: StudyState;
+  /** Seconds between two looks; undefined for the last page. */
+  everySeconds: number | undefined;
+}) => (
+  <div class="shell study">
+    <header class="top">
+      <div>
+        <p class="kicker">
+          {everySeconds === undefined ? 'A study, as it was last seen' : 'A study as it runs'}
+        </p>
+        <h1>{state.title}</h1>
+        <p class="sentence">{sentenceOf(state)}</p>
+        <p class="none">{state.directory}</p>
+      </div>
+    </header>
+    <main>
+      {state.unread.length === 0 ? null : (
+        <Section
+          id="unread"
+          title="Not readable at this moment"
+          lead="Another process may be writing it. Figures are those of the look before."
+        >
+          <ul class="notes">
+            {state.unread.map((message) => (
+              <li key={message}>{message}</li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {state.training === null ? null : <Training runs={state.training} />}
+      {state.merges?.total === 0 ? null : <Merges merges={state.merges} />}
+      {state.scores === null ? null : <Scores scores={state.scores} />}
+      <Section id="errors" title="Last errors">
+        {state.errors.length === 0 ? (
+          <p class="none">None.</p>
+        ) : (
+          <ul class="errors">
+            {state.errors.map(({ at, what, message }) => (
+              <li key={`${at} ${what}`}>
+                <b>{what}</b>
+                {at === null ? null : <span class="none"> {timeOf(at)}</span>}
+                <br />
+                {message}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Section>
+    </main>
+    <footer>
+      {everySeconds === undefined
+        ? `Seen last on ${timeOf(state.at)}. The watch has ended; the page does not change any more.`
+        : `Seen on ${timeOf(state.at)}. A look every ${everySeconds} s; the page reads itself again. If this time stands still, the watch has ended.`}
+    </footer>
+  </div>
+);
+
+const Merges = ({ merges }: { merges: StudyState['merges'] }) => (
+  <Section id="merges" title="Merges">
+    {merges === null ? (
+      <p class="none">No batch has begun in this directory.</p>
+    ) : (
+      <>
+        <Bar label="merges made" amount={merges} />
+        <p>
+          {merges.bytes === null
+            ? ''
+            : `${formatBytes(merges.bytes.written)} of ${formatBytes(merges.bytes.total)} written. `}
+          {merges.isWorking ? 'A batch is at work.' : 'No batch is at work.'}
+        </p>
+      </>
+    )}
+  </Section>
+);
+
+const timeOf = (iso: string): string => iso.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
+
+const sentenceOf = ({ training, merges, scores }: StudyState): string => {
+  const parts = [
+    ...(training === null
+      ? []
+      : [
+          `${training.filter(({ state }) => state === 'finished').length} of ${training.length} training runs finished`,
+        ]),
+    ...(merges === null
+      ? ['no merges yet']
+      : merges.total === 0
+        ? []
+        : [`${merges.done} of ${merges.total} merges made`]),
+    ...(scores === null ? [] : [`${scores.done} of ${scores.total} scores made`]),
+  ];
+  return `${capital(parts.join(', '))}. ${leftOf(merges, scores)}`;
+};
+
+const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): string => {
+  const [toMerge, toScore] = [merges?.secondsLeft ?? null, scores === null ? 0 : scores.secondsLeft];
+  if (toMerge === null || toScore === null) return 'The time left is not known yet.';
+  return toMerge + toScore === 0
+    ? ''
+    : `About ${formatSeconds(toMerge + toScore)} left to ${merges?.total === 0 ? '' : 'merge and '}score.`;
+};
+
+/** A bar with its figures in words beside it. */
+const Bar = ({ label, amount: { done, failed, total } }: { label: string; amount: Amount }) => (
+  <div class="amount">
+    <div
+      class="bar"
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={total}
+      aria-valuenow={done}
+    >
+      <span class="made" style={`width: ${shareOf(done, total)}%`} />
+      <span class="failed" style={`width: ${shareOf(failed, total)}%`} />
+    </div>
+    <p>
+      {done} of {total} {label}
+      {failed === 0 ? '' : `, ${failed} failed`}
+    </p>
+  </div>
+);
+
+const shareOf = (part: number, total: number): number => (total === 0 ? 0 : (100 * part) / total);
+
+const Training = ({ runs }: { runs: NonNullable<StudyState['training']> }) => {
+  const finished = runs.filter(({ state }) => state === 'finished');
+  const others = runs.filter(({ state }) => state !== 'finished');
+  const bad = others.filter(({ state }) => state === 'diverged' || state === 'foreign');
+  const shown = [...bad, ...others.filter((run) => !bad.includes(run)), ...finished].slice(0, mostRuns);
+  return (
+    <Section id="training" title="Training runs">
+      <Bar label="runs finished" amount={{ done: finished.length, failed: bad.length, total: runs.length }} />
+      <Wide label="State of each run">
+        <table>
+          <thead>
+            <tr>
+              <th>run</th>
+              <th>state</th>
+              <th>checkpoints</th>
+              <th>loss</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(({ name, state, models, expected, loss }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{runStates[state]}</td>
+                <td>
+                  {models.filter(({ problem }) => problem === undefined).length} of {expected}
+                </td>
+                <td>{loss === null ? '–' : `${loss.first.toFixed(3)} → ${loss.last.toFixed(3)}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+      {runs.length > shown.length ? (
+        <p class="none">{runs.length - shown.length} more are not shown.</p>
+      ) : null}
+      <ul class="notes">
+        {shown.flatMap(({ name, problem }) =>
+          problem === undefined ? [] : [<li key={name}>{`${name}: ${problem}`}</li>],
+        )}
+      </ul>
+    </Section>
+  );
+};
+
+const Scores = ({ scores }: { scores: NonNullable<StudyState['scores']> }) => (
+  <Section id="scores" title="Scores">
+    <Bar label="scores made" amount={scores} />
+    {scores.running.length === 0 ? (
+      <p>No model is being scored, as far as the logs say.</p>
+    ) : (
+      <ul class="notes">
+        {scores.running.map(({ model, done, total }) => (
+          <li key={model}>
+            {model}: {done} of {total} requests
+          </li>
+        ))}
+      </ul>
+    )}
+    <Wide label="Scores by task">
+      <table>
+        <thead>
+          <tr>
+            <th>task</th>
+            <th>made</th>
+            <th>failed</th>
+            <th>of</th>
+          </tr>
+        </thead>
+        <tbody>
+          {scores.tasks.map(({ task, done, failed, total }) => (
+            <tr key={task}>
+              <th scope="row">{task}</th>
+              <td>{done}</td>
+              <td>{failed}</td>
+              <td>{total}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Wide>
+  </Section>
+);

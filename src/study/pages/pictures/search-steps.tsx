@@ -1,0 +1,181 @@
+import type { ScaleLinear } from 'd3-scale';
+import { groupBy, itemAt } from '../../../core/base/lookup.js';
+import type { SearchRecord } from '../../search/run-search.js';
+import type { Candidate, SearchStep } from '../../search/trace.js';
+import { ink, tenths } from './picture.js';
+import { colours, plot } from './search-plot.js';
+
+/** A configuration's dot in a step. */
+interface Dot {
+  readonly candidate: Candidate;
+  readonly mean: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A step with the column that it is drawn in. */
+export interface StepColumn {
+  readonly step: SearchStep;
+  readonly from: number;
+  readonly middle: number;
+  readonly to: number;
+  readonly dots: readonly Dot[];
+}
+
+/** Distance of dots of equal means, which stand side by side as far as the column is wide. */
+const dotDistance = 6.6;
+
+/** Lays out steps as columns. */
+export const columnsOf = (
+  steps: readonly SearchStep[],
+  x: ScaleLinear<number, number>,
+  y: ScaleLinear<number, number>,
+): StepColumn[] =>
+  steps.map((step, index) => {
+    const [from, middle, to] = [x(index), x(index + 0.5), x(index + 1)];
+    const scored = step.candidates.flatMap((candidate) =>
+      candidate.mean === null ? [] : { candidate, mean: candidate.mean, y: y(candidate.mean) },
+    );
+    const rows = groupBy(scored, (dot) => Math.round(dot.y / dotDistance));
+    const dots = [...rows.values()].flatMap((row) => {
+      const distance = Math.min(dotDistance, (0.8 * (to - from)) / row.length);
+      return row.map((dot, place) => ({ ...dot, x: middle + (place - (row.length - 1) / 2) * distance }));
+    });
+    return { step, from, middle, to, dots };
+  });
+
+const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidate): string => {
+  if (name === search.choice) return colours.choice;
+  if (name === search.default) return colours.standard;
+  return kept.includes(name) ? colours.kept : colours.dropped;
+};
+
+/** The dots of a step: the chosen and the default last, on top of the others. */
+export const Step = ({
+  search,
+  column: { step, from, to, dots },
+  format,
+}: {
+  search: SearchRecord;
+  column: StepColumn;
+  format: (value: number) => string;
+}) => {
+  const rank = ({ candidate: { name } }: Dot) => [search.default, search.choice].indexOf(name);
+  const isKept = ({ candidate: { name } }: Dot) => Number(step.kept.includes(name));
+  const radius = to - from < 30 ? 2.6 : 3.2;
+  return (
+    <g>
+      <path d={`M${tenths(to)} ${plot.top}V${plot.bottom}`} stroke={ink.rule} />
+      {dots
+        .toSorted((a, b) => rank(a) - rank(b) || isKept(a) - isKept(b))
+        .map((dot) => (
+          <circle
+            key={dot.candidate.name}
+            cx={tenths(dot.x)}
+            cy={tenths(dot.y)}
+            r={rank(dot) >= 0 ? tenths(1.5 * radius) : radius}
+            fill={colourOf(search, step, dot.candidate)}
+            stroke="#fff"
+            stroke-width={0.8}
+          >
+            <title>{`${dot.candidate.name}: ${format(dot.mean)} of ${dot.candidate.problems} problems`}</title>
+          </circle>
+        ))}
+    </g>
+  );
+};
+
+/** A line from each configuration that went on to where it is in the next step. */
+export const LinesBetween = ({
+  search,
+  columns,
+}: {
+  search: SearchRecord;
+  columns: readonly StepColumn[];
+}) => (
+  <g fill="none">
+    {columns.slice(1).flatMap(({ step, dots }, index) => {
+      const former = itemAt(columns, index);
+      const before = new Map(former.dots.map((dot) => [dot.candidate.name, dot]));
+      return dots.map(({ candidate, x, y }) => {
+        const from = before.get(candidate.name);
+        if (from === undefined || !former.step.kept.includes(candidate.name)) return null;
+        const isMarked = candidate.name === search.choice || candidate.name === search.default;
+        return (
+          <path
+            key={`${index} ${candidate.name}`}
+            d={`M${tenths(from.x)} ${tenths(from.y)}L${tenths(x)} ${tenths(y)}`}
+            stroke={isMarked ? colourOf(search, step, candidate) : colours.line}
+            stroke-width={isMarked ? 2 : 0.9}
+          />
+        );
+      });
+    })}
+  </g>
+);
+
+/** Labels of a wide column: all that is known of its step. */
+const WideLabels = ({ column: { step, middle } }: { column: StepColumn }) => (
+  <>
+    {[
+      step.title,
+      `${step.candidates.length} configurations`,
+      `first ${step.limit} problems`,
+      `${step.spent.toLocaleString('en')} spent`,
+    ].map((label, line) => (
+      <text
+        key={label}
+        x={tenths(middle)}
+        y={plot.bottom + 20 + 15 * line}
+        font-size={10.5}
+        text-anchor="middle"
+        {...(line === 0 ? { 'font-weight': 600 } : { fill: ink.soft })}
+      >
+        {label}
+      </text>
+    ))}
+  </>
+);
+
+/** Labels of narrow columns: each fifth number, and the number of problems where it changes. */
+const NarrowLabels = ({ columns }: { columns: readonly StepColumn[] }) => {
+  const changes = columns.filter(
+    ({ step }, index) => index === 0 || itemAt(columns, index - 1).step.limit !== step.limit,
+  );
+  return (
+    <g font-size={10.5} fill={ink.soft}>
+      {columns.map(({ middle }, index) =>
+        (index + 1) % 5 === 0 ? (
+          <text key={middle} x={tenths(middle)} y={plot.bottom + 20} text-anchor="middle">
+            {index + 1}
+          </text>
+        ) : null,
+      )}
+      {changes.map(({ step, from }, index) => (
+        <g key={from}>
+          <path
+            d={`M${tenths(from)} ${plot.top}V${plot.bottom + 56}`}
+            stroke={ink.frame}
+            stroke-dasharray="3 3"
+          />
+          {/* Labels of neighbours stand in two rows, so that they do not touch. */}
+          <text x={tenths(from + 4)} y={plot.bottom + (index % 2 === 0 ? 35 : 50)}>
+            {`${step.limit} problems`}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+};
+
+/** Labels of the columns, which are all as wide. */
+export const StepLabels = ({ columns }: { columns: readonly StepColumn[] }) =>
+  columns.every(({ from, to }) => to - from < 90) ? (
+    <NarrowLabels columns={columns} />
+  ) : (
+    <g>
+      {columns.map((column) => (
+        <WideLabels key={column.from} column={column} />
+      ))}
+    </g>
+  );

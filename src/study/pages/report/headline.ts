@@ -1,0 +1,154 @@
+import { groupBy, itemAt } from '../../../core/base/lookup.js';
+import type { Board, Subject } from '../../scores/board.js';
+import { sentenceOf, type Verdict } from '../../scores/conclusion.js';
+import { type Group, groupsOf, isMerged } from '../../scores/groups.js';
+import { compare, type Judged, judged, judgedIn } from '../../scores/judged.js';
+import { type Summary, summarise } from '../../scores/summaries.js';
+import type { PageTask } from '../components/data.js';
+import { showScore } from '../components/numbers.js';
+import type { TaskData } from './result-data.js';
+
+/** The merges of a language against the best kind of single model. */
+interface Finding {
+  readonly task: PageTask;
+  readonly own: Summary;
+  readonly compared: Judged;
+}
+
+/** Names by which kinds of single models are called in sentences, by their group; of equally good ones the first. */
+const kinds: Readonly<Record<string, string>> = {
+  task: 'the task experts',
+  language: 'the language experts',
+  base: 'the base',
+};
+
+/** Verdicts in the order in which the sentence has them: those that say something, and those that do not. */
+const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
+const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
+
+/**
+ * Returns the merges that the sentence of a language is about: those of the entry `default`, else the default layer swap, the
+ * default or the best of another method; where none has several experts, those of most scored merges alike.
+ */
+const mainGroup = (board: Board, subject: Subject): Group | undefined => {
+  const merged = groupsOf(board, subject).filter(isMerged);
+  const isDefault = ({ id }: Group) => id.endsWith('-default');
+  const found =
+    merged.find(({ configuration }) => configuration === 'default') ??
+    merged.find(({ id }) => id === 'swap-default') ??
+    merged.find(isDefault) ??
+    merged.find(({ id }) => id === 'swap-best') ??
+    merged[0];
+  if (found !== undefined) return found;
+  const others = board
+    .scores(board.experiment.models, subject)
+    .flatMap(({ model }) => (model.role === 'merge' && model.language === subject.language ? [model] : []));
+  const [most] = [...groupBy(others, ({ variant, name }) => variant ?? name)].sort(
+    ([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1),
+  );
+  if (most === undefined) return undefined;
+  const [id, models] = most;
+  return { id, label: id, subject, models, configuration: id };
+};
+
+/** Compares merges, as a mean over pairs, with the kind of single models that has the best mean. */
+const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding | undefined => {
+  const merges = mainGroup(board, subject);
+  const own = merges && summarise(board.scores(merges.models, subject));
+  if (merges === undefined || own === undefined) return undefined;
+  const sign = page.higherIsBetter ? 1 : -1;
+  const means = Object.keys(kinds).flatMap((id) => {
+    const group = groupsOf(board, subject).find((of) => of.id === id);
+    const summary = group && summarise(board.scores(group.models, subject));
+    return group === undefined || summary === undefined ? [] : [{ group, mean: sign * summary.avg }];
+  });
+  const best = means.reduce<(typeof means)[number] | undefined>(
+    (one, other) => (one === undefined || other.mean > one.mean + 1e-12 ? other : one),
+    undefined,
+  );
+  if (best === undefined) return undefined;
+  const known = judgedIn(board, subject).find(({ a, b }) => a.id === merges.id && b.id === best.group.id);
+  const [compared] = known === undefined ? judged(compare(board, merges, best.group, subject)) : [known];
+  return compared && { task: page, own, compared };
+};
+
+const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
+
+/** Joins parts as an English enumeration. */
+const listed = (parts: readonly string[]): string =>
+  parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+
+const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
+
+/** Says which merges a group has: `the default layer swap`, `the best layer swap (grid/b3-u0)`. */
+const wordsOf = ({ id, models, configuration, competition }: Group): string => {
+  const { method } = itemAt(models, 0);
+  const name = method?.replaceAll('_', ' ') ?? 'merge';
+  if (configuration === 'default') return `the default ${name}`;
+  if (configuration === undefined) return `the merge of soups (${id})`;
+  return `${(competition?.candidates.length ?? 1) > 1 ? `the best ${name}` : name} (${configuration})`;
+};
+
+/**
+ * States how the merges of each language compare with single models, in the words and with the figures of the table of
+ * comparisons. Null without scores, or where results are not of the same problems.
+ */
+export const headlineSentence = (board: Board, tasks: readonly TaskData[]): string | null => {
+  const findings = board.experiment.languages.flatMap((language) => {
+    const task = tasks.find(({ page }) => page.languages.includes(language));
+    const subject = board.subjects.find((of) => of.language === language && of.task === task?.page.name);
+    return task === undefined || subject === undefined ? [] : (findingOf(board, task, subject) ?? []);
+  });
+  const [first] = findings;
+  if (first === undefined) return null;
+  if (findings.length === 1) {
+    const { own, task, compared } = first;
+    const over = own.n > 1 ? ` (mean of ${own.n} pairs)` : '';
+    return (
+      `In ${languageOf(first)}, ${wordsOf(compared.a)} scores ${showScore(own.avg, task)} on ${task.name}${over}. ` +
+      sentenceOf(compared.conclusion, 'It', kinds[compared.b.id] as string)
+    );
+  }
+  const byMerges = groupBy(findings, ({ compared }) => wordsOf(compared.a));
+  return [...[...byMerges].map(([words, of]) => comparedSentences(words, of)), intervalSentences(findings)]
+    .filter(Boolean)
+    .join(' ');
+};
+
+/** Says how the same merges compare in several languages; languages without a verdict come last. */
+const comparedSentences = (words: string, findings: readonly Finding[]): string => {
+  const byVerdict = groupBy(findings, ({ compared }) => compared.conclusion.verdict);
+  const partsOf = (verdicts: readonly Verdict[]) =>
+    verdicts.flatMap((verdict) => {
+      const some = byVerdict.get(verdict) ?? [];
+      const [one] = some;
+      // Languages of the same numbers, such as problems too few, share their brackets.
+      const byEvidence = groupBy(some, ({ compared }) => compared.conclusion.evidence.join(', '));
+      const languages = [...byEvidence].map(
+        ([evidence, of]) => `${listed(of.map(languageOf))} (${evidence})`,
+      );
+      return one === undefined ? [] : [`${one.compared.conclusion.words} in ${listed(languages)}`];
+    });
+  const over = findings.every(({ own }) => own.n === 1) ? '' : ' (mean over pairs)';
+  const rival = 'the best kind of single model in each language';
+  const [said, unsaid] = [partsOf(saying), partsOf(sayingNothing)];
+  const start =
+    said.length > 0
+      ? `Compared with ${rival}, ${words}${over} is ${said.join('; ')}.`
+      : `Nothing can be said of ${words}${over} against ${rival}.`;
+  return [start, ...unsaid.map((part) => `${named(part)}.`)].join(' ');
+};
+
+/** Says what the intervals are for. */
+const intervalSentences = (findings: readonly Finding[]): string => {
+  const estimands = groupBy(
+    findings.filter(({ compared }) => compared.conclusion.estimand !== null),
+    ({ compared }) => compared.conclusion.estimand,
+  );
+  const sentences = [...estimands].map(([estimand, of]) =>
+    estimands.size === 1
+      ? `Intervals are for ${estimand}.`
+      : `The interval in ${listed(of.map(languageOf))} is for ${estimand}.`,
+  );
+  return sentences.join(' ');
+};

@@ -1,0 +1,69 @@
+import { groupBy, ownValue } from '../../../core/base/lookup.js';
+import { decimals } from '../../../core/methods/operations/words.js';
+import { type SwapOrigin, swapOrigins } from '../../../core/methods/swaps/swap-origins.js';
+import type { ScoredModel } from '../../scores/scored-experiment.js';
+import type { Band } from '../components/data.js';
+
+/** What a merge's picture shows: runs of layers of one origin, and the origin of what is outside them. */
+export interface Drawn {
+  readonly bands: readonly Band[];
+  readonly outside: string | null;
+}
+
+type Names = Readonly<Record<string, string>>;
+
+/** `math-1`, `average of math-1 and jpn-1`, `0.3 math-1 + 0.7 jpn-1`. */
+const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
+  const named = shares.map(({ of, weight }) => ({ name: ownValue(names, String(of)) ?? String(of), weight }));
+  const [first, ...others] = named;
+  if (first === undefined || others.length === 0) return first?.name ?? '';
+  return others.every(({ weight }) => weight === first.weight)
+    ? `average of ${named.map(({ name }) => name).join(' and ')}`
+    : named.map(({ name, weight }) => `${decimals(weight)} ${name}`).join(' + ');
+};
+
+/** The origin in words; of several, each with its modules. */
+const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
+  const alike = groupBy(origins, (origin) => wordsOf(origin, names));
+  if (alike.size === 1) return [...alike.keys()].join();
+  return [...alike].map(([words, of]) => `${of.map(({ module }) => module).join(', ')}: ${words}`).join('; ');
+};
+
+const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
+  const all = new Set(origins.flatMap(({ shares }) => shares.map(({ of }) => of)));
+  const [of, ...others] = all;
+  if (others.length > 0) return 'mixed';
+  return of === 'task' || of === 'language' ? of : 'other';
+};
+
+/**
+ * Returns the origins of a merge's layers. A layer swap has runs of layers; other methods mix the same models
+ * in all layers, and so may a swap by a partition.
+ *
+ * @param layers number of layers; none are drawn where it is not known
+ */
+export const bandsOf = (model: ScoredModel, layers: number | undefined): Drawn => {
+  if (layers === undefined || layers === 0 || model.role !== 'merge') return { bands: [], outside: null };
+  const { method, configuration, task, languageExpert } = model;
+  if (method !== 'layer_swap' || configuration['partition'] !== undefined) {
+    const all = [task, languageExpert].filter((name) => name !== null).join(' and ');
+    return {
+      bands: [{ first: 0, last: layers - 1, from: 'mixed', label: `${method ?? 'merge'} of ${all}` }],
+      outside: null,
+    };
+  }
+  const names = {
+    task: task ?? 'the task expert',
+    language: languageExpert ?? 'the language expert',
+    base: 'the base',
+  };
+  const { inside, outside } = swapOrigins(configuration, layers);
+  const bands: Band[] = [];
+  for (const [layer, origins] of inside.entries()) {
+    const last = bands.at(-1);
+    const label = labelOf(origins, names);
+    if (last?.label === label) bands[bands.length - 1] = { ...last, last: layer };
+    else bands.push({ first: layer, last: layer, from: kindOf(origins), label });
+  }
+  return { bands, outside: labelOf(outside, names) };
+};

@@ -1,0 +1,258 @@
+import { itemAt } from '../../../core/base/lookup.js';
+import { numberCell, textCell } from '../../scores/cells.js';
+import type { Cell, ScoreTable, TableColumn, TableRow } from '../../scores/score-table.js';
+import type {
+  PageAnalysis,
+  PageCell,
+  PageExpert,
+  PageGrid,
+  PageTable,
+  PageTask,
+  ReportData,
+} from '../components/data.js';
+
+type Made = Pick<ScoreTable, 'id' | 'title' | 'columns' | 'rows'> & Partial<ScoreTable>;
+
+const tableOf = (table: Made): ScoreTable => ({
+  ...{ caption: '', notes: [], derived: [], refusals: [] },
+  ...table,
+});
+
+const numbers = (labels: Readonly<Record<string, string>>): TableColumn[] =>
+  Object.entries(labels).map(([id, label]) => ({ id, label, kind: 'number' }));
+
+/** A number that is not rounded, or an empty cell. */
+const plain = (value: number | null | undefined): Cell | null =>
+  value === null || value === undefined ? null : numberCell(value, 6);
+
+/** The configurations of an entry in a language: values of its parameters, and the mean over pairs. */
+const gridTable = (
+  { entry, language, axes, cells, best, usual, otherHalf, finding }: PageGrid,
+  { name, unit, digits }: PageTask,
+): ScoreTable => {
+  const factor = unit === 'percent' ? 100 : 1;
+  return tableOf({
+    id: `configurations/${language}/${entry}`,
+    title: `${entry}, ${language}: configurations, ${name}`,
+    caption: 'Mean over the pairs of each configuration.',
+    notes: finding === null ? [] : [`The best against the default: ${finding.sentence}`],
+    derived:
+      otherHalf === null
+        ? []
+        : [
+            {
+              id: 'other-half',
+              label: 'best, chosen on one half of the problems and scored on the other',
+              value: factor * otherHalf,
+              digits,
+            },
+          ],
+    columns: [
+      ...axes.map(({ name: id }): TableColumn => ({ id, label: id, kind: 'text' })),
+      ...numbers({ mean: 'mean' }),
+      { id: 'default', label: 'default', kind: 'text' },
+    ],
+    rows: cells.map(({ at, variant, value, stderr, pairs }, index) => ({
+      id: variant,
+      label: variant,
+      cells: [
+        ...axes.map(({ values }, axis) => textCell(itemAt(values, itemAt(at, axis)))),
+        numberCell(factor * value, digits, {
+          n: pairs,
+          ...(stderr === null ? {} : { stderr: factor * stderr }),
+          ...(index === best ? { mark: 'best' as const } : {}),
+        }),
+        index === usual ? textCell('yes') : null,
+      ],
+    })),
+  });
+};
+
+/** What each merge cost, by the costs of the picture; scores are in the table of all models. */
+const costTable = ({ costs, models }: ReportData): ScoreTable =>
+  tableOf({
+    id: 'cost',
+    title: 'Cost of each merge',
+    caption: 'Bytes, seconds, and number of layers; scores are in the table “models”.',
+    columns: costs.map(({ key, label }) => ({ id: key, label, kind: 'number' as const })),
+    rows: models
+      .filter(({ role }) => role === 'merge')
+      .map(({ name, cost }) => ({
+        id: name,
+        label: name,
+        cells: costs.map(({ key }) => {
+          const value = cost[key];
+          return value === undefined ? null : numberCell(value, 0);
+        }),
+      })),
+  });
+
+/** Where the layers of each merge come from. */
+const layersTable = ({ models }: ReportData): ScoreTable =>
+  tableOf({
+    id: 'layers',
+    title: 'Origin of the layers of each merge',
+    columns: [
+      { id: 'layers', label: 'layers', kind: 'text' },
+      { id: 'outside', label: 'outside the layers', kind: 'text' },
+    ],
+    rows: models
+      .filter(({ bands }) => bands.length > 0)
+      .map(({ name, bands, outside }) => ({
+        id: name,
+        label: name,
+        cells: [
+          textCell(
+            bands
+              .map(({ first, last, label }) => `${first === last ? first : `${first}-${last}`}: ${label}`)
+              .join('; '),
+          ),
+          outside === null ? null : textCell(outside),
+        ],
+      })),
+  });
+
+const cellOf = ({ value, digits, n, interval }: PageCell): Cell => ({
+  ...{ value, digits, source: 'computed' },
+  ...(n === undefined ? {} : { n }),
+  ...(interval === undefined ? {} : { interval }),
+});
+
+const regressionsTable = ({ columns, rows, ...table }: PageTable): ScoreTable =>
+  tableOf({
+    ...{ id: 'regressions-of-merges', title: table.title, caption: table.caption, notes: table.notes },
+    columns: columns.map(({ id, label }) => ({
+      ...{ id, label },
+      kind: id === 'task' || id === 'verdict' ? ('text' as const) : ('number' as const),
+    })),
+    rows: rows.map(({ id, label, cells }) => ({
+      ...{ id, label },
+      cells: cells.map((cell) => (cell === null ? null : cellOf(cell))),
+    })),
+  });
+
+/** Rows of layers, the first one first, and of what is outside (null). */
+const layerRow = (layer: number | null, cells: readonly (Cell | null)[]): TableRow => {
+  const id = layer === null ? 'outside' : String(layer);
+  return { id, label: layer === null ? 'outside the layers' : `layer ${layer}`, cells };
+};
+
+/** An expert's fractions of rows at one of the thresholds. */
+const expertTable = (
+  id: string,
+  { name, columns, cells }: PageExpert,
+  stops: readonly number[],
+  stop: number,
+): ScoreTable =>
+  tableOf({
+    id,
+    title: `${name}: share of rows with a MAV above ${itemAt(stops, stop)}`,
+    columns: columns.map(({ title, label }) => ({ id: title, label, kind: 'number' as const })),
+    rows: cells.map((row, layer) =>
+      layerRow(
+        layer,
+        row.map((cell) => (cell === null ? null : plain(itemAt(cell.above, stop) / cell.rows))),
+      ),
+    ),
+  });
+
+const analysisTables = ({
+  experts,
+  stops,
+  opening,
+  overlaps,
+  topOverlaps,
+  proposals,
+}: PageAnalysis): readonly ScoreTable[] => [
+  tableOf({
+    id: 'experts',
+    title: 'Changes of the experts: mean MAV, and shares of the change',
+    columns: numbers({
+      meanMav: 'mean MAV',
+      inverseMav: '1 / mean MAV',
+      bottom: 'first layers',
+      middle: 'middle',
+      top: 'last layers',
+      outside: 'outside',
+    }),
+    rows: experts.map(({ name, meanMav, inverseMav, shares }) => ({
+      id: name,
+      label: name,
+      cells: [plain(meanMav), plain(inverseMav), ...shares.map(plain)],
+    })),
+  }),
+  ...experts.flatMap((expert) => {
+    const { name, analysed } = expert;
+    return [
+      expertTable(`experts/${name}`, expert, stops, analysed),
+      ...(analysed === opening ? [] : [expertTable(`experts/${name}/as-opened`, expert, stops, opening)]),
+    ];
+  }),
+  tableOf({
+    id: 'proposals',
+    title: 'Proposed swaps',
+    columns: numbers({
+      bottom: 'bottom',
+      'bottom-fewest': 'fewest',
+      'bottom-most': 'most',
+      top: 'top',
+      'top-fewest': 'fewest',
+      'top-most': 'most',
+      'task-keeps': 'task keeps',
+      'language-gives': 'language gives',
+    }),
+    rows: proposals.map(({ task, language, bottom, top, bottomRange, topRange, kept }) => ({
+      id: `${task}+${language}`,
+      label: `${task} and ${language}`,
+      cells: [bottom, ...bottomRange, top, ...topRange, kept.task, kept.language].map(plain),
+    })),
+  }),
+  ...overlaps.map(({ experts: pair, parts, whole }) =>
+    tableOf({
+      id: `overlaps/${pair.join('+')}`,
+      title: `Overlap of the changes of ${pair.join(' and ')}`,
+      columns: numbers({
+        cosine: 'cosine',
+        signAgreement: 'sign agreement',
+        rowsAboveInBoth: 'rows above in both',
+      }),
+      rows: [
+        ...parts.map(({ layer, cosine, signAgreement, rowsAboveInBoth }) =>
+          layerRow(layer, [cosine, signAgreement, rowsAboveInBoth].map(plain)),
+        ),
+        {
+          ...{ id: 'all', label: 'whole model' },
+          cells: [whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map(plain),
+        },
+      ],
+    }),
+  ),
+  ...topOverlaps.map(({ experts: pair, topShare, parts, whole }) =>
+    tableOf({
+      id: `top-overlaps/${pair.join('+')}`,
+      title: `Overlap of the largest changes of ${pair.join(' and ')} (share ${topShare})`,
+      columns: numbers({ shared: 'in both', chance: 'by chance', rows: 'rows' }),
+      rows: [
+        ...parts.map(({ layer, shared, chance, rows }) => layerRow(layer, [shared, chance, rows].map(plain))),
+        {
+          ...{ id: 'all', label: 'all layers' },
+          cells: [whole.shared, whole.chance, whole.rows].map(plain),
+        },
+      ],
+    }),
+  ),
+];
+
+/**
+ * Returns the numbers of the page's pictures that are in none of its tables: configurations, costs, layers, regressions of
+ * single merges, and the analysis at the thresholds of its files and at that at which the page opens. Gains, linearity and pairs are drawn from the tables
+ * `gains`, `alpha` and `models`.
+ */
+export const pictureTables = (data: ReportData): ScoreTable[] =>
+  [
+    ...data.grids.map((grid) => gridTable(grid, itemAt(data.tasks, grid.task))),
+    ...(data.costs.length === 0 ? [] : [costTable(data)]),
+    layersTable(data),
+    ...(data.regressions === null ? [] : [regressionsTable(data.regressions)]),
+    ...(data.analysis === null ? [] : analysisTables(data.analysis)),
+  ].filter(({ rows }) => rows.length > 0);

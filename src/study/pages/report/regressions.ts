@@ -1,0 +1,108 @@
+import { groupBy } from '../../../core/base/lookup.js';
+import type { Board, Subject } from '../../scores/board.js';
+import { distinctMerges } from '../../scores/configurations.js';
+import { type Judged, judged, judgedIn } from '../../scores/judged.js';
+import { scaleOf } from '../../scores/metrics.js';
+import { compareRows, type PairedComparison } from '../../scores/paired.js';
+import type { ScoredModel } from '../../scores/scored-experiment.js';
+import type { PageTable } from '../components/data.js';
+import type { TaskData } from './result-data.js';
+
+/** A merge against the base in a task. */
+interface Compared {
+  readonly model: ScoredModel;
+  readonly subject: Pick<Subject, 'task' | 'metric'>;
+  readonly result: PairedComparison;
+}
+
+/**
+ * Lists merges that look worse than the base in a task: the paired 95 % interval is on the worse side, which is chance in
+ * one of forty equals. Those are called worse whose p-value says so after Holm's correction for all merges of a language compared in the task.
+ * Null where nothing could be compared.
+ */
+export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTable | null => {
+  const all = tasks.flatMap((task) => {
+    const byLanguage = groupBy(compared(board, task), ({ model }) => model.language);
+    return [...byLanguage.values()].flatMap((of) => judged(of).map((one) => knownOf(board, one)));
+  });
+  if (all.length === 0) return null;
+  const listed = all.filter(({ result, conclusion: { verdict } }) => {
+    const isWorse = result.difference > 0 !== result.higherIsBetter;
+    return verdict === 'worse' || (verdict === 'one of many' && isWorse);
+  });
+  const unsaid = all.filter(({ conclusion }) => conclusion.verdict === 'too few problems').length;
+  const worse = listed.filter(({ conclusion }) => conclusion.verdict === 'worse').length;
+  return {
+    id: 'regressions',
+    title: 'Regressions against the base',
+    caption:
+      `${worse} of ${all.length} comparisons of a merge with the base are worse beyond noise, corrected for their number in each language and task; ` +
+      `${listed.length - worse} more by their own test alone, which of equals one in forty is by chance.` +
+      (unsaid === 0 ? '' : ` ${unsaid} have too few problems to say.`),
+    notes: [
+      'Listed: the 95 % interval of the difference by problem is on the worse side, and p is below 5 %. Worse: p is below 5 % also when corrected for all merges of the language compared with the base in the task (Holm). Merges that are one under several names count once; a merge that is alone in a group has the correction of the table of comparisons.',
+    ],
+    columns: [
+      { id: 'task', label: 'Task' },
+      { id: 'merge', label: 'Merge' },
+      { id: 'base', label: 'Base' },
+      { id: 'difference', label: 'Difference' },
+      { id: 'p', label: 'p, corrected' },
+      { id: 'verdict', label: 'Verdict' },
+    ],
+    rows: listed.map(rowOf),
+  };
+};
+
+/** Takes the verdict of the table of comparisons where a group of it is this merge alone. */
+const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
+  const found = board.subjects
+    .filter(({ language, task }) => language === of.model.language && task === of.subject.task)
+    .flatMap((subject) => judgedIn(board, subject))
+    .find(
+      ({ a, b }) =>
+        b.id === 'base' && a.competition === undefined && a.models.every((model) => model === of.model),
+    );
+  return found === undefined ? of : { ...of, adjusted: found.adjusted, conclusion: found.conclusion };
+};
+
+type Concluded = Pick<Judged, 'adjusted' | 'conclusion'>;
+
+const rowOf = ({ model, subject, result, adjusted, conclusion }: Compared & Concluded) => {
+  const { task, metric } = subject;
+  const { factor, digits } = scaleOf(metric);
+  const { scores, difference, interval, n } = result;
+  return {
+    id: `${model.name} ${task}`,
+    label: model.name,
+    cells: [
+      { value: task, digits: 0 },
+      { value: factor * scores[0], digits },
+      { value: factor * scores[1], digits },
+      {
+        value: factor * difference,
+        digits,
+        n,
+        ...(interval === undefined
+          ? {}
+          : { interval: [factor * interval[0], factor * interval[1]] as const }),
+      },
+      adjusted === undefined ? null : { value: adjusted, digits: 3 },
+      { value: conclusion.verdict === 'worse' ? 'worse' : 'may be chance', digits: 0 },
+    ],
+  };
+};
+
+/** Compares merges with the base in a task, those that are one under several names once. */
+const compared = (board: Board, { page: { name: task, metric } }: TaskData): Compared[] => {
+  const { models } = board.experiment;
+  const rival = models.find(({ role }) => role === 'base')?.results.get(task);
+  if (rival === undefined || metric === null) return [];
+  return distinctMerges(models.filter(({ role, results }) => role === 'merge' && results.has(task))).flatMap(
+    (model) => {
+      const results = board.results([model], { task });
+      const result = board.attempt(() => compareRows({ results }, { results: [rival] }, metric));
+      return result?.p === undefined ? [] : [{ model, subject: { task, metric }, result }];
+    },
+  );
+};

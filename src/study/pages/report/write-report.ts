@@ -1,0 +1,167 @@
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { layerloomCommand } from '../../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
+import { layerCount } from '../../../core/models/architecture/layer-numbers.js';
+import { provenanceName } from '../../../core/models/checkpoint/file-names.js';
+import { isObject } from '../../../core/models/checkpoint/json.js';
+import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { jsonOrNone, ownFile } from '../../../core/texts/json.js';
+import { readRecord } from '../../experiment/record/experiment-record.js';
+import { Board } from '../../scores/board.js';
+import type { ScoreTable } from '../../scores/score-table.js';
+import type { ScoredExperiment } from '../../scores/scored-experiment.js';
+import { type Layouts, tablesOn } from '../../scores/tables.js';
+import { readAnalysis } from '../analysis/analysis-data.js';
+import type { ReportData } from '../components/data.js';
+import { ReportPage } from '../components/report-page.js';
+import { generatorMeta, htmlPage } from '../html-page.js';
+import { csvScores, csvScoresStart } from '../score-table/csv.js';
+import { pictureTables } from './picture-tables.js';
+import { reportData } from './report-data.js';
+import type { ReportParts } from './report-parts.js';
+
+/** Draws a report as one HTML file. */
+export const drawReport = (data: ReportData): Promise<string> =>
+  htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
+
+/**
+ * Writes a page, or a picture or table of one, beside its place and renames it. Refuses to replace a file that
+ * is neither a page nor a CSV of tables of ours, unless `force`; pictures do not tell who wrote them.
+ *
+ * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const writePage = async (out: string, text: string, force: boolean): Promise<void> => {
+  const path = resolve(out);
+  const former = await readSmallFile(path).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
+  );
+  if (former !== undefined && !force && !isOurs(former))
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      out: path,
+      ...(extname(path) === '.html' ? { page: true } : { file: true }),
+    });
+  try {
+    await makeDirectories(dirname(path));
+    await writeWhole(path, text);
+  } catch (cause) {
+    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  }
+};
+
+/** True for a page of ours, and for a CSV of tables. */
+const isOurs = (former: Buffer): boolean =>
+  former.subarray(0, 2000).includes(generatorMeta) ||
+  former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
+
+/** Reads the number of layers from the first merge that is there; all merges of an experiment have as many. */
+const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
+  for (const path of paths) {
+    const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
+    if (text === undefined) continue;
+    const provenance = jsonOrNone(text, ownFile);
+    const architecture = isObject(provenance) ? provenance['architecture'] : undefined;
+    const layers = layerCount.safeParse(isObject(architecture) ? architecture['layers'] : undefined).data;
+    if (layers !== undefined) return layers;
+  }
+  return undefined;
+};
+
+/** Options of a report. */
+export interface ReportOptions {
+  /** The file to write. */
+  out: string;
+  /** A file for every number of the page's tables and pictures, as CSV. */
+  csv?: string | undefined;
+  /** Problems of each task whose texts the page carries. Default 50. */
+  samples?: number | undefined;
+  /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it is there. */
+  analysis?: string | undefined;
+  /** Replace a file that is not a page of ours. Default false. */
+  force?: boolean | undefined;
+}
+
+/** A report's file, and what is on its page. */
+export interface WrittenReport {
+  /** Absolute path of the file. */
+  readonly out: string;
+  readonly bytes: number;
+  readonly merges: number;
+  /** Number of results that the page shows. */
+  readonly results: number;
+  readonly tables: number;
+  /** Absolute path of the CSV; null without one. */
+  readonly csv: string | null;
+  /** The numbers of the page's pictures that are in none of the tables of `scoreTables`. */
+  readonly pictures: readonly ScoreTable[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Writes the report of an experiment that is in memory: one HTML file.
+ *
+ * @param layouts of the tables that it shows
+ * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
+ *   analysis's files
+ */
+export const writeReportOf = async (
+  experiment: ScoredExperiment,
+  layouts: Layouts,
+  { out, csv, samples = 50, analysis, force = false }: ReportOptions,
+): Promise<WrittenReport> => {
+  if (csv !== undefined && resolve(csv) === resolve(out))
+    throw invalidParameter('csv', csv, 'another file than that of the page');
+  if (!Number.isInteger(samples) || samples < 0)
+    throw invalidParameter('samples', samples, 'a whole number of problems, 0 or more');
+  const { directory } = experiment;
+  const record = directory === null ? null : await readRecord(directory);
+  const own = directory === null ? undefined : join(directory, 'analysis');
+  const read = analysis ?? own;
+  const found = read === undefined ? null : await readAnalysis(read, rolesIn(experiment));
+  if (found === null && analysis !== undefined)
+    throw new LayerloomError('READ_FAILED', {
+      file: analysis,
+      reason: `no files NAME.mav.safetensors are in it; \`${layerloomCommand('analyze')}\` writes them`,
+    });
+  const paths = experiment.models.flatMap(({ role, path }) =>
+    role === 'merge' && path !== null ? [path] : [],
+  );
+  const board = new Board(experiment);
+  const tables = tablesOn(board, layouts);
+  const parts: ReportParts = {
+    board,
+    record,
+    tables,
+    analysis: found,
+    layers:
+      directory === null
+        ? undefined
+        : ((await layersOf(directory, paths)) ?? found?.experts[0]?.cells.length),
+    samples,
+    title: directory === null ? 'Scores' : basename(directory),
+    written: new Date().toISOString(),
+  };
+  const data = reportData(parts);
+  const text = await drawReport(data);
+  const pictures = pictureTables(data);
+  await writePage(out, text, force);
+  if (csv !== undefined) await writePage(csv, `${csvScores([...tables, ...pictures])}\n`, force);
+  return {
+    out: resolve(out),
+    bytes: Buffer.byteLength(text),
+    merges: data.models.filter(({ role }) => role === 'merge').length,
+    results: data.models.reduce((total, { results }) => total + results.length, 0),
+    tables: data.tables.length,
+    csv: csv === undefined ? null : resolve(csv),
+    pictures,
+    warnings: experiment.warnings,
+  };
+};
+
+/** The roles of an experiment's experts. */
+const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
+  new Map(models.flatMap(({ name, role }) => (role === 'task' || role === 'language' ? [[name, role]] : [])));

@@ -1,0 +1,42 @@
+import Papa from 'papaparse';
+import { visibleLine } from '../../../core/base/visible.js';
+import type { ScoreTable } from '../../scores/score-table.js';
+import { type LongRow, longRows } from './long-rows.js';
+
+const fields = [
+  'table',
+  'row',
+  'row_label',
+  'column',
+  'column_label',
+  'value',
+  'n',
+  'stderr',
+  'low',
+  'high',
+  'p',
+  'other_half',
+  'model',
+  'configuration',
+  'source',
+  'best',
+  'flag',
+  'estimand',
+  'base',
+] as const satisfies readonly (keyof LongRow)[];
+
+/** How every CSV of tables begins, by which layerloom knows its own. */
+export const csvScoresStart = fields.slice(0, 5).join(',');
+
+/** Formats tables as one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */
+export const csvScores = (tables: readonly ScoreTable[]): string => {
+  const data = longRows(tables).map((row) => fields.map((field) => shown(row[field])));
+  // A spreadsheet would run a name that begins with = as a formula.
+  return Papa.unparse({ fields: [...fields], data }, { newline: '\n', escapeFormulae: true });
+};
+
+const shown = (value: string | number | boolean | undefined): string | number => {
+  if (typeof value === 'number') return Number(value.toPrecision(12));
+  if (typeof value === 'boolean') return value ? 'yes' : '';
+  return visibleLine(value ?? '');
+};

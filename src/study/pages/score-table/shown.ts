@@ -1,0 +1,79 @@
+import { visibleLine } from '../../../core/base/visible.js';
+import { type Cell, cellText, fixed, type ScoreTable, type TableColumn } from '../../scores/score-table.js';
+
+/** The parts of a cell that people read, each already formatted. */
+export interface Shown {
+  readonly value: string;
+  /** Standard error: `0.8`. */
+  readonly stderr: string | undefined;
+  /** Bounds of the 95 % interval, of figures without standard error. */
+  readonly interval: readonly [low: string, high: string] | undefined;
+  /** Score of the choice on one half of the problems, on the other. */
+  readonly otherHalf: string | undefined;
+  readonly isBest: boolean;
+  /** True for an imported figure in a table that has computed ones too. */
+  readonly isForeign: boolean;
+}
+
+const nothing: Shown = {
+  value: '',
+  stderr: undefined,
+  interval: undefined,
+  otherHalf: undefined,
+  isBest: false,
+  isForeign: false,
+};
+
+export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComputed: boolean }): Shown => {
+  if (cell === null) return nothing;
+  const { digits, stderr, interval, otherHalf, mark, source } = cell;
+  return {
+    value: visibleLine(cellText(cell)),
+    stderr: stderr === undefined ? undefined : fixed(stderr, digits),
+    // One of both is enough to read; data formats have both.
+    interval:
+      interval === undefined || stderr !== undefined
+        ? undefined
+        : [fixed(interval[0], digits), fixed(interval[1], digits)],
+    otherHalf: otherHalf === undefined ? undefined : fixed(otherHalf, digits),
+    isBest: mark === 'best',
+    isForeign: source === 'imported' && hasComputed,
+  };
+};
+
+const sources = ({ rows }: ScoreTable): Set<Cell['source']> =>
+  new Set(rows.flatMap(({ cells }) => cells.flatMap((cell) => cell?.source ?? [])));
+
+export const hasComputed = (table: ScoreTable): boolean => sources(table).has('computed');
+
+/** Returns a column's label with the number of models where it is the same, and above 1, in all of its cells. */
+export const headOf = ({ rows }: ScoreTable, { label, kind }: TableColumn, at: number): string => {
+  const counts = new Set(rows.flatMap(({ cells }) => cells[at]?.n ?? []));
+  const [n] = counts;
+  const shown = kind === 'number' && counts.size === 1 && n !== undefined && n > 1;
+  return visibleLine(shown ? `${label} (n = ${n})` : label);
+};
+
+/** Returns the lines below a table: what it leads to, its caption and notes, and the meaning of its signs. */
+export const linesBelow = (table: ScoreTable, best: string): string[] => {
+  const cells = table.rows.flatMap(({ cells: of }) => of).filter((cell) => cell !== null);
+  const own = sources(table);
+  const signs = [
+    cells.some(({ mark }) => mark === 'best') ? `${best}: the best figure of its row, which is no test.` : '',
+    cells.some(({ stderr }) => stderr !== undefined)
+      ? '±: standard error, of means over experts and problems, of one model over problems; intervals are in the table `intervals`.'
+      : '',
+    cells.some(({ interval }) => interval !== undefined)
+      ? 'In parentheses: 95 % interval; of a figure that was chosen by the same problems, the choice included.'
+      : '',
+    own.size > 1 ? '†: imported, not computed from results here.' : '',
+    own.has('imported') && own.size === 1
+      ? 'All figures are imported, none was computed from results here.'
+      : '',
+  ];
+  return [
+    ...table.derived.map(({ label, value, digits }) => `${label}: ${fixed(value, digits)}.`),
+    ...table.notes,
+    ...signs.filter((sign) => sign !== ''),
+  ].map(visibleLine);
+};

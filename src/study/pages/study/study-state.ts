@@ -1,0 +1,227 @@
+import { basename, resolve } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors.js';
+import { ResultFiles } from '../../evaluation/result-files.js';
+import type { ExperimentRecord } from '../../experiment/record/experiment-record.js';
+import { WatchedRecord } from '../../experiment/record/watched-record.js';
+import { asksNow } from '../../experiment/scoring/asks.js';
+import { isBatchWorking } from '../../experiment/scoring/batch-at-work.js';
+import { selectModels, settingsOf } from '../../experiment/scoring/evaluation-options.js';
+import { modelsToScore } from '../../experiment/scoring/models-to-score.js';
+import { runningRequests } from '../../experiment/scoring/running-requests.js';
+import { ScoreFailures } from '../../experiment/scoring/score-failures.js';
+import { type OpenModel, type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
+import { type RunStatus, trainingStatusOf } from '../../training/status.js';
+
+/** Something that a study does so many of. */
+export interface Amount {
+  readonly done: number;
+  readonly failed: number;
+  readonly total: number;
+}
+
+/** How far the merges of a study are. */
+export interface MergesState extends Amount {
+  readonly isWorking: boolean;
+  /** Bytes that the last run has written, of those that it is to write. */
+  readonly bytes: { readonly written: number; readonly total: number } | null;
+  /** Seconds until all are made; null where nothing tells, 0 where nothing is left. */
+  readonly secondsLeft: number | null;
+}
+
+/** How far the scores of a study are: one for each model and task. */
+export interface ScoresState extends Amount {
+  readonly tasks: readonly (Amount & { readonly task: string })[];
+  /** Models that are being scored, with their requests. */
+  readonly running: readonly RunningRequests[];
+  readonly secondsLeft: number | null;
+}
+
+/** What went wrong, the latest first. */
+export interface StudyError {
+  /** ISO 8601; null where nothing tells. */
+  readonly at: string | null;
+  readonly what: string;
+  readonly message: string;
+}
+
+/** A study at one moment. */
+export interface StudyState {
+  readonly title: string;
+  readonly directory: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Null where no training was given. */
+  readonly training: readonly RunStatus[] | null;
+  /** Null before a batch has begun. */
+  readonly merges: MergesState | null;
+  /** Null for an experiment without `evaluate:`. */
+  readonly scores: ScoresState | null;
+  readonly errors: readonly StudyError[];
+  /** What could not be read at this moment: figures are then those of the moment before. */
+  readonly unread: readonly string[];
+}
+
+/** Errors that a page shows; `--json` of a batch or an evaluation has all. */
+const mostErrors = 12;
+
+/** Looks at a study again and again, while other processes write it. */
+export class StudyWatch {
+  readonly #directory: string;
+  readonly #training: readonly string[];
+  readonly #record: WatchedRecord;
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  #lastRecord: ExperimentRecord | undefined;
+  #lastTraining: readonly RunStatus[] | null = null;
+  #unread: string[] = [];
+
+  /** @param training directories as `trainInit` wrote them */
+  constructor(directory: string, training: readonly string[] = []) {
+    this.#directory = resolve(directory);
+    this.#training = training;
+    this.#record = new WatchedRecord(this.#directory);
+    this.#results = new ResultFiles(this.#directory);
+    this.#failures = new ScoreFailures(this.#directory);
+  }
+
+  /** Returns the state of the study now. Files that are missing or half written are none, or those of the look before. */
+  async look(): Promise<StudyState> {
+    this.#unread = [];
+    const training = await this.#trainingNow();
+    const record = await this.#recordNow();
+    return {
+      title: basename(this.#directory),
+      directory: this.#directory,
+      at: new Date().toISOString(),
+      training,
+      merges: record === undefined ? null : await this.#mergesOf(record),
+      scores: record === undefined ? null : await this.#scoresOf(record),
+      errors: await this.#errorsOf(record),
+      unread: this.#unread,
+    };
+  }
+
+  async #recordNow(): Promise<ExperimentRecord | undefined> {
+    this.#lastRecord =
+      (await this.#attempt(['EXPERIMENT_MISSING'], () => this.#record.read())) ?? this.#lastRecord;
+    return this.#lastRecord;
+  }
+
+  async #trainingNow(): Promise<readonly RunStatus[] | null> {
+    if (this.#training.length === 0) return null;
+    const status = await this.#attempt([], () => trainingStatusOf(this.#training));
+    this.#lastTraining = status?.runs ?? this.#lastTraining;
+    return this.#lastTraining;
+  }
+
+  /** Does what may fail while others write; notes why it failed, unless by a code that says that nothing is there yet. */
+  async #attempt<T>(expected: readonly string[], work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof LayerloomError)) throw error;
+      if (!expected.includes(error.code)) this.#unread.push(error.message);
+      return undefined;
+    }
+  }
+
+  async #mergesOf({ merges, bytesWritten, cost, seconds, state }: ExperimentRecord): Promise<MergesState> {
+    const done = merges.filter((merge) => merge.state === 'done').length;
+    const failed = merges.filter((merge) => merge.state === 'failed').length;
+    const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
+    // Earlier versions counted less: what is no number is not known.
+    const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
+    const isLeft = isWorking && state === 'running' && done + failed < merges.length;
+    const secondsLeft = !isLeft
+      ? done + failed === merges.length
+        ? 0
+        : null
+      : bytesWritten > 0 && total > 0
+        ? (seconds * Math.max(0, total - bytesWritten)) / bytesWritten
+        : null;
+    return {
+      ...{ done, failed, total: merges.length, isWorking, secondsLeft },
+      bytes: total > 0 ? { written: bytesWritten, total } : null,
+    };
+  }
+
+  async #scoresOf(record: ExperimentRecord): Promise<ScoresState | null> {
+    if (record.evaluate?.tasks === undefined) return null;
+    const settings = await this.#attempt([], async () => settingsOf(record, this.#directory));
+    if (settings === undefined) return null;
+    const models = modelsToScore(record, settings, this.#directory);
+    const entries = new Map([...record.references, ...record.merges].map((each) => [each.name, each]));
+    const stateOf = (name: string, task: string): keyof Amount | 'open' => {
+      const { scores, scoreErrors } = entries.get(name) ?? {};
+      return scores?.[task] !== undefined ? 'done' : scoreErrors?.[task] !== undefined ? 'failed' : 'open';
+    };
+    const all = models.flatMap((model) =>
+      model.tasks.map((task) => ({ model: model.name, task, state: stateOf(model.name, task) })),
+    );
+    const amountOf = (some: typeof all): Amount => ({
+      done: some.filter(({ state }) => state === 'done').length,
+      failed: some.filter(({ state }) => state === 'failed').length,
+      total: some.length,
+    });
+    const warn = (warning: string) => this.#unread.push(warning);
+    const found = (await this.#attempt([], () => this.#results.list(warn))) ?? [];
+    const open = models
+      .map(({ name, tasks }) => ({
+        name,
+        tasks: tasks.filter((task) => stateOf(name, task) === 'open'),
+      }))
+      .filter(({ tasks }) => tasks.length > 0);
+    const running = await runningRequests(
+      this.#directory,
+      open.map(({ name }) => name),
+    );
+    const time = new TimeLeft(
+      settings,
+      settings.jobs,
+      found.map(({ result }) => result),
+    );
+    const asked = await this.#askedOf(record, open);
+    const whole = time.secondsOf(asked);
+    const answered = running.reduce((sum, { model, done, total }) => {
+      const seconds = time.secondsOf(open.filter(({ name }) => name === model)) ?? 0;
+      return sum + (seconds * done) / Math.max(1, total) / settings.jobs;
+    }, 0);
+    return {
+      ...amountOf(all),
+      tasks: [...new Set(all.map(({ task }) => task))].map((task) => ({
+        task,
+        ...amountOf(all.filter((of) => of.task === task)),
+      })),
+      running,
+      secondsLeft: whole === null ? null : Math.max(0, whole - answered),
+    };
+  }
+
+  /** Returns the open tasks that evaluations at work are asked for; all where none works. */
+  async #askedOf(record: ExperimentRecord, open: readonly OpenModel[]): Promise<readonly OpenModel[]> {
+    const asks = (await this.#attempt([], () => asksNow(this.#directory))) ?? [];
+    if (asks.length === 0) return open;
+    const wanted = new Map<string, Set<string>>();
+    for (const each of asks)
+      await this.#attempt(['INVALID_PARAMETER'], async () => {
+        const settings = settingsOf(record, this.#directory, each);
+        for (const { name, tasks } of selectModels(modelsToScore(record, settings, this.#directory), each))
+          wanted.set(name, new Set([...(wanted.get(name) ?? []), ...tasks]));
+      });
+    return open.map(({ name, tasks }) => ({
+      name,
+      tasks: tasks.filter((task) => wanted.get(name)?.has(task)),
+    }));
+  }
+
+  async #errorsOf(record: ExperimentRecord | undefined): Promise<StudyError[]> {
+    const found = (await this.#attempt([], () => this.#failures.list())) ?? [];
+    const scoring = found
+      .map(({ at, model, task, message }) => ({ at, what: `${model}, ${task}`, message }))
+      .sort((a, b) => (a.at < b.at ? 1 : -1));
+    const merging = (record?.merges ?? []).flatMap(({ name, error }) =>
+      error === undefined ? [] : [{ at: null, what: name, message: error.message }],
+    );
+    return [...scoring, ...merging].slice(0, mostErrors);
+  }
+}

@@ -1,0 +1,72 @@
+import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { h } from 'preact';
+import { render } from 'preact-render-to-string';
+import { exists } from '../../../core/base/exists.js';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { noRecord } from '../../experiment/record/no-record.js';
+import { trainingStatusOf } from '../../training/status.js';
+import { StudyPage } from '../components/study-page.js';
+import { stillPage } from '../html-page.js';
+import { writePage } from '../report/write-report.js';
+import { type StudyState, StudyWatch } from './study-state.js';
+
+/** Options of `watchStudy`. */
+export interface WatchStudyOptions {
+  /** The HTML file to write. */
+  out: string;
+  /** Directories of trainings, as `trainInit` wrote them. */
+  training?: readonly string[] | undefined;
+  /** Seconds between two looks. Default 10. */
+  every?: number | undefined;
+  /** Replace a file that is not a page of ours. Default false. */
+  force?: boolean | undefined;
+  /** Ends the watch. */
+  signal: AbortSignal;
+  /** Called after each page that is written. */
+  onWritten?: ((state: StudyState) => void) | undefined;
+}
+
+/** A watch that has ended. */
+export interface WatchedStudy {
+  /** Absolute path of the page. */
+  readonly out: string;
+  /** Number of times that it was written. */
+  readonly pages: number;
+  /** The study as it was last seen. */
+  readonly state: StudyState;
+}
+
+/** Draws the page of a study. @param every seconds between two looks; undefined for the last page, which stays as it is */
+export const drawStudy = (state: StudyState, every: number | undefined): Promise<string> =>
+  stillPage({
+    title: state.title,
+    body: render(h(StudyPage, { state, everySeconds: every })),
+    refresh: every,
+  });
+
+/**
+ * Writes a page of a running study again and again, whole, until the signal aborts; then once more, as a page that does not
+ * reload. Files that other processes are writing do not end it: what cannot be read is named on the page.
+ *
+ * @throws LayerloomError EXPERIMENT_MISSING where the directory is not there and no training is given; TRAINING_INVALID,
+ *   INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const watchStudyOf = async (
+  directory: string,
+  { out, training = [], every = 10, force = false, signal, onWritten }: WatchStudyOptions,
+): Promise<WatchedStudy> => {
+  if (!Number.isFinite(every) || every < 1)
+    throw invalidParameter('every', every, 'a number of seconds, 1 or more');
+  if (training.length > 0) await trainingStatusOf(training);
+  else if (!(await exists(directory))) throw await noRecord(directory);
+  const watch = new StudyWatch(directory, training);
+  for (let pages = 1; ; pages += 1) {
+    const isLast = signal.aborted;
+    const state = await watch.look();
+    await writePage(out, await drawStudy(state, isLast ? undefined : every), force);
+    onWritten?.(state);
+    if (isLast) return { out: resolve(out), pages, state };
+    await pause(1000 * every, undefined, { signal }).catch(() => undefined);
+  }
+};

@@ -1,0 +1,183 @@
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { optionName } from '../../core/base/option-name.js';
+import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/data/benchmarks.js';
+import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/languages.js';
+import { isLocalOnly } from '../evaluation/data/local-data.js';
+import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
+
+/** What a preset's `evaluate:` says; what is not given is a comment, or the paper's. */
+export interface EvaluationChoices {
+  /** Default: MGSM. */
+  readonly benchmarks?: readonly BenchmarkName[] | undefined;
+  /** Directory of local data; a relative path begins in the folder of the experiment's file. Default: the hub. */
+  readonly data?: string | undefined;
+  /** Only the first problems of each task. */
+  readonly limit?: number | undefined;
+  /** The rows of each task that may be scored, the first and the last: `200-249`. Not beside `limit`. */
+  readonly problems?: string | undefined;
+  /** The most tokens of an answer. */
+  readonly maxTokens?: number | undefined;
+  /** Worked examples before each problem, for tasks that take any. Default: the paper's. */
+  readonly fewshot?: number | undefined;
+  readonly device?: string | undefined;
+  readonly batchSize?: number | undefined;
+}
+
+/** @throws LayerloomError USAGE for a limit beside a range; INVALID_PARAMETER for what is no range */
+export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
+  if (problems === undefined) return;
+  if (limit !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${optionName('limit')} and ${optionName('problems')} both say which problems; give one of them`,
+    });
+  const [, first, last] = /^(\d{1,9})-(\d{1,9})$/.exec(problems) ?? [];
+  if (first === undefined || Number(last) < Number(first))
+    throw invalidParameter('problems', problems, 'the first and the last row, such as 200-249');
+};
+
+/**
+ * Returns the lines of `evaluate:` of a preset: the benchmarks in the experiment's languages and in English. Empty if
+ * they have none of the languages.
+ *
+ * @param selectedBy tasks by whose scores the experts were chosen, each with its rows
+ * @param scalar spells a text as YAML
+ */
+export const presetEvaluation = (
+  languages: readonly string[],
+  choices: EvaluationChoices,
+  selectedBy: Readonly<Record<string, string>>,
+  scalar: (text: string) => string,
+): string[] => {
+  const { data, problems, maxTokens, device, batchSize } = choices;
+  // Of a preset that states a limit, a range takes its place.
+  const limit = problems === undefined ? choices.limit : undefined;
+  const chosen = chosenOf(choices);
+  const tasksOf = (language: EvaluationLanguage) => tasksIn(language, choices);
+  const measured = mgsmLanguages
+    .filter((language) => tasksOf(language).length > 0)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const own = languages.flatMap((name) => measured.filter((language) => language.name === name));
+  if (own.length === 0) return [];
+  const others = measured.filter(({ name }) => !languages.includes(name));
+  const english = others.filter(({ name }) => name === 'english');
+  // The paper's means over ten languages leave out Thai (Tables 2 and 5).
+  const rest = others.filter(({ name }) => name !== 'english' && name !== 'thai');
+  const line = (language: EvaluationLanguage) => `${language.name}: ${listed(tasksOf(language))}`;
+  return [
+    '',
+    `# Scores, by ${layerloomCommand('evaluate', 'DIR')}: ${titleOf(choices)}`,
+    ...leftOut(choices),
+    'evaluate:',
+    '  harness: lm-eval',
+    '  tasks:',
+    ...own.map((language) => `    ${line(language)}`),
+    ...english.flatMap((language) => [
+      '    # Not a language of the experts: measured for every model.',
+      `    ${line(language)}`,
+    ]),
+    ...(rest.length === 0
+      ? []
+      : [
+          "    # The rest of the paper's ten languages, for the mean over all; every model is measured in each.",
+        ]),
+    ...rest.map((language) => `    # ${line(language)}`),
+    ...shotLines([...own, ...english].flatMap(tasksOf), choices.fewshot),
+    '  # Measures every model in every language above, not only in its own; the mean over all needs it.',
+    '  # every_language: true',
+    ...(data === undefined
+      ? [
+          '  # A folder with mgsm_sw.tsv, ...; without it the data are loaded from the Hugging Face hub.',
+          '  # data: ./mgsm',
+        ]
+      : [`  data: ${scalar(data)}`]),
+    ...(Object.keys(selectedBy).length === 0
+      ? []
+      : [
+          '  # The experts were chosen by these scores: on these rows their scores are too high, and tables say so.',
+          '  selected_by:',
+          ...Object.entries(selectedBy).map(([task, rows]) => `    ${scalar(task)}: ${scalar(rows)}`),
+        ]),
+    ...(problems === undefined
+      ? []
+      : [
+          '  # The rows of each task that may be scored: others may have been trained on.',
+          `  problems: ${problems}`,
+        ]),
+    ...(problems !== undefined
+      ? []
+      : limit === undefined
+        ? ['  # Only the first problems of each task, to try it out.', '  # limit: 20']
+        : [
+            '  # Only the first problems of each task: too few to say which model is better.',
+            `  limit: ${limit}`,
+          ]),
+    // A base is bfloat16, and its experts' checkpoints are float32.
+    '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
+    '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
+    ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
+    ...(device === undefined ? [] : [`  device: ${device}`]),
+    ...(batchSize === undefined ? [] : [`  batch_size: ${batchSize}`]),
+    ...(chosen.includes(benchmarks.mbpp)
+      ? [
+          '  # MBPP runs programs that models write, with your rights: true if you consent. It is not measured before.',
+          '  # confirm_run_unsafe_code: true',
+        ]
+      : []),
+  ];
+};
+
+const chosenOf = ({ benchmarks: names = ['mgsm'] }: EvaluationChoices): BenchmarkTasks[] =>
+  names.map((name) => benchmarks[name]);
+
+/** Tasks of the benchmarks that were chosen in a language: without a directory of data, those that the hub has. */
+const tasksIn = (language: EvaluationLanguage, choices: EvaluationChoices): string[] =>
+  chosenOf(choices)
+    .flatMap((each) => each.tasksOf(language))
+    .filter((task) => choices.data !== undefined || !isLocalOnly(task));
+
+/** Returns those of an experiment's languages in which no benchmark that was chosen has a task. */
+export const languagesWithoutTasks = (
+  languages: readonly string[],
+  choices: EvaluationChoices,
+): readonly string[] => {
+  const measured = mgsmLanguages.filter((language) => tasksIn(language, choices).length > 0);
+  return languages.filter((name) => !measured.some((language) => language.name === name));
+};
+
+/** Notes on benchmarks that need a directory of data, in all languages or in some. */
+const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
+  names.flatMap((name) => {
+    if (data !== undefined) return [];
+    const { title, tasksOf }: BenchmarkTasks = benchmarks[name];
+    const ofHub = mgsmLanguages.filter((language) => tasksOf(language).some((task) => !isLocalOnly(task)));
+    if (ofHub.length === 0)
+      return [`# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`];
+    const needy = mgsmLanguages.some((language) => tasksOf(language).some(isLocalOnly));
+    const those = ofHub.map((language) => language.name).join(', ');
+    return needy
+      ? [`# ${title} is in ${those} alone: other languages are on no hub, and need data: under evaluate.`]
+      : [];
+  });
+
+const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): string =>
+  names.length === 1 && names[0] === 'mgsm' && limit === undefined
+    ? 'MGSM with 8 worked examples, exact match, as in the paper.'
+    : `${names.map((name) => benchmarks[name].title).join(', ')}.`;
+
+const listed = (tasks: readonly string[]): string =>
+  tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
+
+/** One number where all tasks have the same, or can have no other. */
+const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
+  const shots = new Map(
+    tasks
+      .filter((task) => !isZeroShot(task))
+      .map((task): [string, number] => [task, fewshot ?? taskOf(task)?.paperShots ?? 0]),
+  );
+  const [first, ...others] = new Set(shots.values());
+  if (first === undefined) return [];
+  if (others.length === 0) return [`  fewshot: ${first}`];
+  return ['  fewshot:', ...[...shots].map(([task, count]) => `    ${task}: ${count}`)];
+};

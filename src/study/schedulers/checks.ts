@@ -1,0 +1,55 @@
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+
+/** @throws LayerloomError INVALID_PARAMETER unless it is a whole number of at least `least` */
+export const checkCount = (parameter: string, value: number, least = 1): void => {
+  if (!Number.isSafeInteger(value) || value < least)
+    throw invalidParameter(parameter, value, `a whole number, ${least} or more`);
+};
+
+/**
+ * False for texts with control characters, or with others that a reader of scripts and manifests may take for the end
+ * of a line (YAML 1.1: U+2028 and U+2029) or not take at all.
+ */
+export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
+
+/** @throws LayerloomError INVALID_PARAMETER for empty texts, and for those that are not plain */
+export const checkTexts = (texts: Readonly<Record<string, string | undefined>>): void => {
+  for (const [parameter, value] of Object.entries(texts))
+    if (value !== undefined && (value === '' || !isPlain(value)))
+      throw invalidParameter(parameter, value, 'text without control characters and line separators');
+};
+
+/**
+ * Returns the seconds of a time limit as sbatch spells it: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`,
+ * `DAYS-HOURS`, `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const secondsOf = (parameter: string, text: string): number => {
+  const { days, rest = '' } = /^(?:(?<days>\d+)-)?(?<rest>\d+(?::\d+){0,2})$/.exec(text)?.groups ?? {};
+  const [first = 0, second = 0, third = 0] = rest.split(':').map(Number);
+  const fields = rest.split(':').length;
+  const seconds =
+    days !== undefined
+      ? ((Number(days) * 24 + first) * 60 + second) * 60 + third
+      : fields === 3
+        ? (first * 60 + second) * 60 + third
+        : first * 60 + second;
+  if (seconds === 0 || !Number.isSafeInteger(seconds))
+    throw invalidParameter(parameter, text, 'a time as sbatch takes it, such as 02:00:00 or 1-12');
+  return seconds;
+};
+
+/**
+ * Returns the MiB of a size of memory as sbatch spells it: `32G`, `500M`; without a unit MiB.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
+export const mebibytesOf = (parameter: string, text: string): number => {
+  const { number, unit = 'M' } = /^(?<number>\d+)(?<unit>[KMGT])?B?$/i.exec(text)?.groups ?? {};
+  const factor = { K: 1 / 1024, M: 1, G: 1024, T: 1024 ** 2 }[unit.toUpperCase()];
+  const size = number === undefined || factor === undefined ? 0 : Math.ceil(Number(number) * factor);
+  if (size === 0 || !Number.isSafeInteger(size))
+    throw invalidParameter(parameter, text, 'a size as sbatch takes it, such as 32G or 500M');
+  return size;
+};

@@ -1,0 +1,255 @@
+import { stringify } from 'yaml';
+import { shellWord } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
+import {
+  type EvaluationJobs,
+  type Job,
+  type JobParameters,
+  type Jobs,
+  jobsOf,
+  type TrainingJobParameters,
+} from './jobs.js';
+
+/** A persistent volume claim and where pods see it. */
+export interface ClaimedVolume {
+  readonly claim: string;
+  /** Absolute path. */
+  readonly path: string;
+  readonly readOnly?: boolean | undefined;
+}
+
+interface KubernetesSettings {
+  /** The image that has layerloom, and of a training the trainer too. */
+  readonly image: string;
+  /** First part of the jobs' names; by default the last name of `out`, in letters that Kubernetes takes. */
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Volumes that hold what the jobs read and write. */
+  readonly volumes: readonly ClaimedVolume[];
+  /** Memory of each pod, as sbatch takes it: `32G`, of 1024³ bytes each. */
+  readonly memory?: string | undefined;
+  /** Time limit of each pod, as sbatch takes it: `02:00:00`. */
+  readonly time?: string | undefined;
+}
+
+/** The experiment and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+export interface KubernetesParameters extends JobParameters, KubernetesSettings {
+  /** Also score the models. The experiment must have `evaluate:`. */
+  readonly evaluation?: KubernetesEvaluation | undefined;
+}
+
+/** The jobs that score the models. What is not set is as for the other jobs. */
+export interface KubernetesEvaluation extends EvaluationJobs {
+  /** The image that has layerloom and lm-evaluation-harness. */
+  readonly image?: string | undefined;
+  readonly time?: string | undefined;
+}
+
+/** The training and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+export interface KubernetesTrainingParameters extends TrainingJobParameters, KubernetesSettings {}
+
+/** Seconds after which Kubernetes removes a job that has ended: a week. */
+const keptSeconds = 7 * 24 * 3600;
+
+/** Times that a pod is run again. */
+const retries = 3;
+
+/**
+ * Returns a manifest (YAML, `batch/v1`, Kubernetes 1.29 or later) of an Indexed Job that computes the shards,
+ * part by part, a Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. Of a
+ * training the first trains the runs, and the second says which are there.
+ *
+ * Jobs of Kubernetes cannot depend on each other. The second and third are suspended, and the comment above
+ * them has the commands that resume each when the former has ended, however it ended.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, names that Kubernetes does not take, and paths
+ *   that no volume has
+ */
+export const kubernetesManifest = ({
+  evaluation: scoring,
+  ...parameters
+}: KubernetesParameters | KubernetesTrainingParameters): string => {
+  const { image, namespace, volumes, cpus, memory, time } = parameters;
+  const jobs = jobsOf(parameters, scoring);
+  const name = parameters.name ?? nameOf(jobs.out);
+  checkName('name', name, 45);
+  if (namespace !== undefined) checkName('namespace', namespace, 63);
+  checkTexts({ image, 'evaluate-image': scoring?.image });
+  checkVolumes(volumes, jobs.paths);
+  const job = (suffix: string, of: Job, own: Partial<PodFacts>, isIndexed: boolean, isSuspended: boolean) =>
+    jobOf({
+      ...{ name: `${name}-${suffix}`, namespace, job: of, isIndexed, isSuspended },
+      pod: { image, volumes, cpus, memory, seconds: seconds('time', time), ...own },
+    });
+  const documents = [
+    job('parts', jobs.parts, {}, true, false),
+    job('last', jobs.last, {}, false, true),
+    ...(jobs.evaluation === undefined
+      ? []
+      : [
+          job(
+            'evaluate',
+            jobs.evaluation,
+            {
+              image: scoring?.image ?? image,
+              seconds: seconds('evaluate-time', scoring?.time ?? time),
+            },
+            true,
+            true,
+          ),
+        ]),
+  ];
+  const texts = documents.map((document) => stringify(document, { lineWidth: 0 }));
+  return `${usage(jobs, name, namespace)}${texts.join('---\n')}`;
+};
+
+interface PodFacts {
+  readonly image: string;
+  readonly volumes: readonly ClaimedVolume[];
+  readonly cpus: number | undefined;
+  readonly memory: string | undefined;
+  readonly seconds: number | undefined;
+}
+
+interface JobFacts {
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly job: Job;
+  readonly isIndexed: boolean;
+  readonly isSuspended: boolean;
+  readonly pod: PodFacts;
+}
+
+const jobOf = ({ name, namespace, job, isIndexed, isSuspended, pod }: JobFacts) => {
+  const { words, count, gpus } = job;
+  // Kubernetes replaces $(NAME) in arguments, and $$ by $.
+  const args = words.map((word) => word.replaceAll('$', '$$$$'));
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    spec: {
+      ...(isSuspended ? { suspend: true } : {}),
+      ...(isIndexed
+        ? {
+            completionMode: 'Indexed',
+            completions: count,
+            parallelism: count,
+            backoffLimitPerIndex: retries,
+          }
+        : { backoffLimit: retries }),
+      // Exit 2 and 3: a wrong command or input, 4: merges that failed. Another try would end the same way.
+      podFailurePolicy: {
+        rules: [
+          { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+          {
+            action: isIndexed ? 'FailIndex' : 'FailJob',
+            onExitCodes: { containerName: 'layerloom', operator: 'In', values: [2, 3, 4] },
+          },
+        ],
+      },
+      ttlSecondsAfterFinished: keptSeconds,
+      template: {
+        spec: podOf(pod, gpus, isIndexed ? [...args, `$(JOB_COMPLETION_INDEX)/${count}`] : args),
+      },
+    },
+  };
+};
+
+const podOf = (
+  { image, volumes, cpus, memory, seconds }: PodFacts,
+  gpus: number,
+  command: readonly string[],
+) => {
+  const asked = {
+    ...(cpus === undefined ? {} : { cpu: String(cpus) }),
+    ...(memory === undefined ? {} : { memory: `${mebibytesOf('memory', memory)}Mi` }),
+  };
+  const limits = { ...asked, ...(gpus === 0 ? {} : { 'nvidia.com/gpu': String(gpus) }) };
+  const claims = [...new Set(volumes.map(({ claim }) => claim))];
+  return {
+    restartPolicy: 'Never',
+    ...(seconds === undefined ? {} : { activeDeadlineSeconds: seconds }),
+    containers: [
+      {
+        name: 'layerloom',
+        image,
+        command: [...command],
+        ...(Object.keys(limits).length === 0
+          ? {}
+          : { resources: { ...(Object.keys(asked).length === 0 ? {} : { requests: asked }), limits } }),
+        volumeMounts: volumes.map(({ claim, path, readOnly }) => ({
+          name: `claim-${claims.indexOf(claim)}`,
+          mountPath: path,
+          ...(readOnly ? { readOnly } : {}),
+        })),
+      },
+    ],
+    volumes: claims.map((claimName, index) => ({
+      name: `claim-${index}`,
+      persistentVolumeClaim: { claimName },
+    })),
+  };
+};
+
+/** Returns the comment that says how the jobs are run one after the other. */
+const usage = ({ about, evaluation }: Jobs, name: string, namespace: string | undefined): string => {
+  const kubectl = namespace === undefined ? 'kubectl' : `kubectl -n ${shellWord(namespace)}`;
+  const steps = [
+    `${kubectl} apply -f jobs.yaml`,
+    `ended() { until ${kubectl} get job "$1" -o jsonpath='{.status.conditions[?(@.status=="True")].type}' | grep -qE 'Complete|Failed'; do sleep 10; done; }`,
+    `resume() { ${kubectl} patch job "$1" --type=merge -p '{"spec":{"suspend":false}}'; }`,
+    `ended ${name}-parts; resume ${name}-last`,
+    ...(evaluation === undefined ? [] : [`ended ${name}-last; resume ${name}-evaluate`]),
+  ];
+  return `# Runs ${about.subject} in parts, and a last job that ${about.last}.
+# Jobs cannot depend on each other: all but the first are suspended. However a job ended, the next one may run.
+${steps.map((step) => `#   ${step}\n`).join('')}`;
+};
+
+const seconds = (parameter: string, time: string | undefined): number | undefined =>
+  time === undefined ? undefined : secondsOf(parameter, time);
+
+/** Returns a name that Kubernetes takes, of the last name of a path. */
+const nameOf = (out: string): string => {
+  const last = out.replace(/\/+$/, '').replace(/^.*\//, '').toLowerCase();
+  const name = last
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 30)
+    .replace(/^-+|-+$/g, '');
+  return name === '' ? 'layerloom' : `layerloom-${name}`;
+};
+
+const checkName = (parameter: string, value: string, longest: number): void => {
+  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(value) || value.length > longest)
+    throw invalidParameter(
+      parameter,
+      value,
+      `lower-case letters, digits and hyphens between them, at most ${longest}`,
+    );
+};
+
+const checkVolumes = (
+  volumes: readonly ClaimedVolume[],
+  paths: Readonly<Record<string, string | undefined>>,
+): void => {
+  for (const { claim, path } of volumes) {
+    if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(claim) || !/^\/[^:]*$/.test(path) || !isPlain(path))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'volume',
+        value: `${claim}=${path}`,
+        expected: 'CLAIM=/PATH, the name of a persistent volume claim and an absolute path without colons',
+      });
+  }
+  const isOn = (path: string, at: string) =>
+    at === '/' || path === at || path.startsWith(`${at.replace(/\/+$/, '')}/`);
+  for (const [parameter, path] of Object.entries(paths))
+    if (path !== undefined && !volumes.some((volume) => isOn(path, volume.path)))
+      throw invalidParameter(
+        parameter,
+        path,
+        'a path, as pods see it, on one of the volumes, each given as CLAIM=/PATH',
+      );
+};

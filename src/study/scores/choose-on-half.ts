@@ -1,0 +1,76 @@
+import { itemAt } from '../../core/base/lookup.js';
+import type { EvaluationResult } from '../evaluation/result.js';
+import { alignResults, whyUnpaired } from './align.js';
+import { orderOfProblems } from './intervals/problem-order.js';
+import { meanOf, sumOf } from './mean.js';
+import { isHigherBetter } from './metrics.js';
+import { defaultResampling, shuffles } from './resample.js';
+import { inOrder, rowScores, scoreOfRow, scoreOn } from './row-score.js';
+
+/** The score of the best of several configurations, with and without the winner's curse. */
+export interface HalfChoice {
+  /** Index of the configuration that is best on all problems, and its score on the same problems. */
+  readonly best: number;
+  readonly onAll: number;
+  /** Mean score on the other half of the problems, of the configuration that was best on one half. */
+  readonly onOtherHalf: number;
+  /** By configuration: how many of the `2 * splits` halves chose it; equally good ones share a half. */
+  readonly chosen: readonly number[];
+  readonly splits: number;
+  /** Number of problems. */
+  readonly n: number;
+}
+
+export interface HalfChoiceOptions {
+  /** Number of random splits; each is used both ways. Default 100. */
+  readonly splits?: number | undefined;
+  readonly seed?: number | undefined;
+}
+
+/**
+ * Chooses the best of many configurations on one half of the problems and scores it on the other, both ways, over
+ * seeded random splits. The best on all problems looks better than it is, since luck helped to choose it (the winner's
+ * curse); the score on the other half is free of that.
+ *
+ * @param configurations results of each configuration in one task: one for each pair of experts
+ * @returns undefined without results by problem
+ * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
+ */
+export const chooseOnHalf = (
+  configurations: readonly (readonly EvaluationResult[])[],
+  metric: string,
+  { splits = 100, seed = defaultResampling.seed }: HalfChoiceOptions = {},
+): HalfChoice | undefined => {
+  const results = configurations.flat();
+  if (results.length === 0 || whyUnpaired(results, metric) !== undefined) return undefined;
+  const { n, columns, aggregate } = alignResults(results, metric);
+  if (n < 2) return undefined;
+  const sign = isHigherBetter(itemAt(results, 0), metric) ? 1 : -1;
+  let before = 0;
+  const sides = configurations.map(({ length }) => {
+    before += length;
+    return rowScores(columns.slice(before - length, before), aggregate);
+  });
+  const order = orderOfProblems([sides]);
+  const rows = sides.map((row) => inOrder(row, order));
+  const bestOf = (scores: readonly number[]): number[] => {
+    const best = Math.max(...scores.map((score) => sign * score));
+    return scores.flatMap((score, at) => (sign * score === best ? [at] : []));
+  };
+  const all = sides.map(scoreOfRow);
+  const best = itemAt(bestOf(all), 0);
+  const chosen = rows.map(() => 0);
+  const others: number[] = [];
+  for (const places of shuffles(n, splits, seed)) {
+    const half = new Uint8Array(n);
+    for (const at of places.slice(0, Math.floor(n / 2))) half[at] = 1;
+    const scoresOn = (taken: Uint8Array) => rows.map((row) => scoreOn(row, taken, sumOf(taken)));
+    const halves = [scoresOn(half), scoresOn(half.map((taken) => 1 - taken))] as const;
+    for (const [here, there] of [halves, [halves[1], halves[0]] as const]) {
+      const choice = bestOf(here);
+      for (const at of choice) chosen[at] = itemAt(chosen, at) + 1 / choice.length;
+      others.push(meanOf(choice.map((at) => itemAt(there, at))));
+    }
+  }
+  return { best, onAll: itemAt(all, best), onOtherHalf: meanOf(others), chosen, splits, n };
+};

@@ -1,0 +1,213 @@
+import { groupBy, itemAt, valueAt } from '../../core/base/lookup.js';
+import { isByCounts } from '../../core/methods/swaps/swap-counts.js';
+import { meanOf } from './mean.js';
+import type { ModelScore } from './model-score.js';
+import type { ScoredModel } from './scored-experiment.js';
+
+/** The models of one configuration: one for each pair of experts of a language. */
+export interface Configuration {
+  /** As the experiment names it: `default`, `grid/b3-u0-tb0-tu0`. */
+  readonly variant: string;
+  readonly method: string;
+  readonly models: readonly ScoredModel[];
+}
+
+const ofSoups = ['soup', 'all-soup'];
+
+/** True for a merge of one task expert and one language expert, neither of them a soup. */
+export const isPair = ({ role, task, languageExpert }: ScoredModel): boolean =>
+  role === 'merge' &&
+  task !== null &&
+  languageExpert !== null &&
+  !ofSoups.includes(task) &&
+  !ofSoups.includes(languageExpert);
+
+/**
+ * Returns the configurations of the pairs of a language, in the order of their methods and settings. Those that are one
+ * under several names stand once: under the name `default`, else that of the entry with the most configurations.
+ */
+export const configurationsOf = (models: readonly ScoredModel[], language: string): Configuration[] => {
+  const pairs = models.filter(
+    (model) =>
+      isPair(model) && model.language === language && model.method !== null && model.variant !== null,
+  );
+  const all = [...groupBy(pairs, ({ method, variant }) => JSON.stringify([method, variant])).values()];
+  return distinctConfigurations(
+    all.map((of) => {
+      const { method, variant } = itemAt(of, 0);
+      return { method: method as string, variant: variant as string, models: of };
+    }),
+  );
+};
+
+/** Returns merges in their order, without copies under other names. */
+export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] => {
+  const byVariant = groupBy(models, ({ language, method, variant, name }) =>
+    JSON.stringify([language, method, variant ?? name]),
+  );
+  const byLanguage = groupBy(byVariant.values(), (of) => itemAt(of, 0).language);
+  const distinct = [...byLanguage.values()].flatMap((of) =>
+    distinctConfigurations(
+      of.map((same): Configuration => {
+        const { method, variant, name } = itemAt(same, 0);
+        return { method: method ?? '', variant: variant ?? name, models: same };
+      }),
+    ),
+  );
+  const kept = new Set(distinct.flatMap((of) => of.models));
+  return models.filter((model) => kept.has(model));
+};
+
+/**
+ * Returns configurations in the order of their settings, each once: two are one if their merges have the same weights, or
+ * if they have the same settings and the same figures in every task.
+ */
+export const distinctConfigurations = <Of extends Configuration>(configurations: readonly Of[]): Of[] => {
+  const entryOf = ({ models }: Configuration): string | null => itemAt(models, 0).entry;
+  const sizes = groupBy(configurations, entryOf);
+  const rank = (of: Configuration): number =>
+    entryOf(of) === 'default' ? Number.POSITIVE_INFINITY : valueAt(sizes, entryOf(of)).length;
+  const known = configurations
+    .map((of) => ({ of, settings: settingsOf(of), rank: rank(of) }))
+    .sort(
+      (a, b) =>
+        compareNumbers(b.rank, a.rank) ||
+        compareTexts(a.settings, b.settings) ||
+        compareTexts(a.of.variant, b.of.variant),
+    );
+  const seen = new Set<string>();
+  const distinct = known.filter(({ of, settings }) => {
+    const identities = identitiesOf(of, settings);
+    const isNew = !identities.some((identity) => seen.has(identity));
+    for (const identity of identities) seen.add(identity);
+    return isNew;
+  });
+  return distinct.sort((a, b) => compareTexts(a.settings, b.settings)).map(({ of }) => of);
+};
+
+const compareNumbers = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const settingsOf = ({ method, models }: Configuration): string =>
+  JSON.stringify([
+    method,
+    ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
+  ]);
+
+/** Returns texts that identify a configuration: copies under other names share at least one. */
+const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
+  const byPair = (of: (model: ScoredModel) => unknown): string =>
+    models
+      .map((model) => JSON.stringify([model.task, model.languageExpert, of(model)]))
+      .sort()
+      .join();
+  const results = ({ results: all }: ScoredModel) => [...all].sort(([a], [b]) => compareTexts(a, b));
+  if (models.every(({ results: all }) => all.size === 0)) return [];
+  return [
+    `weights ${method} ${byPair((model) => results(model)[0]?.[1].weights)}`,
+    `figures ${settings} ${byPair((model) => results(model).map(([task, { metrics }]) => [task, metrics]))}`,
+  ];
+};
+
+/** What distinguishes layer swaps from one another; parameters that are not stated have the method's defaults (§4.2). */
+export interface SwapSetting {
+  readonly bottom: number;
+  readonly top: number;
+  readonly bottomTransition: number;
+  readonly topTransition: number;
+  /** True for equal weights, average outside the layers, and norms that follow their layer. */
+  readonly isPlain: boolean;
+}
+
+/** Returns the setting of a layer swap; undefined for other methods, and for swaps by a partition or by layers that are named. */
+export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
+  if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
+  const count = (name: string, otherwise: number): number => {
+    const value = configuration[name];
+    return typeof value === 'number' ? value : otherwise;
+  };
+  const { weights = [1, 1], others = 'average', norms = 'layer', scaled = false } = configuration;
+  const isUniform = Array.isArray(weights) && weights.every((weight) => weight === weights[0]);
+  return {
+    bottom: count('bottom', 5),
+    top: count('top', 2),
+    bottomTransition: count('bottomTransition', 0),
+    topTransition: count('topTransition', 0),
+    isPlain: isUniform && others === 'average' && norms === 'layer' && scaled === false,
+  };
+};
+
+/** True for the paper's default: 5 bottom and 2 top layers, no transition, uniform weights (§4.2). */
+const isPaperDefault = (model: ScoredModel): boolean => {
+  const setting = swapSetting(model);
+  return (
+    setting?.isPlain === true &&
+    setting.bottom === 5 &&
+    setting.top === 2 &&
+    setting.bottomTransition === 0 &&
+    setting.topTransition === 0
+  );
+};
+
+/** True for a soup whose models have equal weights. */
+export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean => {
+  const { weights, schedule = 'uniform' } = configuration;
+  if (method !== 'soup' || schedule !== 'uniform') return false;
+  return (
+    weights === undefined || (Array.isArray(weights) && weights.every((weight) => weight === weights[0]))
+  );
+};
+
+/**
+ * Returns the default configuration of a method: of layer swaps the experiment's entry `default`, else the paper's; of
+ * soups that entry, else the uniform one; of other methods the only one, if there is one.
+ */
+export const defaultOf = (
+  configurations: readonly Configuration[],
+  method: string,
+): Configuration | undefined => {
+  const own = configurations.filter((of) => of.method === method);
+  const named = own.filter(({ models }) => itemAt(models, 0).entry === 'default');
+  if (named.length === 1) return named[0];
+  if (method === 'layer_swap') return own.find(({ models }) => isPaperDefault(itemAt(models, 0)));
+  if (method === 'soup') return own.find(({ models }) => isUniformSoup(itemAt(models, 0)));
+  return own.length === 1 ? own[0] : undefined;
+};
+
+/** The configurations of a method that compete in one language, and the best of them. */
+export interface Competition {
+  /** The configurations that were scored for the most pairs: others could win by lacking a hard pair. */
+  readonly candidates: readonly Configuration[];
+  /** The best; if several are equally good, the first by its settings. */
+  readonly best: Configuration;
+  /** Number of configurations that lack scores of some pairs. */
+  readonly incomplete: number;
+}
+
+/**
+ * Chooses the one configuration of a language that has the best mean over its pairs (ours; the paper does not say how
+ * its best is chosen).
+ *
+ * @param configurations as `configurationsOf` has them
+ * @param scores by model name
+ */
+export const compete = (
+  configurations: readonly Configuration[],
+  scores: ReadonlyMap<string, ModelScore>,
+): Competition | undefined => {
+  const scored = configurations
+    .map((of) => ({ ...of, models: of.models.filter(({ name }) => scores.has(name)) }))
+    .filter(({ models }) => models.length > 0);
+  const most = Math.max(0, ...scored.map(({ models }) => models.length));
+  const candidates = scored.filter(({ models }) => models.length === most);
+  const [first] = candidates;
+  if (first === undefined) return undefined;
+  const mean = ({ models }: Configuration) => meanOf(models.map(({ name }) => valueAt(scores, name).value));
+  const sign = valueAt(scores, itemAt(first.models, 0).name).isHigherBetter ? 1 : -1;
+  return {
+    candidates,
+    best: candidates.reduce((best, of) => (sign * mean(of) > sign * mean(best) + 1e-12 ? of : best)),
+    incomplete: scored.length - candidates.length,
+  };
+};

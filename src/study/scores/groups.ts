@@ -1,0 +1,218 @@
+import { groupBy, itemAt, ownValue, valueAt } from '../../core/base/lookup.js';
+import type { Board, Subject } from './board.js';
+import { chooseOnHalf } from './choose-on-half.js';
+import { whyNoBest } from './conclusion.js';
+import {
+  type Competition,
+  type Configuration,
+  compete,
+  configurationsOf,
+  defaultOf,
+  distinctConfigurations,
+  isPair,
+  isUniformSoup,
+} from './configurations.js';
+import { isMergedId } from './group-ids.js';
+import { type Row, rowOf } from './intervals/rows.js';
+import { meanOf } from './mean.js';
+import type { ModelScore } from './model-score.js';
+import { isOfLanguage, type ScoredModel } from './scored-experiment.js';
+
+/** The models that a table summarises together in one language: its columns in Table 1, rows of others. */
+export interface Group {
+  /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
+  readonly id: string;
+  readonly label: string;
+  /** The language and task in which the group, and the best configuration, was made. */
+  readonly subject: Subject;
+  readonly models: readonly ScoredModel[];
+  /** Number of models that would be among them if they had a score; undefined: not counted. */
+  readonly missing?: number;
+  /** Name of the configuration, for merges of pairs. */
+  readonly configuration?: string;
+  /** For the best of several configurations. */
+  readonly competition?: Competition;
+  /** Its score when chosen on half of the problems, on the harness's scale. */
+  readonly otherHalf?: number;
+}
+
+/** Labels of groups, in the order of columns. Roles of further references stand behind the experts. */
+const labels: Readonly<Record<string, string>> = {
+  base: 'base',
+  language: 'language experts',
+  task: 'task experts',
+  joint: 'joint SFT',
+  'soup-default': 'soup, uniform',
+  'soup-best': 'soup, best',
+  'ties-default': 'TIES',
+  'ties-best': 'TIES, best',
+  'swap-default': 'swap, default',
+  'swap-best': 'swap, best',
+  'soup-of-each': 'swap of language soup and task soup',
+  multilingual: 'swap of multilingual soup and task soup',
+};
+
+const order = Object.keys(labels);
+
+export const labelOf = (id: string): string =>
+  ownValue(labels, id) ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
+
+/** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
+const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
+
+/** True for groups of merges. */
+export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
+
+/** Sorts ids of groups: base and experts, further references, merges; those of no known place by name. */
+export const sortGroups = (ids: Iterable<string>): string[] => {
+  const place = (id: string): number => {
+    const known = order.indexOf(id);
+    if (known >= 0) return known < 3 ? known : known + 100;
+    return isMergedId(id) ? 105.5 : 50;
+  };
+  return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+};
+
+/** Leaves out groups of the same models as an earlier one: of one configuration, the default is also the best. */
+export const distinctGroups = (groups: readonly Group[]): Group[] =>
+  groups.filter(
+    ({ models }, at) =>
+      !groups
+        .slice(0, at)
+        .some(
+          (former) =>
+            former.models.length === models.length && former.models.every((model, i) => model === models[i]),
+        ),
+  );
+
+/** Returns a group's row in a task: in that in which it was chosen, with what it was chosen from. */
+export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
+  rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
+
+/** Returns the configurations of a language's pairs, made once. */
+export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
+  board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
+
+/** Returns the name of groups of an id: what those of any subject are called, since soups may be uniform or not. */
+export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
+  const labels = subjects.flatMap((subject) =>
+    groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
+  );
+  return labels.find((label) => label !== labelOf(id)) ?? labelOf(id);
+};
+
+/** A method of which no configuration may be called the best. */
+export interface Undecided {
+  readonly label: string;
+  /** `too few problems to say (…)` */
+  readonly reason: string;
+}
+
+interface Found {
+  readonly groups: readonly Group[];
+  readonly undecided: readonly Undecided[];
+}
+
+/**
+ * Returns the groups of a language's models that have scores in a task: base, experts, further references, and for
+ * each method the default and the best configuration over the language's pairs. The best is chosen in this very task,
+ * and missing where problems cannot tell (`undecidedIn`).
+ */
+export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
+
+/** Returns the methods of which no configuration may be called the best in a task. */
+export const undecidedIn = (board: Board, subject: Subject): readonly Undecided[] =>
+  foundIn(board, subject).undecided;
+
+const foundIn = (board: Board, subject: Subject): Found =>
+  board.remember(`groups ${subject.language} ${subject.task}`, () => makeGroups(board, subject));
+
+const makeGroups = (board: Board, subject: Subject): Found => {
+  const { models } = board.experiment;
+  const { language } = subject;
+  const groups: Group[] = [];
+  const undecided: Undecided[] = [];
+  const add = (id: string, of: readonly ScoredModel[], more: Partial<Group> = {}) => {
+    const scored = board.scores(of, subject).map(({ model }) => model);
+    const missing = of.filter((model) => !scored.includes(model)).length;
+    if (scored.length > 0) groups.push({ id, label: labelOf(id), subject, models: scored, missing, ...more });
+  };
+  const roles = new Set(models.map(({ role }) => role));
+  for (const role of roles)
+    if (role !== 'merge')
+      add(
+        role,
+        models.filter((model) => model.role === role && isOfLanguage(model, language)),
+      );
+  const configurations = configurationsIn(board, language);
+  const scores = new Map(
+    board.scores(models.filter(isPair), subject).map((score) => [score.model.name, score]),
+  );
+  for (const method of new Set(configurations.map((of) => of.method))) {
+    const usual = defaultOf(configurations, method);
+    if (usual !== undefined)
+      add(`${nameOf(method)}-default`, usual.models, {
+        configuration: usual.variant,
+        ...(method === 'soup' && !usual.models.every(isUniformSoup) ? { label: 'soup, default' } : {}),
+      });
+    const own = configurations.filter((of) => of.method === method);
+    const competition = compete(own, scores);
+    if (competition === undefined) continue;
+    const { best, candidates } = competition;
+    const reason = candidates.length < 2 ? undefined : whyUndecided(subject, candidates, scores);
+    if (reason !== undefined) {
+      undecided.push({ label: labelOf(`${nameOf(method)}-best`), reason });
+      continue;
+    }
+    const half =
+      candidates.length < 2
+        ? undefined
+        : board.attempt(() =>
+            chooseOnHalf(
+              candidates.map((of) => board.results(of.models, subject)),
+              subject.metric,
+              { seed: board.resampling.seed },
+            ),
+          );
+    const whole = own.find(({ variant }) => variant === best.variant) ?? best;
+    add(`${nameOf(method)}-best`, whole.models, {
+      configuration: best.variant,
+      competition,
+      ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
+    });
+  }
+  const soups = models.filter(
+    ({ role, task, method }) => role === 'merge' && task === 'soup' && method === 'layer_swap',
+  );
+  add(
+    'soup-of-each',
+    oneOf(soups.filter((model) => model.languageExpert === 'soup' && model.language === language)),
+  );
+  add('multilingual', oneOf(soups.filter((model) => model.languageExpert === 'all-soup')));
+  const ids = sortGroups(groups.map(({ id }) => id));
+  return { groups: ids.flatMap((id) => groups.filter((group) => group.id === id)), undecided };
+};
+
+/** Returns why none of several configurations may be called the best; undefined if one may. */
+const whyUndecided = (
+  { metric }: Subject,
+  candidates: readonly Configuration[],
+  scores: ReadonlyMap<string, ModelScore>,
+): string | undefined => {
+  const own = candidates.map(({ models }) => models.map(({ name }) => valueAt(scores, name)));
+  return whyNoBest({
+    metric,
+    n: Math.min(...own.flat().map(({ n }) => n)),
+    scores: own.map((of) => meanOf(of.map(({ value }) => value))),
+  });
+};
+
+/** Returns the one merge of soups: that of the default configuration where there are several, else none. */
+const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
+  const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
+  const distinct = distinctConfigurations(
+    byVariant.map(([variant, of]) => ({ method: 'layer_swap', variant, models: of })),
+  );
+  const usual = distinct.length === 1 ? distinct[0] : defaultOf(distinct, 'layer_swap');
+  return usual === undefined ? [] : [itemAt(usual.models, 0)];
+};

@@ -1,0 +1,150 @@
+import { LayerloomError } from '../../../core/base/errors.js';
+import { itemAt } from '../../../core/base/lookup.js';
+import type { EvaluationResult } from '../../evaluation/result.js';
+import { type Aligned, alignResults, type Column, pseudoValues, whyUnpaired } from '../align.js';
+import { meanOf } from '../mean.js';
+import { rangeOf } from '../metrics.js';
+import type { ModelScore } from '../model-score.js';
+import type { Resampling } from '../resample.js';
+import { rowScores, scoreOfRow } from '../row-score.js';
+import { intervalOf, type Located } from './bounded.js';
+import { choiceErrors, choiceSpread } from './chosen.js';
+import { crossedSpread, type Spread, spreadOf } from './crossed.js';
+import type { Row } from './rows.js';
+import { estimandOf, factorsOf, isOnePair, samplingOf } from './sampled.js';
+import { meanOfModels } from './scaled.js';
+import { type Interval, wilson } from './shares.js';
+
+/** What is known of a mean, on the scale of the metric. */
+export interface Estimate {
+  /** The mean of which this is the error, less what choosing it has added; see `chosen.ts`. */
+  readonly stderr: number;
+  /** Degrees of freedom of Student's t. */
+  readonly df: number;
+  /** 95 %. Undefined where scores do not vary. */
+  readonly interval: Interval | undefined;
+  /** Of what the interval is: `task experts, language experts and problems like these`. */
+  readonly estimand: string;
+}
+
+const estimateAt = (located: Located, estimand: string): Estimate => ({
+  stderr: Math.sqrt(located.spread.variance),
+  df: located.spread.df,
+  interval: intervalOf(located),
+  estimand,
+});
+
+/**
+ * Returns what is known of the mean score over a row's models, which have answered the same problems.
+ *
+ * Without results by problem, or with those of other problems, the part of problems is the square of the mean standard error, which
+ * is its most, that of models whose errors are all alike.
+ *
+ * @returns undefined without results by problem and without standard errors
+ */
+export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefined => {
+  const first = itemAt(scores, 0);
+  const models = scores.map(({ model }) => model);
+  const sampling = samplingOf(models);
+  const own = scores.map(({ value }) => value);
+  const aligned = alignedOf(
+    scores.map(({ result }) => result),
+    first.metric,
+  );
+  const values = aligned?.columns.map((column) => pseudoValues(column, aligned.aggregate));
+  const single = { isOnePair: isOnePair(models) };
+  if (scores.length === 1 && aligned?.isBinary === true) {
+    const { n, columns } = aligned;
+    const right = n * meanOf(itemAt(columns, 0).sums);
+    const { variance, df } = spreadOf(itemAt(columns, 0).sums);
+    const stderr = first.stderr ?? Math.sqrt(variance);
+    return { stderr, df, interval: wilson(right, n), estimand: estimandOf([], single) };
+  }
+  const factors = factorsOf({ scores: values ?? own.map((value) => Float64Array.of(value)), sampling });
+  const problems = values === undefined ? statedSpread(scores) : problemSpread(values);
+  if (problems === undefined || !(problems.variance >= 0)) return undefined;
+  const spread = crossedSpread(
+    problems,
+    factors.map(({ levels }) => levels),
+  );
+  const mean = meanOf(own);
+  const range = aligned?.range ?? rangeOf(first.metric, own);
+  const n = aligned?.n ?? Math.min(...scores.map((of) => of.n));
+  return estimateAt({ center: mean, mean, spread, range, n }, estimandOf(factors, single));
+};
+
+/**
+ * Returns what is known of the score of a row that was chosen among candidates by the same problems, or undefined without
+ * results by problem.
+ *
+ * @param sign 1 if the highest score was chosen, -1 if the lowest
+ */
+export const estimateOfChosen = (
+  { results, sampling, candidates = [results], isOnePair = false }: Row,
+  metric: string,
+  sign: 1 | -1,
+  options: Resampling,
+): Estimate | undefined => {
+  const all = [...results, ...candidates.flat()];
+  const aligned = alignedOf(all, metric);
+  if (aligned === undefined) return undefined;
+  const { n, range, aggregate, columns } = aligned;
+  const own = columns.slice(0, results.length);
+  let from = results.length;
+  const rows = candidates.map(({ length }) => {
+    from += length;
+    const some = columns.slice(from - length, from);
+    return { columns: some, scores: rowScores(some, aggregate) };
+  });
+  const [errors] = choiceErrors([rows.map(({ scores }) => scores)], sign, n, options) as [Float64Array];
+  const byModel = (some: readonly Column[]) => some.map((column) => pseudoValues(column, aggregate));
+  const mean = scoreOfRow(rowScores(own, aggregate));
+  const alike = rows.filter(({ scores }) => scoreOfRow(scores) === mean);
+  const { bias, spread: problems } = choiceSpread(
+    errors,
+    [own, ...alike.map((row) => row.columns)].map((some) => meanOfModels(byModel(some))),
+  );
+  const factors = factorsOf({ scores: byModel(own), sampling });
+  const spread = crossedSpread(
+    problems,
+    factors.map(({ levels }) => levels),
+  );
+  return estimateAt({ center: mean - bias, mean, spread, range, n }, estimandOf(factors, { isOnePair }));
+};
+
+/** Returns what is known of the highest (1) or the least (-1) of models' scores, as `estimateOfChosen`. */
+export const estimateOfExtreme = (
+  scores: readonly ModelScore[],
+  sign: 1 | -1,
+  options: Resampling,
+): Estimate | undefined => {
+  const results = scores.map(({ result }) => result);
+  const best = scores.reduce((one, other) => (sign * other.value > sign * one.value ? other : one));
+  const row = { results: [best.result], candidates: results.map((result) => [result]) };
+  return estimateOfChosen(row, best.metric, sign, options);
+};
+
+const problemSpread = (scores: readonly Float64Array[]): Spread => {
+  const { values, divisor } = meanOfModels(scores);
+  return spreadOf(values, divisor);
+};
+
+/** Aligns results; undefined without at least two problems that all of them have. */
+const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligned | undefined => {
+  if (whyUnpaired(results, metric) !== undefined) return undefined;
+  try {
+    const aligned = alignResults(results, metric);
+    return aligned.n < 2 ? undefined : aligned;
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
+    // A mean of models on different problems is shown all the same: of its error the most is known.
+    return undefined;
+  }
+};
+
+const statedSpread = (scores: readonly ModelScore[]): Spread | undefined => {
+  const errors = scores.flatMap(({ stderr }) => stderr ?? []);
+  return errors.length < scores.length
+    ? undefined
+    : { variance: meanOf(errors) ** 2, df: Number.POSITIVE_INFINITY };
+};

@@ -1,0 +1,104 @@
+import { groupBy } from '../../../core/base/lookup.js';
+import type { RowScores } from '../row-score.js';
+
+/** Rounds in which problems and rows are told apart by each other. */
+const rounds = 3;
+
+/** Mixes two 32-bit numbers into one (the finaliser of MurmurHash3). */
+const mixed = (a: number, b: number): number => {
+  let hash = Math.imul(a ^ Math.imul(b, 0xcc9e2d51), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+};
+
+const seed = 0x9e3779b9;
+
+const number = new Float64Array(1);
+const bits = new Uint32Array(number.buffer);
+
+/** Returns 32 bits of a number; 0 and −0 have the same. */
+const hashOf = (value: number, seed: number): number => {
+  number[0] = value + 0;
+  return mixed(mixed(seed, bits[0] as number), bits[1] as number);
+};
+
+/**
+ * Returns the places of problems in an order that their scores alone decide, not the order in which problems, models or
+ * rows stand. Seeded resamples draw problems by place; so they draw the same ones whatever the order was.
+ *
+ * This is the canonical form of a graph, by refining colours: problems and rows are told apart by turns, a problem by the
+ * scores that rows have in it, a row by its scores in problems. (Sums of hashes do not depend on the order of their terms.)
+ * If rows that differ stay alike, any one of them gets a colour of its own: they are mirror images. In the
+ * end problems of one colour have the same scores in every row, and may stand in any order.
+ *
+ * @param sides the rows of each side of a comparison, which are told apart
+ */
+export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): number[] => {
+  const rows = sides.flatMap((side, at) => side.map((row) => new Coloured(row, at)));
+  let problems = refined(rows);
+  for (let alike = alikeIn(rows); alike !== undefined; alike = alikeIn(rows)) {
+    alike.kind = mixed(alike.kind, 1);
+    problems = refined(rows);
+  }
+  const colourAt = (at: number): number => problems[at] as number;
+  return Array.from(problems, (_, at) => at).sort((a, b) => colourAt(a) - colourAt(b) || a - b);
+};
+
+/** A row with the hashes of its scores. */
+class Coloured {
+  /** Its first colour: its side, and whether it was singled out. */
+  kind: number;
+  colour: number;
+  /** By model, or of the row as a whole: a hash for each problem. */
+  readonly cells: readonly Int32Array[];
+
+  constructor({ columns, models }: RowScores, side: number) {
+    this.kind = mixed(side + 1, models);
+    this.colour = this.kind;
+    this.cells = columns.map(({ sums, weights }) =>
+      Int32Array.from(sums, (sum, at) => mixed(hashOf(sum, seed), hashOf(weights[at] as number, seed))),
+    );
+  }
+
+  isSameAs(other: Coloured): boolean {
+    return (
+      this.cells.length === other.cells.length &&
+      this.cells.every((own, cell) => own.every((hash, at) => hash === other.cells[cell]?.[at]))
+    );
+  }
+}
+
+/** Refines the colours of rows. @returns the colours of problems */
+const refined = (rows: readonly Coloured[]): Int32Array => {
+  const problems = new Int32Array(rows[0]?.cells[0]?.length ?? 0);
+  for (const row of rows) row.colour = row.kind;
+  let cells = rows.map(({ cells: own, kind }) => own.map(() => kind));
+  for (let round = 0; round < rounds; round += 1) {
+    problems.fill(0);
+    for (const [at, { cells: own }] of rows.entries())
+      for (const [cell, hashes] of own.entries()) {
+        const colour = cells[at]?.[cell] as number;
+        for (let problem = 0; problem < problems.length; problem += 1)
+          problems[problem] = (problems[problem] as number) + mixed(hashes[problem] as number, colour);
+      }
+    cells = rows.map((row) => {
+      const own = row.cells.map((hashes) => {
+        let sum = 0;
+        for (let problem = 0; problem < problems.length; problem += 1)
+          sum = (sum + mixed(hashes[problem] as number, problems[problem] as number)) | 0;
+        return mixed(sum, row.kind);
+      });
+      row.colour = own.reduce((sum, hash) => (sum + hash) | 0, row.kind);
+      return own.map((hash) => mixed(hash, row.colour));
+    });
+  }
+  return problems;
+};
+
+/** Returns a row of those of the least colour that rows share which differ; undefined if there are none. */
+const alikeIn = (rows: readonly Coloured[]): Coloured | undefined => {
+  const byColour = [...groupBy(rows, ({ colour }) => colour)].sort(([a], [b]) => a - b);
+  for (const [, [first, ...others]] of byColour)
+    if (first !== undefined && others.some((other) => !first.isSameAs(other))) return first;
+  return undefined;
+};

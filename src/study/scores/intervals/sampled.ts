@@ -1,0 +1,111 @@
+import { itemAt } from '../../../core/base/lookup.js';
+import { isPair } from '../configurations.js';
+import type { ScoredModel } from '../scored-experiment.js';
+import type { Levels } from './crossed.js';
+import { less, meanOfModels, type Scaled } from './scaled.js';
+
+/** What a study has some of out of many: experts of a kind, pairs that share no expert, models of another role. */
+export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
+
+/** The models of a row by one kind: the label of each, in their order. */
+export interface Sampling {
+  readonly kind: Kind;
+  readonly labels: readonly string[];
+}
+
+/**
+ * Returns what the models of a row are samples of, so that their mean says something of others like them. A kind of
+ * which there is one (the task expert of three merges) is given, not sampled.
+ *
+ * @returns nothing for one model that is no merge of a pair: it is given. Undefined if the models stand for themselves
+ *   alone: one pair, or some pairs of a grid
+ */
+export const samplingOf = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
+  if (models.length < 2) return isOnePair(models) ? undefined : [];
+  if (!models.every(isPair)) return ofOneKind(models);
+  const tasks = models.map(({ name, task }) => task ?? name);
+  const languages = models.map(({ name, languageExpert }) => languageExpert ?? name);
+  const [rows, columns] = [new Set(tasks).size, new Set(languages).size];
+  const pairs = tasks.map((task, at) => `${task}+${languages[at]}`);
+  if (new Set(pairs).size < models.length) return undefined;
+  if (rows === models.length && columns === models.length)
+    return [{ kind: 'pairs of experts', labels: pairs }];
+  if (rows * columns !== models.length) return undefined;
+  return [
+    ...(rows > 1 ? [{ kind: 'task experts' as const, labels: tasks }] : []),
+    ...(columns > 1 ? [{ kind: 'language experts' as const, labels: languages }] : []),
+  ];
+};
+
+const ofOneKind = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
+  const labels = models.map(({ name, task, languageExpert }) => task ?? languageExpert ?? name);
+  if (new Set(labels).size < models.length) return undefined;
+  const isAll = (is: (model: ScoredModel) => boolean) => models.every(is);
+  if (isAll(({ role, task }) => role === 'task' || (role === 'merge' && task !== null)))
+    return [{ kind: 'task experts', labels }];
+  if (isAll(({ role, languageExpert }) => role === 'language' || languageExpert !== null))
+    return [{ kind: 'language experts', labels }];
+  return [{ kind: 'models', labels }];
+};
+
+/** Scores by problem of a row's models, and what they are samples of. */
+export interface SampledScores {
+  readonly scores: readonly Float64Array[];
+  readonly sampling: readonly Sampling[] | undefined;
+}
+
+/** A kind of model that is sampled, with its scores. */
+export interface Factor {
+  readonly kind: Kind;
+  /** Names of the levels, in their order. */
+  readonly labels: readonly string[];
+  readonly levels: Levels;
+}
+
+/** Returns the kinds that a row's mean varies by. */
+export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
+  sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
+
+/**
+ * Returns the kinds that the difference of two rows' means varies by. Of experts that both rows have, the difference of
+ * each counts, since what an expert adds to both cancels. Nothing where one row stands for itself alone.
+ */
+export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
+  if (a.sampling === undefined || b.sampling === undefined) return [];
+  const isShared = (one: Sampling, other: Sampling): boolean =>
+    one.kind === other.kind && String(distinct(one.labels)) === String(distinct(other.labels));
+  const ofA = a.sampling.map((sampling): Factor => {
+    const levels = levelsOf(a.scores, sampling.labels);
+    const own = { kind: sampling.kind, labels: distinct(sampling.labels) };
+    const shared = b.sampling?.find((other) => isShared(sampling, other));
+    if (shared === undefined) return { ...own, levels };
+    const others = levelsOf(b.scores, shared.labels);
+    return { ...own, levels: levels.map((level, at) => less(level, itemAt(others, at))) };
+  });
+  const ofB = b.sampling
+    .filter((sampling) => !a.sampling?.some((other) => isShared(sampling, other)))
+    .map(
+      ({ kind, labels }): Factor => ({ kind, labels: distinct(labels), levels: levelsOf(b.scores, labels) }),
+    );
+  return [...ofA, ...ofB];
+};
+
+const distinct = (labels: readonly string[]): string[] => [...new Set(labels)].sort();
+
+/** Returns the mean scores of each label's models, in the order of labels. */
+const levelsOf = (scores: readonly Float64Array[], labels: readonly string[]): Scaled[] =>
+  distinct(labels).map((label) => meanOfModels(scores.filter((_, at) => labels[at] === label)));
+
+/** Says what an interval is about: `task experts, language experts and problems like these`. */
+export const estimandOf = (
+  factors: readonly { readonly kind: Kind }[],
+  { isOnePair }: { readonly isOnePair: boolean },
+): string => {
+  const kinds = [...new Set(factors.map(({ kind }) => kind))];
+  if (kinds.length > 0) return `${kinds.join(', ')} and problems like these`;
+  return `${isOnePair ? 'these two experts' : 'these models'} only, problems like these`;
+};
+
+/** True for one merge of two experts, whose score says nothing of other experts. */
+export const isOnePair = (models: readonly ScoredModel[]): boolean =>
+  models.length === 1 && models.every(isPair);

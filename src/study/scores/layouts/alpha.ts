@@ -1,0 +1,160 @@
+import { groupBy } from '../../../core/base/lookup.js';
+import type { Board, Subject } from '../board.js';
+import { idOf, meanCell, modelCell } from '../cells.js';
+import { type Curve, curvesOf, kindLabels } from '../curves.js';
+import { mixedModel } from '../mixed-results.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import type { ScoredModel } from '../scored-experiment.js';
+import { summarise } from '../summaries.js';
+import { type Contrast, differences, type Sides } from './differences.js';
+import { benchmarkNotes } from './notes.js';
+
+/**
+ * Linearity of task vectors (the follow-up's explanation of train-then-revert): scores of base + α·τ of each expert, and of
+ * both experts of a pair, by α; and how far they are from linear.
+ */
+export const alpha = (board: Board): ScoreTable[] =>
+  board.benchmarks.flatMap((benchmark) => {
+    const subjects = [...board.experiment.tasks.keys()].flatMap(
+      (language) => board.subject(benchmark, language) ?? [],
+    );
+    return [scores(board, benchmark, subjects), departures(board, benchmark, subjects)];
+  });
+
+const scores = (board: Board, benchmark: string, subjects: readonly Subject[]): ScoreTable => {
+  const own = subjects.map((subject) => ({ subject, curves: curvesOf(board, subject) }));
+  const alphas = alphasOf(own.flatMap(({ curves }) => curves));
+  const rows = own.flatMap(({ subject, curves }) =>
+    [...groupBy(curves, ({ kind }) => kind)].flatMap(([kind, of]): TableRow[] => {
+      const label = `${subject.language}: ${kindLabels[kind]}`;
+      const each = of.map((curve): TableRow => {
+        const cells = alphas.map((value) => curveCell(board, subject, curve, value));
+        return { id: `${subject.language}/${kind}/${curve.member}`, label: curve.member, cells };
+      });
+      if (each.length === 1) return each.map((row) => ({ ...row, label: `${label}, ${row.label}` }));
+      const cells = alphas.map((value) => meanAt(board, subject, of, value));
+      return [
+        { id: `${subject.language}/${kind}`, label: `${label}, mean`, cells },
+        ...each.map((row) => ({ ...row, label: `${label}, ${row.label}` })),
+      ];
+    }),
+  );
+  return {
+    id: idOf('alpha', benchmark),
+    title: `${benchmark}: scores along task vectors`,
+    caption:
+      'Scores of base + α·τ: of each expert alone, and with the task vectors of both experts of a pair. At α = 0 the base, at α = 1 of one alone the expert itself.',
+    notes: [
+      ...benchmarkNotes(board, benchmark, { languages: [] }),
+      'Merges by task_arithmetic with equal weights and without normalisation. A mean stands where all of its experts are scored.',
+    ],
+    derived: [],
+    columns: alphas.map((value) => ({ id: String(value), label: `α = ${value}`, kind: 'number' as const })),
+    rows,
+    refusals: [],
+  };
+};
+
+const alphasOf = (curves: readonly Curve[]): number[] =>
+  [...new Set(curves.flatMap(({ at }) => [...at.keys()]))].sort((a, b) => a - b);
+
+const curveCell = (board: Board, subject: Subject, { at }: Curve, value: number): Cell | null => {
+  const model = at.get(value);
+  const [score] = model === undefined ? [] : board.scores([model], subject);
+  return score === undefined ? null : modelCell(score, subject.scale);
+};
+
+const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value: number): Cell | null => {
+  const models = modelsAt(curves, value);
+  if (models === undefined) return null;
+  const found = board.scores(models, subject);
+  // At α = 0 every expert's curve begins at the same base.
+  if (new Set(models).size === 1) return found[0] === undefined ? null : modelCell(found[0], subject.scale);
+  const summary = summarise(found);
+  return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
+};
+
+/** Returns the models of all curves at a value of α; undefined unless all curves have one. */
+const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel[] | undefined => {
+  const models = curves.flatMap(({ at }) => at.get(value) ?? []);
+  return models.length < curves.length ? undefined : models;
+};
+
+/** What a curve is expected to have at a value of α, as a sum of weighted models. */
+type Expected = (curve: Curve) => readonly (readonly [ScoredModel, number])[] | undefined;
+
+const departures = (board: Board, benchmark: string, subjects: readonly Subject[]): ScoreTable => {
+  const alphas = alphasOf(subjects.flatMap((subject) => curvesOf(board, subject)));
+  const contrastOf = (
+    kind: Curve['kind'],
+    value: number,
+    label: string,
+    expected: (curves: readonly Curve[]) => Expected,
+  ): Contrast => ({
+    id: label === sumLabel ? `sum/${value}` : `${kind}/${value}`,
+    label: `${kindLabels[kind]}, α = ${value}, less ${label}`,
+    sides: (subject) => {
+      const curves = curvesOf(board, subject);
+      const own = curves.filter((curve) => curve.kind === kind);
+      return board.attempt(() => sidesOf(own, value, subject, expected(curves)));
+    },
+  });
+  return differences(board, {
+    of: idOf('alpha', benchmark),
+    title: `${benchmark}: linearity of task vectors`,
+    caption:
+      'What is scored, less what it would be if gains over the base were linear: α times the gain at 1, and of both task vectors together the sum of their gains alone. On the same problems, with 95 % interval and two-sided p.',
+    subjects,
+    contrasts: [
+      ...(['task', 'language', 'both'] as const).flatMap((kind) =>
+        alphas
+          .filter((value) => value !== 0 && value !== 1)
+          .map((value) => contrastOf(kind, value, `${value} of the gain at 1`, () => alongOne(value))),
+      ),
+      ...alphas
+        .filter((value) => value !== 0)
+        .map((value) => contrastOf('both', value, sumLabel, (curves) => sumOfBoth(curves, value))),
+    ],
+  });
+};
+
+const sumLabel = 'the sum of the gains of each alone';
+
+/** Proportional gains: (1 − α) of the base's score and α of that at 1. */
+const alongOne =
+  (value: number): Expected =>
+  ({ at }) =>
+    weighted([at.get(0), 1 - value], [at.get(1), value]);
+
+/** Gains that add up: the scores of each expert alone at this α, less the base's, which both contain. */
+const sumOfBoth =
+  (curves: readonly Curve[], value: number): Expected =>
+  ({ task, language, at }) => {
+    const alone = (kind: Curve['kind'], name: string | null) =>
+      curves.find((curve) => curve.kind === kind && curve.member === name)?.at.get(value);
+    return weighted([alone('task', task), 1], [alone('language', language), 1], [at.get(0), -1]);
+  };
+
+const weighted = (
+  ...terms: readonly (readonly [ScoredModel | undefined, number])[]
+): readonly (readonly [ScoredModel, number])[] | undefined => {
+  const known = terms.flatMap(([model, weight]) => (model === undefined ? [] : [[model, weight] as const]));
+  return known.length < terms.length ? undefined : known;
+};
+
+/** Returns the models at a value of α, and models of the scores that are expected of them; undefined without any. */
+const sidesOf = (
+  curves: readonly Curve[],
+  value: number,
+  subject: Subject,
+  expected: Expected,
+): Sides | undefined => {
+  const pairs = curves.flatMap((curve) => {
+    const model = curve.at.get(value);
+    const terms = expected(curve);
+    return model === undefined || terms === undefined
+      ? []
+      : [[model, mixedModel(model, terms, subject)] as const];
+  });
+  return pairs.length === 0 ? undefined : [pairs.map(([model]) => model), pairs.map(([, of]) => of)];
+};

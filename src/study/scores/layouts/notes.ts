@@ -1,0 +1,107 @@
+import { groupBy } from '../../../core/base/lookup.js';
+import type { Board, Subject } from '../board.js';
+import { type Group, groupsOf, undecidedIn } from '../groups.js';
+import { fixed, type TableRow } from '../score-table.js';
+import { summarise } from '../summaries.js';
+
+/** What a table shows. Default: all. */
+interface NoteScope {
+  readonly languages?: readonly string[];
+  /** Ids of the groups whose choice is told. */
+  readonly groups?: readonly string[];
+}
+
+/** Returns the notes of a benchmark's tables: metric and problems, and how the best configurations were chosen. */
+export const benchmarkNotes = (
+  board: Board,
+  benchmark: string,
+  { languages = board.languages, groups }: NoteScope = {},
+): string[] => {
+  const subjects = board.subjects.filter((of) => of.benchmark === benchmark);
+  if (subjects.length === 0) return [];
+  const scores = subjects.map((subject) => board.scores(board.experiment.models, subject));
+  const counts = [...new Set(scores.flat().map(({ n }) => n))].sort((a, b) => a - b);
+  const metrics = [...new Set(subjects.map(({ metric }) => metric))];
+  return [
+    `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
+    ...undecidedNotes(board, subjects),
+    ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
+    ...languages.flatMap((language) => missingNotes(board, benchmark, language, groups)),
+  ];
+};
+
+/** Returns a sentence for each group of which some models have no score: its figures are those of the others. */
+const missingNotes = (
+  board: Board,
+  benchmark: string,
+  language: string,
+  groups: readonly string[] | undefined,
+): string[] => {
+  const subject = board.subject(benchmark, language);
+  if (subject === undefined) return [];
+  return groupsOf(board, subject).flatMap(({ id, label, models, missing }) =>
+    missing === undefined || missing === 0 || groups?.includes(id) === false
+      ? []
+      : [`${language}: ${label}: ${models.length} of ${models.length + missing} models have scores.`],
+  );
+};
+
+/** Returns a sentence for the languages in which no model may be called the best, by reason. */
+const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] => {
+  const reasons = groupBy(subjects, (subject) => board.whyNoBest(subject));
+  return [...reasons].flatMap(([reason, of]) =>
+    reason === undefined
+      ? []
+      : [`${[...new Set(of.map(({ language }) => language))].join(', ')}: no best is named: ${reason}.`],
+  );
+};
+
+/** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
+const choiceNotes = (
+  board: Board,
+  benchmark: string,
+  language: string,
+  groups: readonly string[] | undefined,
+): string[] => {
+  const subject = board.subject(benchmark, language);
+  if (subject === undefined) return [];
+  const { factor, digits } = subject.scale;
+  const undecided =
+    board.whyNoBest(subject) === undefined
+      ? undecidedIn(board, subject).map(
+          ({ label, reason }) => `${language}: ${label} is not named: ${reason}.`,
+        )
+      : [];
+  const chosen = groupsOf(board, subject).flatMap((group: Group) => {
+    const { label, configuration, competition, otherHalf } = group;
+    if (competition === undefined) return [];
+    if (groups?.includes(group.id) === false) return [];
+    const { candidates, incomplete } = competition;
+    if (candidates.length < 2 && incomplete === 0) return [];
+    const all = summarise(board.scores(group.models, subject));
+    const left = incomplete > 0 ? `; ${incomplete} that lack scores of some pairs are left out` : '';
+    const half =
+      candidates.length < 2
+        ? ''
+        : otherHalf === undefined || all === undefined
+          ? '; no results by problem, so that the luck of the choice is unknown'
+          : `; ${fixed(all.avg * factor, digits)} on the problems it was chosen by, ` +
+            `${fixed(otherHalf * factor, digits)} chosen on one half and scored on the other`;
+    return [
+      `${language}: ${label} is ${configuration}, the best mean of ${candidates.length} configurations${half}${left}.`,
+    ];
+  });
+  return [...undecided, ...chosen];
+};
+
+/** The note of tables that have least and highest scores, which were chosen by the same problems. */
+export const extremeNote =
+  'Least and highest scores of several models were chosen by the same problems: their intervals choose again in each resample, and are about these models only.';
+
+/** True if any shown figure has an interval in place of a standard error. */
+export const hasIntervals = (rows: readonly TableRow[]): boolean =>
+  rows.some(({ cells }) => cells.some((cell) => cell?.interval !== undefined && cell.stderr === undefined));
+
+/** The note of tables in which some figures have a second one in brackets. */
+export const halfNote =
+  'In brackets: the score when the configuration is chosen on one half of the problems and scored on the other.';

@@ -1,0 +1,101 @@
+import { groupBy, itemAt } from '../../../core/base/lookup.js';
+import type { Board, Subject } from '../board.js';
+import { idOf, numberCell, textCell } from '../cells.js';
+import { compete, configurationsOf, isPair, swapSetting } from '../configurations.js';
+import { meanOf } from '../mean.js';
+import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import type { ScoredModel } from '../scored-experiment.js';
+import { benchmarkNotes } from './notes.js';
+
+/**
+ * The patterns of §4.2: which (bottom, top) is best in each language, and with each task expert. The paper finds more
+ * language layers better in languages of low scores, fewer with the best math expert.
+ */
+export const patterns = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
+    const rows = subjects.flatMap((subject) => {
+      const models = board.experiment.models.filter(
+        (model) => isPair(model) && model.language === subject.language && swapSetting(model) !== undefined,
+      );
+      const tasks = [...new Set(models.flatMap(({ task }) => task ?? []))];
+      return [
+        ...rowOf(board, subject, undefined, models),
+        ...tasks.flatMap((task) =>
+          rowOf(
+            board,
+            subject,
+            task,
+            models.filter((model) => model.task === task),
+          ),
+        ),
+      ];
+    });
+    return {
+      id: idOf('patterns', benchmark),
+      title: `${benchmark}: the best numbers of swapped layers`,
+      caption: 'Best (bottom, top) layers per language and per task expert (§4.2 of the paper).',
+      notes: [
+        ...benchmarkNotes(board, benchmark, { languages: [] }),
+        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Of equal ones the fewest layers.',
+        'Both are chosen by the same problems as they are scored on.',
+      ],
+      derived: [],
+      columns: [
+        { id: 'layers', label: 'best (bottom, top)', kind: 'text' },
+        { id: 'layers-score', label: 'mean', kind: 'number' },
+        { id: 'spread', label: 'above the worst', kind: 'number' },
+        { id: 'configuration', label: 'best configuration', kind: 'text' },
+        { id: 'configuration-score', label: 'mean', kind: 'number' },
+      ],
+      rows,
+      refusals: [],
+    };
+  });
+
+const rowOf = (
+  board: Board,
+  subject: Subject,
+  task: string | undefined,
+  models: readonly ScoredModel[],
+): TableRow[] => {
+  const configurations = configurationsOf(models, subject.language);
+  const scores = board.scores(
+    configurations.flatMap((of) => of.models),
+    subject,
+  );
+  const ofSwaps = scores.flatMap(({ model, value }) => {
+    const setting = swapSetting(model);
+    return setting === undefined ? [] : { bottom: setting.bottom, top: setting.top, value };
+  });
+  const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
+  const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
+  // One pair of numbers is no choice, and problems that cannot tell make none.
+  if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
+  const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
+  const means = [...byLayers]
+    .map(([layers, of]) => ({
+      ...{ layers, n: of.length, first: itemAt(of, 0) },
+      // Equal to 12 digits is equal: of equal ones the fewest layers come first.
+      mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
+    }))
+    .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);
+  const { factor, digits } = subject.scale;
+  const [best, worst] = [itemAt(means, 0), itemAt(means, means.length - 1)];
+  const chosen = competition.best.models.map(({ name }) => name);
+  const own = meanOf(scores.filter(({ model }) => chosen.includes(model.name)).map(({ value }) => value));
+  const cells: Cell[] = [
+    textCell(best.layers),
+    numberCell(best.mean * factor, digits, { n: best.n }),
+    numberCell(Math.abs(best.mean - worst.mean) * factor, digits),
+    textCell(competition.best.variant),
+    numberCell(own * factor, digits, { n: chosen.length, configuration: competition.best.variant }),
+  ];
+  return [
+    {
+      id: task === undefined ? subject.language : `${subject.language}/${task}`,
+      label: task === undefined ? subject.language : `${subject.language}, ${task}`,
+      cells,
+    },
+  ];
+};

@@ -1,0 +1,56 @@
+import { itemAt } from '../../core/base/lookup.js';
+import type { EvaluationResult } from '../evaluation/result.js';
+import { alignResults, whyUnpaired } from './align.js';
+import type { Subject } from './board.js';
+import type { ScoredModel } from './scored-experiment.js';
+
+/**
+ * Returns a model that has the weighted sum of others' scores in one task, problem by problem, under the experts' names of
+ * `like`: what would be scored if scores were linear. Comparisons with it then have the errors of all of its terms.
+ *
+ * Without results by problem, or where the score of all problems is no mean of theirs, it has the sum alone.
+ *
+ * @throws LayerloomError RESULTS_NOT_PAIRED as `alignResults`
+ */
+export const mixedModel = (
+  like: ScoredModel,
+  terms: readonly (readonly [model: ScoredModel, weight: number])[],
+  { task, metric }: Subject,
+): ScoredModel => {
+  const results = terms.flatMap(([{ results: of }]) => of.get(task) ?? []);
+  const weights = terms.map(([, weight]) => weight);
+  const mixed: EvaluationResult = {
+    ...itemAt(results, 0),
+    model: `the expectation of ${like.name}`,
+    metrics: {
+      [metric]: sumOf(
+        results.map(({ metrics }) => metrics[metric] ?? Number.NaN),
+        weights,
+      ),
+    },
+    problems: problemsOf(results, weights, metric),
+  };
+  return { ...like, name: mixed.model, results: new Map([[task, mixed]]) };
+};
+
+const problemsOf = (
+  results: readonly EvaluationResult[],
+  weights: readonly number[],
+  metric: string,
+): EvaluationResult['problems'] => {
+  if (whyUnpaired(results, metric) !== undefined) return [];
+  const { problems, columns, aggregate } = alignResults(results, metric);
+  if (!aggregate.isMean) return [];
+  return problems.map((problem, at) => ({
+    ...problem,
+    scores: {
+      [metric]: sumOf(
+        columns.map(({ sums }) => itemAt(sums, at)),
+        weights,
+      ),
+    },
+  }));
+};
+
+const sumOf = (values: readonly number[], weights: readonly number[]): number =>
+  values.reduce((sum, value, at) => sum + value * itemAt(weights, at), 0);

@@ -1,0 +1,56 @@
+import { itemAt } from '../../core/base/lookup.js';
+import type { Column } from './align.js';
+import { sumOf, sumsOf } from './mean.js';
+import type { Aggregate } from './metrics.js';
+
+/** Models of a row of a table, whose scores of the same problems are aggregated again and again. */
+export interface RowScores {
+  /** If a score is a mean, one column with the sums over models, whole numbers if scores are; else a column a model. */
+  readonly columns: readonly Column[];
+  readonly models: number;
+  readonly aggregate: Aggregate;
+}
+
+/** Returns the scores of a row's models, in any order of models. */
+export const rowScores = (columns: readonly Column[], aggregate: Aggregate): RowScores => ({
+  columns: aggregate.isMean && columns.length > 1 ? [totalOf(columns)] : columns,
+  models: columns.length,
+  aggregate,
+});
+
+const totalOf = (columns: readonly Column[]): Column => ({
+  sums: sumsOf(columns.map(({ sums }) => sums)),
+  weights: itemAt(columns, 0).weights,
+});
+
+/** Returns a row's score: the mean over its models, each aggregated over problems, in any order to the bit. */
+export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number => {
+  const { of, isMean } = aggregate;
+  if (isMean) return sumOf(itemAt(columns, 0).sums) / (models * itemAt(columns, 0).sums.length);
+  return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
+};
+
+/** Returns a row's score on a resample: `counts` says how often each problem is taken, `taken` is their sum. */
+export const scoreOn = (
+  { columns, models, aggregate: { of, isMean } }: RowScores,
+  counts: ArrayLike<number>,
+  taken: number,
+): number =>
+  isMean
+    ? product(counts, (columns[0] as Column).sums) / (models * taken)
+    : sumOf(columns.map(({ sums, weights }) => of(product(counts, sums), product(counts, weights)))) / models;
+
+const product = (counts: ArrayLike<number>, values: Float64Array): number => {
+  let sum = 0;
+  for (let at = 0; at < values.length; at += 1) sum += (counts[at] as number) * (values[at] as number);
+  return sum;
+};
+
+/** Returns a row with its problems in another order. */
+export const inOrder = (row: RowScores, order: readonly number[]): RowScores => ({
+  ...row,
+  columns: row.columns.map(({ sums, weights }) => ({
+    sums: Float64Array.from(order, (at) => sums[at] as number),
+    weights: Float64Array.from(order, (at) => weights[at] as number),
+  })),
+});

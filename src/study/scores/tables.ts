@@ -1,0 +1,90 @@
+import { LayerloomError } from '../../core/base/errors.js';
+import { nearest } from '../../core/methods/recipe/nearest.js';
+import { Board, type TableOptions } from './board.js';
+import { ablationLayers, ablationTransition } from './layouts/ablations.js';
+import { alpha } from './layouts/alpha.js';
+import { comparisons } from './layouts/comparisons.js';
+import { gains, wins } from './layouts/gains.js';
+import { intervals } from './layouts/intervals.js';
+import { models } from './layouts/models.js';
+import { patterns } from './layouts/patterns.js';
+import { regressions } from './layouts/regressions.js';
+import { reverted } from './layouts/reverted.js';
+import { windows } from './layouts/windows.js';
+import { hasCells, type ScoreTable, type TableRow } from './score-table.js';
+import type { ScoredExperiment } from './scored-experiment.js';
+
+/** What makes the tables of a name. */
+export type Layouts = Readonly<Record<string, (board: Board) => ScoreTable[]>>;
+
+/** The layouts that belong to no paper. */
+export const generalLayouts = {
+  'ablation-layers': ablationLayers,
+  'ablation-transition': ablationTransition,
+  reverted,
+  alpha,
+  windows,
+  gains,
+  wins,
+  regressions,
+  patterns,
+  comparisons,
+  intervals,
+  models,
+} as const satisfies Layouts;
+
+/**
+ * Returns an experiment's tables in the order of `layouts`: those asked for, else all, of which any cell is filled. Figures without a model or
+ * a score are empty. A name with a subject (`table-2/swahili`) gives that table alone.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for an unknown table
+ */
+export const tablesOf = (
+  experiment: ScoredExperiment,
+  layouts: Layouts,
+  options: TableOptions = {},
+): ScoreTable[] => tablesOn(new Board(experiment, options), layouts, options.tables);
+
+/** Returns the tables of a board, as `tablesOf`. */
+export const tablesOn = (
+  board: Board,
+  layouts: Layouts,
+  wanted: readonly string[] = Object.keys(layouts),
+): ScoreTable[] => {
+  const names = Object.keys(layouts);
+  const layoutNames = new Map(wanted.map((table) => [table, layoutOf(table, names)]));
+  const asked = Object.entries(layouts).filter(([name]) => [...layoutNames.values()].includes(name));
+  const tables = asked.flatMap(([, layout]) =>
+    layout(board).map((table) => ({ ...table, notes: [...table.notes, ...flagNotes(table)] })),
+  );
+  const filled = tables
+    .filter(hasCells)
+    .filter(({ id }) =>
+      wanted.some((table) => id === table || (layoutNames.get(table) === table && id.startsWith(table))),
+    );
+  const [first, ...others] = filled;
+  // Groups are shared between layouts, so that a refusal belongs to no table of its own.
+  if (first === undefined) return [];
+  const notes = [...first.notes, ...(board.experiment.caveats ?? []).map((caveat) => `${caveat}.`)];
+  return [{ ...first, notes, refusals: board.takeRefusals() }, ...others];
+};
+
+const layoutOf = (table: string, names: readonly string[]): string => {
+  const [layout = ''] = table.split('/');
+  if (names.includes(layout)) return layout;
+  const near = nearest(layout, names);
+  throw new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'table',
+    value: table,
+    expected: names.join(', '),
+    nearest: near,
+  });
+};
+
+/** Returns the doubts about figures as notes, since formats of plain text have no other place for them. */
+const flagNotes = ({ rows, columns }: ScoreTable): string[] =>
+  rows.flatMap(({ label, cells }: TableRow) =>
+    cells.flatMap((cell, at) =>
+      cell?.flag === undefined ? [] : [`${label}, ${columns[at]?.label}: ${cell.flag}.`],
+    ),
+  );

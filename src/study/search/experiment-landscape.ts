@@ -1,0 +1,147 @@
+import { LayerloomError } from '../../core/base/errors.js';
+import { itemAt, propertyAt } from '../../core/base/lookup.js';
+import { optionName } from '../../core/base/option-name.js';
+import { headlineMetric } from '../evaluation/data/task-facts.js';
+import type { EvaluationResult, ProblemScore } from '../evaluation/result.js';
+import { whyUnpaired } from '../scores/align.js';
+import { aggregateOf, isHigherBetter } from '../scores/metrics.js';
+import { comparePooled } from '../scores/paired.js';
+import type { ExperimentPoint } from './experiment-space.js';
+import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
+
+/** Makes merges, by name. @returns those that could not be made, with the reason */
+export type Merger = (merges: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+
+/** Scores merges on rows of a task, by name. A merge that could not be scored has no result. */
+export type Scorer = (
+  merges: readonly string[],
+  rows: Rows,
+) => Promise<ReadonlyMap<string, EvaluationResult>>;
+
+export interface ExperimentLandscapeOptions {
+  readonly merge: Merger;
+  readonly score: Scorer;
+  /** `metric,filter`, or undefined for the task's headline metric. */
+  readonly metric: string | undefined;
+  /** Row of the task that rows of the landscape count from. Default 0. */
+  readonly firstRow?: number | undefined;
+  /** Called once for each configuration that cannot be scored. */
+  readonly onFailure: (point: ExperimentPoint, reason: string) => void;
+}
+
+/**
+ * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, as the paper takes
+ * one configuration a language by its mean. Merges are made when they are first asked for.
+ */
+export class ExperimentLandscape implements Landscape {
+  readonly cost: number;
+  readonly #points: readonly ExperimentPoint[];
+  readonly #options: ExperimentLandscapeOptions;
+  #metric: string | undefined;
+
+  constructor(points: readonly ExperimentPoint[], options: ExperimentLandscapeOptions) {
+    this.#points = points;
+    this.#options = options;
+    this.#metric = options.metric;
+    this.cost = itemAt(points, 0).merges.length;
+  }
+
+  /** The metric that is searched by; undefined before the first result. */
+  get metric(): string | undefined {
+    return this.#metric;
+  }
+
+  async evaluate(points: readonly number[], rows: Rows): Promise<(number[] | null)[]> {
+    const results = await this.#results(points, rows);
+    return results.map((of) => (of === undefined ? null : this.#outcomes(of)));
+  }
+
+  async compare(choice: number, standard: number, rows: Rows): Promise<HeldOutComparison> {
+    const [a, b] = await this.#results([choice, standard], rows);
+    if (a === undefined || b === undefined)
+      throw new LayerloomError('SEARCH_INVALID', {
+        reason: `${itemAt(this.#points, a === undefined ? choice : standard).name} could not be scored on the held-out problems`,
+        remedy: `see the errors above, and continue with ${optionName('resume')}`,
+      });
+    const metric = this.#metricOf(itemAt(a, 0));
+    const { n, scores, difference, higherIsBetter, interval, p, test, estimand } = comparePooled(
+      a,
+      b,
+      metric,
+    );
+    return {
+      rows: this.#rowsOfTask(rows),
+      metric,
+      n,
+      choice: scores[0],
+      default: scores[1],
+      difference,
+      higherIsBetter,
+      interval: interval ?? null,
+      p: p ?? null,
+      test: test ?? null,
+      estimand: estimand ?? null,
+    };
+  }
+
+  /** Returns the results of each configuration's pairs; undefined for one that has not all of them. */
+  async #results(points: readonly number[], rows: Rows): Promise<(EvaluationResult[] | undefined)[]> {
+    const merges = points.map((point) => itemAt(this.#points, point).merges.map(({ name }) => name));
+    const failed = await this.#options.merge(merges.flat());
+    const found = await this.#options.score(
+      merges.filter((names) => !names.some((name) => failed.has(name))).flat(),
+      this.#rowsOfTask(rows),
+    );
+    return merges.map((names, index) => {
+      const lacking = names.find((name) => !found.has(name));
+      if (lacking === undefined) return names.map((name) => found.get(name) as EvaluationResult);
+      this.#options.onFailure(
+        itemAt(this.#points, itemAt(points, index)),
+        failed.get(lacking) ?? `${lacking} has no score`,
+      );
+      return undefined;
+    });
+  }
+
+  #rowsOfTask([from, to]: Rows): Rows {
+    const { firstRow = 0 } = this.#options;
+    return [from + firstRow, to + firstRow];
+  }
+
+  #metricOf({ metrics, task }: EvaluationResult): string {
+    this.#metric ??= headlineMetric(task, Object.keys(metrics));
+    if (this.#metric === undefined || !Object.hasOwn(metrics, this.#metric))
+      throw new LayerloomError('SEARCH_INVALID', {
+        reason: `results of ${task} have no ${this.#metric ?? 'metric'}`,
+        remedy: `choose one with ${optionName('metric')}: ${Object.keys(metrics).join(', ')}`,
+      });
+    return this.#metric;
+  }
+
+  #outcomes(results: readonly EvaluationResult[]): number[] {
+    const first = itemAt(results, 0);
+    const metric = this.#metricOf(first);
+    const reason = whyUnpaired(results, metric);
+    if (reason !== undefined)
+      throw new LayerloomError('SEARCH_INVALID', {
+        reason,
+        remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
+      });
+    // Outcomes of other models of the same rows are in the same order: results are in the order of rows.
+    const scores = results.map(({ problems }) =>
+      [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
+    );
+    const { of } = aggregateOf(
+      metric,
+      scores.flat().every((score) => typeof score === 'number'),
+    );
+    const sign = (isHigherBetter(first, metric) ? 1 : -1) * (of(1, 1) > of(0, 1) ? 1 : -1);
+    return itemAt(scores, 0).map(
+      (_, problem) =>
+        scores.reduce((sum, ofModel) => sum + sign * ratioOf(itemAt(ofModel, problem)), 0) / scores.length,
+    );
+  }
+}
+
+/** A problem's score per unit of its weight: of a perplexity, the log-likelihood per word or byte. */
+const ratioOf = (score: ProblemScore): number => (typeof score === 'number' ? score : score[0] / score[1]);

@@ -1,0 +1,148 @@
+import { layerloomCommand } from '../../core/base/command-line.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { groupBy, itemAt, valueAt } from '../../core/base/lookup.js';
+import { nearest } from '../../core/methods/recipe/nearest.js';
+import type { ExperimentMerge } from '../experiment/file/expand.js';
+import type { Coordinate, Group, SearchPoint } from './space.js';
+
+/** A configuration of a language, as all of its pairs have it. */
+export interface ExperimentPoint extends SearchPoint {
+  readonly method: string;
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Its merge of each pair, the pairs in the same order in every configuration. */
+  readonly merges: readonly ExperimentMerge[];
+}
+
+export interface ExperimentSpace {
+  readonly groups: readonly Group[];
+  readonly points: readonly ExperimentPoint[];
+  readonly default: number;
+  /** Configurations that are left out, since they merge other pairs than the default. */
+  readonly otherPairs: readonly string[];
+}
+
+/** Configurations of an entry before their coordinates are known. */
+type Draft = Omit<ExperimentPoint, 'group' | 'at'> & { readonly entry: number };
+
+/** Returns a merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. */
+export const variantOf = ({ name, language, task, languageExpert }: ExperimentMerge): string => {
+  const isOfSoups = task === 'soup' && languageExpert !== null && /^(all-)?soup$/.test(languageExpert);
+  const pair = [task, languageExpert].filter((expert) => expert !== null).join('+');
+  return name.slice((isOfSoups ? language : `${language}/${pair}`).length + 1);
+};
+
+/** Returns a merge's pair: `math-1+swh-2`. */
+export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
+  `${task ?? ''}+${languageExpert ?? ''}`;
+
+/**
+ * Makes a space of the merges of one language: a point for each configuration. Equal configurations of two entries are
+ * one point, under the name of the larger entry's.
+ *
+ * @param standard the default's name; without, the entry `default`, else the first configuration
+ * @throws LayerloomError SEARCH_INVALID for an unknown default, or without merges
+ */
+export const experimentSpace = (
+  merges: readonly ExperimentMerge[],
+  standard: string | undefined,
+): ExperimentSpace => {
+  const drafts = draftsOf(merges);
+  const wanted = defaultOf(drafts, standard);
+  const distinct = distinctOf(drafts);
+  const twin = distinct.find((draft) => keyOf(draft) === keyOf(wanted)) ?? wanted;
+  const pairs = pairsOf(twin);
+  const kept = distinct.filter((draft) => pairsOf(draft) === pairs);
+  const byEntry = [...groupBy(kept, ({ entry }) => entry).values()];
+  const groups = byEntry.map(
+    (of): Group => ({ name: entryName(itemAt(of, 0)), coordinates: coordinatesOf(of) }),
+  );
+  const points = byEntry.flatMap((of, group) =>
+    of.map(
+      (draft): ExperimentPoint => ({
+        ...draft,
+        group,
+        at: itemAt(groups, group).coordinates.map(({ name, values }) =>
+          values.indexOf(textOf(parametersOf(draft)[name])),
+        ),
+      }),
+    ),
+  );
+  return {
+    groups,
+    points,
+    default: points.findIndex(({ name }) => name === twin.name),
+    otherPairs: distinct.filter((draft) => !kept.includes(draft)).map(({ name }) => name),
+  };
+};
+
+const draftsOf = (merges: readonly ExperimentMerge[]): Draft[] =>
+  [...groupBy(merges, (merge) => `${merge.entry} ${variantOf(merge)}`).values()].map((of) => {
+    const { method, configuration, entry } = itemAt(of, 0);
+    return { name: variantOf(itemAt(of, 0)), method, configuration, entry, merges: of };
+  });
+
+const defaultOf = (drafts: readonly Draft[], standard: string | undefined): Draft => {
+  const named = drafts.find(({ name }) => name === (standard ?? 'default'));
+  const first = drafts[0];
+  if (first === undefined)
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: 'the experiment has no merges of this language, pair and entries',
+      remedy: `see which it has with \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '--dry-run', '--json')}\``,
+    });
+  if (named === undefined && standard !== undefined) {
+    const names = drafts.map(({ name }) => name);
+    const meant = nearest(standard, names);
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: `${standard} is not a configuration of the experiment`,
+      remedy: meant === undefined ? `choose one, such as ${first.name}` : `did you mean ${meant}?`,
+    });
+  }
+  return named ?? first;
+};
+
+const keyOf = ({ method, configuration, merges }: Draft): string =>
+  JSON.stringify([
+    method,
+    Object.entries(configuration).sort(([a], [b]) => (a < b ? -1 : 1)),
+    merges.map(pairOf),
+  ]);
+
+/** Returns one draft of each configuration, that of the entry with the most. */
+const distinctOf = (drafts: readonly Draft[]): Draft[] => {
+  const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
+  return [...groupBy(drafts, keyOf).values()].map((of) =>
+    of.reduce((best, draft) => (valueAt(sizes, draft.entry) > valueAt(sizes, best.entry) ? draft : best)),
+  );
+};
+
+const pairsOf = ({ merges }: Draft): string => merges.map(pairOf).join(' ');
+
+/** The name of an entry is what stands before the first slash. */
+const entryName = ({ name }: Draft): string => itemAt(name.split('/'), 0);
+
+const parametersOf = ({ method, configuration }: Draft): Readonly<Record<string, unknown>> => ({
+  method,
+  ...configuration,
+});
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? null);
+
+/**
+ * Returns the parameters that vary. Of parameters that vary together, as bottom and top do under `layers`, the first
+ * stands for all.
+ */
+const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
+  const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];
+  const seen = new Set<string>();
+  return names.flatMap((name) => {
+    const given = drafts.map((draft) => parametersOf(draft)[name]);
+    const isOrdered = given.every((value) => typeof value === 'number');
+    const distinct = [...new Set(given.map(textOf))];
+    const values = isOrdered ? distinct.sort((a, b) => Number(a) - Number(b)) : distinct;
+    const column = given.map((value) => values.indexOf(textOf(value))).join(' ');
+    if (values.length < 2 || seen.has(column)) return [];
+    seen.add(column);
+    return [{ name, values, isOrdered }];
+  });
+};

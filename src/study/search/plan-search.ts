@@ -1,0 +1,144 @@
+import { itemAt } from '../../core/base/lookup.js';
+import type { PlannedDownload } from '../../core/plan/plan.js';
+import type { BatchCost } from '../batch/cost.js';
+import type { ExperimentInput } from '../experiment/file/experiment-block.js';
+import type { CostInPlace } from '../experiment/in-place/cost-in-place.js';
+import { type ExperimentOptions, planExperiment } from '../experiment/run-experiment.js';
+import { pairOf } from './experiment-space.js';
+import type { ForecastStep } from './forecast.js';
+import type { Rows } from './landscape.js';
+import { prepareSearch, type SearchQuestion } from './prepare-search.js';
+import { forecastSearch } from './search.js';
+import type { Strategy } from './trace.js';
+
+export interface PlanSearchOptions
+  extends SearchQuestion,
+    Pick<
+      ExperimentOptions,
+      'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
+    > {
+  /** Directory that the search would write, for checks of it; without, nothing of the output is checked. */
+  readonly out?: string | undefined;
+  /** Score merges without writing them. */
+  readonly inPlace?: boolean | undefined;
+}
+
+/** What a search will do, as far as it is known before the first score. Nothing that is there already is subtracted. */
+export interface SearchPlan {
+  readonly language: string;
+  readonly task: string;
+  /** The strategy that is taken: halving where the budget covers the whole grid. */
+  readonly strategy: Strategy;
+  readonly pairs: readonly string[];
+  /** Number of configurations. */
+  readonly configurations: number;
+  /** Rows that configurations are chosen by, and number of those that only the final comparison uses. */
+  readonly rows: Rows;
+  readonly holdOut: number;
+  /** Name of the configuration that the choice is compared with. */
+  readonly default: string;
+  /** Problem-evaluations that all configurations would cost on all problems, and that are allowed. */
+  readonly grid: number;
+  readonly budget: number;
+  /** The steps, each figure the most that it may come to. */
+  readonly steps: readonly ForecastStep[];
+  /** Problem-evaluations of all steps and of the final comparison: the most, within the budget. */
+  readonly evaluations: { readonly search: number; readonly heldOut: number };
+  /** Configurations that are scored, and their merges: the fewest and the most. */
+  readonly tried: { readonly fewest: number; readonly most: number };
+  readonly merges: { readonly fewest: number; readonly most: number };
+  /** Names of the configurations of the first step, in the order in which they are tried. */
+  readonly first: readonly string[];
+  /** Names of the others: not tried, unless scores of the first lead to them. */
+  readonly notTried: readonly string[];
+  /** Names of those that are never tried, since they merge other pairs than the default. */
+  readonly otherPairs: readonly string[];
+  /** Of the first step's merges: their cost, weights that are not here, and those that cannot be made. */
+  readonly cost: BatchCost;
+  readonly download: PlannedDownload;
+  /** Of the first step's merges, what scoring them in place makes. */
+  readonly inPlace: CostInPlace;
+  readonly refused: readonly { readonly merge: string; readonly code: string; readonly message: string }[];
+}
+
+/**
+ * Plans a search without beginning it: how many merges it makes, what it asks of them, and which configurations its
+ * budget does not cover. Reads headers of models, and writes nothing.
+ *
+ * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
+ */
+export const planSearch = async (
+  input: ExperimentInput | string,
+  options: PlanSearchOptions,
+): Promise<SearchPlan> => {
+  const { language, task, settings, space, otherPairs, cost, grid, budget, firstRow } = await prepareSearch(
+    input,
+    options,
+  );
+  const { points } = space;
+  const { strategy, rows, reserved, steps, first, most } = forecastSearch(space, cost, {
+    ...settings,
+    budget,
+  });
+  const begun = new Set(first.flatMap((point) => itemAt(points, point).merges.map(({ name }) => name)));
+  const {
+    out,
+    store,
+    link,
+    threads,
+    download,
+    resume,
+    layout,
+    maxShardSize,
+    allowNonFinite,
+    directory,
+    inPlace,
+  } = options;
+  const planned = await planExperiment(input, {
+    out,
+    store,
+    link,
+    threads,
+    download,
+    resume,
+    layout,
+    maxShardSize,
+    allowNonFinite,
+    directory,
+    write: inPlace ? [] : undefined,
+    only: ({ name }) => begun.has(name),
+  });
+  for (const warning of planned.plan.warnings) options.onWarning?.(warning);
+  for (const { message } of planned.wanted) options.onWarning?.(message);
+  const nameOf = (point: number): string => itemAt(points, point).name;
+  return {
+    language,
+    task,
+    strategy,
+    pairs: itemAt(points, space.default).merges.map(pairOf),
+    configurations: points.length,
+    rows: [rows[0] + firstRow, rows[1] + firstRow],
+    holdOut: settings.holdOut,
+    default: nameOf(space.default),
+    grid,
+    budget,
+    steps,
+    evaluations: {
+      search: steps.reduce((sum, { evaluations }) => sum + evaluations, 0),
+      heldOut: reserved,
+    },
+    tried: { fewest: first.length, most },
+    merges: { fewest: first.length * cost, most: most * cost },
+    first: first.map(nameOf),
+    notTried: space.order.filter((point) => !first.includes(point)).map(nameOf),
+    otherPairs,
+    cost: planned.cost,
+    download: planned.download,
+    inPlace: planned.inPlace,
+    refused: planned.plan.refused.map(({ merge, error: { code, message } }) => ({
+      merge: merge.name,
+      code,
+      message,
+    })),
+  };
+};

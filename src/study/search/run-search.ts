@@ -1,0 +1,228 @@
+import { resolve } from 'node:path';
+import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
+import { itemAt } from '../../core/base/lookup.js';
+import { hasRecord } from '../batch/record-names.js';
+import type { EvaluationResult } from '../evaluation/result.js';
+import { ResultFiles } from '../evaluation/result-files.js';
+import type { ExperimentInput } from '../experiment/file/experiment-block.js';
+import { readRecord } from '../experiment/record/experiment-record.js';
+import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
+import { evaluateExperiment } from '../experiment/scoring/evaluate-experiment.js';
+import { type EvaluateOptions, settingsOf } from '../experiment/scoring/evaluation-options.js';
+import { resultOf } from '../experiment/scoring/wanted-results.js';
+import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
+import { type ExperimentPoint, pairOf } from './experiment-space.js';
+import type { Rows } from './landscape.js';
+import { prepareSearch, type SearchQuestion } from './prepare-search.js';
+import { type Analysed, pairsProposing } from './promising-order.js';
+import { searchSpace } from './search.js';
+import type { SearchStep, SearchTrace } from './trace.js';
+
+export interface SearchOptions
+  extends SearchQuestion,
+    Pick<
+      ExperimentOptions,
+      | 'out'
+      | 'store'
+      | 'link'
+      | 'threads'
+      | 'download'
+      | 'resume'
+      | 'signal'
+      | 'onProgress'
+      | 'layout'
+      | 'maxShardSize'
+      | 'allowNonFinite'
+    >,
+    Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
+  /** Score merges without writing them, and write those of the choice and of the recommendation at the end. Default false. */
+  readonly inPlace?: boolean | undefined;
+  /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
+  readonly score?: Scorer | undefined;
+  /** Called after each step of the search. */
+  readonly onStep?: ((step: SearchStep) => void) | undefined;
+  /** Called for each merge that the harness has scored on some rows. */
+  readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
+}
+
+/** Progress of the scoring that a search does. */
+export interface ScoringProgress {
+  readonly merge: string;
+  readonly rows: Rows;
+  /** Merges that are scored, of those that these rows are asked of. */
+  readonly done: number;
+  readonly total: number;
+}
+
+/** The content of `search.json`. */
+export interface SearchRecord extends SearchTrace {
+  readonly language: string;
+  readonly task: string;
+  /** `metric,filter` that configurations were compared by. */
+  readonly metric: string | null;
+  readonly pairs: readonly string[];
+  /** True if an analysis said what to try first. */
+  readonly startedFromAnalysis: boolean;
+  /**
+   * The configuration that came first since an analysis proposes it, and of how many pairs; null where the space has none
+   * that it proposes.
+   */
+  readonly proposal: { readonly name: string; readonly pairs: number } | null;
+  /** The parameters of the choice. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Names of the chosen configuration's merges. */
+  readonly merges: readonly string[];
+}
+
+/**
+ * Searches the configurations of one language of an experiment. Merges are made when they are first needed, over the
+ * experiment's store; scores are asked for in growing ranges of rows and kept in `evaluations/`, so that a search
+ * that was cut off finds what it had.
+ *
+ * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and `evaluateExperiment`
+ */
+export const runSearch = async (
+  input: ExperimentInput | string,
+  options: SearchOptions,
+): Promise<SearchRecord> => {
+  const { language, task, settings, space, budget, firstRow } = await prepareSearch(input, options);
+  const { points } = space;
+  const merger = mergerOf(input, options);
+  const landscape = new ExperimentLandscape(points, {
+    merge: merger.merge,
+    score: options.score ?? harnessScorer(task, options),
+    metric: settings.metric,
+    firstRow,
+    onFailure: ({ name }, reason) => options.onWarning?.(`${name} is left out: ${reason}`),
+  });
+  const trace = await searchSpace(space, landscape, {
+    ...settings,
+    budget,
+    onStep: options.onStep,
+  });
+  const choice = points.find(({ name }) => name === trace.choice);
+  if (choice === undefined) throw new RangeError('the choice is a configuration of the space');
+  if (options.inPlace) {
+    const chosen = points.filter(({ name }) => [trace.choice, trace.recommended].includes(name));
+    await merger.write(chosen.flatMap(({ merges }) => merges.map(({ name }) => name)));
+  }
+  return {
+    ...trace,
+    language,
+    task,
+    rows: [trace.rows[0] + firstRow, trace.rows[1] + firstRow],
+    metric: landscape.metric ?? null,
+    pairs: choice.merges.map(pairOf),
+    startedFromAnalysis: options.analysed !== undefined,
+    proposal: proposalAt(itemAt(points, itemAt(space.order, 0)), options.analysed),
+    configuration: { method: choice.method, ...choice.configuration },
+    merges: choice.merges.map(({ name }) => name),
+  };
+};
+
+/** Returns the configuration that is tried first, if an analysis proposes it. */
+const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): SearchRecord['proposal'] => {
+  const pairs = pairsProposing(point, analysed?.proposals ?? []);
+  return pairs === 0 ? null : { name: point.name, pairs };
+};
+
+interface ExperimentMerger {
+  /** Makes merges, or with `inPlace` records them. */
+  readonly merge: Merger;
+  /** Writes merges that are recorded. @throws LayerloomError BATCH_INCOMPLETE */
+  readonly write: (names: readonly string[]) => Promise<void>;
+}
+
+/** Makes merges by `runExperiment`, which records those made before too. */
+const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
+  const asked = new Set<string>();
+  const failed = new Map<string, string>();
+  const { out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory } =
+    options;
+  const { allowNonFinite, inPlace = false } = options;
+  const run = async (resume: boolean, write: ExperimentOptions['write']) => {
+    const recorded = await recordedIn(out);
+    return await runExperiment(input, {
+      out,
+      store,
+      link,
+      threads,
+      download,
+      signal,
+      onProgress,
+      layout,
+      maxShardSize,
+      directory,
+      resume,
+      allowNonFinite,
+      write,
+      only: ({ name }) => asked.has(name) || recorded.has(name),
+    });
+  };
+  return {
+    merge: async (names) => {
+      const isNew = names.some((name) => !asked.has(name));
+      if (!isNew) return failed;
+      // A search of its own begins in a directory without an experiment, unless it is told to continue.
+      const resume = options.resume === true || asked.size > 0;
+      for (const name of names) asked.add(name);
+      const { merges } = await run(resume, inPlace ? [] : undefined);
+      for (const { name, error } of merges) if (error !== undefined) failed.set(name, error.message);
+      return failed;
+    },
+    write: async (names) => {
+      const { merges } = await run(true, names);
+      const lost = merges.flatMap(({ name, error }) =>
+        error === undefined ? [] : [{ merge: name, message: error.message }],
+      );
+      if (lost.length > 0)
+        throw new LayerloomError('BATCH_INCOMPLETE', { out, merges: names.length, failed: lost });
+    },
+  };
+};
+
+const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
+  if (!(await hasRecord(resolve(out)))) return new Set();
+  return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
+};
+
+/** Scores merges by lm-evaluation-harness. Results of the same rows that are there are taken from their files. */
+const harnessScorer = (
+  task: string,
+  { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,
+): Scorer => {
+  const files = new ResultFiles(resolve(out));
+  return async (merges, rows) => {
+    const results = new Map<string, EvaluationResult>();
+    if (merges.length === 0) return results;
+    const wanted = new Set(merges);
+    const asked = { rows, tasks: [task] };
+    let done = 0;
+    const { failed, warnings, experiment } = await evaluateExperiment(out, {
+      lmEval,
+      jobs,
+      inPlace,
+      signal,
+      ...asked,
+      only: merges,
+      resume: true,
+      // The experiment's file, which the user named, has them.
+      allowServe: true,
+      onScored: ({ model }) => {
+        done += 1;
+        onScored?.({ merge: model, rows, done, total: wanted.size });
+      },
+    });
+    const found = await files.list();
+    const settings = settingsOf(experiment, resolve(out), asked);
+    for (const { name, weights } of experiment.merges) {
+      if (!wanted.has(name) || weights === undefined) continue;
+      const own = resultOf(found, weights, task, settings);
+      if (own !== undefined) results.set(name, { ...own.result, problems: await files.problemsOf(own) });
+    }
+    checkInterrupt(signal);
+    for (const warning of warnings) onWarning?.(warning);
+    for (const { model, message } of failed) onWarning?.(`${model}: ${message}`);
+    return results;
+  };
+};

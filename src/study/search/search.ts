@@ -1,0 +1,124 @@
+import { itemAt } from '../../core/base/lookup.js';
+import { type Conclusion, conclude } from '../scores/conclusion.js';
+import { coordinateDescent, descentForecast } from './coordinate-descent.js';
+import { type Estimator, estimatorOf } from './estimate.js';
+import type { Forecaster, SearchForecast } from './forecast.js';
+import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
+import { Outcomes } from './outcomes.js';
+import { checkSpace, type SearchSpace } from './space.js';
+import { halvingForecast, type Searching, successiveHalving } from './successive-halving.js';
+import type { SearchStep, SearchTrace, Strategy } from './trace.js';
+
+export interface SearchParameters {
+  readonly strategy: Strategy;
+  /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
+  readonly problems: number;
+  readonly holdOut: number;
+  /** Problem-evaluations: one model on one problem is one. The final comparison is paid from it. */
+  readonly budget: number;
+  /** Of the order in which configurations are tried; recorded. */
+  readonly seed: number;
+  readonly onStep?: ((step: SearchStep) => void) | undefined;
+}
+
+interface SearchStrategy {
+  readonly search: (searching: Searching) => Promise<number>;
+  readonly forecast: Forecaster;
+}
+
+const strategies: Readonly<Record<Strategy, SearchStrategy>> = {
+  halving: { search: successiveHalving, forecast: halvingForecast },
+  descent: { search: coordinateDescent, forecast: descentForecast },
+};
+
+/** Sets the final comparison's share of a budget aside, and says by which strategy the rest is spent. */
+const allot = (
+  space: SearchSpace,
+  cost: number,
+  { strategy, problems, holdOut, budget }: Omit<SearchParameters, 'seed' | 'onStep'>,
+): { rows: number; reserved: number; budget: number; strategy: Strategy } => {
+  checkSpace(space);
+  const rows = problems - holdOut;
+  const reserved = 2 * holdOut * cost;
+  // A budget for the whole grid leaves nothing to be clever about.
+  const isCovered = space.points.length * rows * cost <= budget - reserved;
+  return { rows, reserved, budget: budget - reserved, strategy: isCovered ? 'halving' : strategy };
+};
+
+/**
+ * Says what a search asks for before its first score: its steps, and how many configurations it scores.
+ *
+ * @param cost problem-evaluations of one row of one configuration
+ * @throws LayerloomError SEARCH_INVALID as `searchSpace` does
+ */
+export const forecastSearch = (
+  space: SearchSpace,
+  cost: number,
+  parameters: Omit<SearchParameters, 'seed' | 'onStep'>,
+): SearchForecast => {
+  const { rows, reserved, budget, strategy } = allot(space, cost, parameters);
+  const forecast = strategies[strategy].forecast({ space, rows, budget, cost });
+  return { ...forecast, strategy, rows: [0, rows], reserved };
+};
+
+/**
+ * Searches a space for its best configuration, and compares it with the default on problems that the search has not used.
+ * The same landscape gives the same search: it is resumed by asking the same questions again.
+ *
+ * @throws LayerloomError SEARCH_INVALID if space or budget are too small
+ */
+export const searchSpace = async (
+  space: SearchSpace,
+  landscape: Landscape,
+  { strategy, problems, holdOut, budget, seed, onStep }: SearchParameters,
+): Promise<SearchTrace> => {
+  const allotted = allot(space, landscape.cost, { strategy, problems, holdOut, budget });
+  const { reserved } = allotted;
+  const rows: Rows = [0, allotted.rows];
+  const outcomes = new Outcomes(landscape, space.points.length);
+  const steps: SearchStep[] = [];
+  let estimator: Estimator | undefined;
+  const searching: Searching = {
+    space,
+    outcomes,
+    estimate: (of) => {
+      estimator ??= estimatorOf(space);
+      return estimator(of);
+    },
+    rows: rows[1],
+    budget: allotted.budget,
+    cost: landscape.cost,
+    onStep: (step) => {
+      steps.push(step);
+      onStep?.(step);
+    },
+  };
+  const choice = await strategies[allotted.strategy].search(searching);
+  const heldOut =
+    choice === space.default ? null : await landscape.compare(choice, space.default, [rows[1], problems]);
+  const namesOf = (isOne: (point: number) => boolean): string[] =>
+    space.points.filter((_, point) => isOne(point)).map(({ name }) => name);
+  const conclusion = heldOut === null ? null : concludeHeldOut(heldOut);
+  const isGain = conclusion?.verdict === 'better';
+  return {
+    strategy,
+    seed,
+    budget,
+    spent: outcomes.spent + (heldOut === null ? 0 : reserved),
+    grid: space.points.length * problems * landscape.cost,
+    configurations: space.points.length,
+    rows,
+    steps,
+    choice: itemAt(space.points, choice).name,
+    default: itemAt(space.points, space.default).name,
+    heldOut,
+    conclusion,
+    isGain,
+    recommended: itemAt(space.points, isGain ? choice : space.default).name,
+    failed: namesOf((point) => outcomes.hasFailed(point)),
+    leftOut: namesOf((point) => !outcomes.hasFailed(point) && outcomes.of(point).length === 0),
+  };
+};
+
+const concludeHeldOut = ({ choice, default: standard, ...compared }: HeldOutComparison): Conclusion =>
+  conclude({ ...compared, scores: [choice, standard] });

@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { codeOf, LayerloomError } from '../../core/base/errors.js';
+import { withFile } from '../../core/engine/output/durable.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { readOpenFile, readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../core/texts/json.js';
+import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
+import type { StoreClock } from './clock.js';
+import { absent, writing } from './failures.js';
+import { keepBeating, stopBeating } from './heartbeat.js';
+
+/**
+ * Age of a heartbeat after which its claim is stale, for processes that cannot be examined otherwise. Many
+ * beats long, since a thread may be busy for seconds and NFS caches attributes for up to a minute.
+ */
+export const staleAfterMs = 120_000;
+
+/** How often a claim may be there when it is made and gone when it is read, by processes that come and go. */
+const mostTurns = 100;
+
+/** The state of a claim; `gone` if there is none. */
+export type ClaimState = 'live' | 'dead' | 'gone';
+
+export interface FoundClaim {
+  readonly state: ClaimState;
+  /**
+   * Undefined if the claim's text is missing: its process is about to write it, died before it could, or
+   * found the disk full.
+   */
+  readonly claimant?: Claimant & { readonly token: string; readonly since: string };
+}
+
+/**
+ * Examines the claim at `path`. A claim of a process of this host is live as long as the process exists, even
+ * if it is suspended. Any other claim is dead once its heartbeat is older than `staleAfterMs` by the store's
+ * clock.
+ */
+export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
+  // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
+  const found = await withFile(path, 'r', async (file) => ({
+    text: (await readOpenFile(path, file)).toString(),
+    beat: (await file.stat()).mtimeMs,
+  })).catch(absent);
+  if (found === undefined) return { state: 'gone' };
+  const claimant = parse(found.text);
+  if (claimant !== undefined && released.has(claimant.token)) return { state: 'dead', claimant };
+  const life = claimant === undefined ? 'unknown' : await lifeOf(claimant);
+  const isDead = life === 'dead' || (life === 'unknown' && (await now()) - found.beat > staleAfterMs);
+  return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
+};
+
+/**
+ * Tokens of claims that this process gave up and whose files it could not remove: they are dead, though the process
+ * lives.
+ */
+const released = new Set<string>();
+
+const parse = (text: string): FoundClaim['claimant'] => {
+  // The age of the claim decides where it is being written, or is not layerloom's.
+  const value = jsonOrNone(text);
+  const isWhole =
+    isObject(value) &&
+    isClaimant(value) &&
+    typeof value['token'] === 'string' &&
+    typeof value['since'] === 'string';
+  return isWhole ? (value as unknown as FoundClaim['claimant']) : undefined;
+};
+
+/**
+ * Acquires the claim at `path`, or returns undefined if another process holds it.
+ *
+ * A claim is created with O_EXCL, so that one process wins on any file system. A dead claim must be removed
+ * first, but never a live one that has replaced it since it was examined. So only the holder of the claim
+ * `path.next` may remove it, after examining it again: nobody else can have replaced it in between. The claim
+ * is then created as usual, in competition with other processes. A process that dies while it holds
+ * `path.next` leaves a dead claim, which is taken over by the same rule.
+ *
+ * One race remains: a process of another host, silent for `staleAfterMs`, wakes and releases its claim
+ * between the second examination and the removal. Then a shard is computed and published twice, with the same
+ * bytes. Claims only save work; correctness comes from publishing whole files by renaming.
+ *
+ * @param about what else the claim's text says, for those who read it
+ * @throws LayerloomError WRITE_FAILED, READ_FAILED where a file server says again and again that a claim is there and is not
+ */
+export const acquire = async (
+  path: string,
+  now: StoreClock,
+  about: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimFile | undefined> => {
+  const text = await newText(about);
+  for (let turn = 0; turn < mostTurns; turn += 1) {
+    if (await create(path, text.whole)) return new ClaimFile(path, text);
+    const { state } = await examine(path, now);
+    if (state === 'live') return undefined;
+    if (state === 'dead') return await takeOver(path, text, now);
+  }
+  throw new LayerloomError('READ_FAILED', { file: path, reason: 'it is there, and gone when it is read' });
+};
+
+const takeOver = async (path: string, text: ClaimText, now: StoreClock): Promise<ClaimFile | undefined> => {
+  const succession = await acquire(`${path}.next`, now);
+  if (succession === undefined) return undefined;
+  try {
+    const { state, claimant } = await examine(path, now);
+    if (state === 'live') return undefined;
+    await writing(path, () => rm(path, { force: true }));
+    return (await create(path, text.whole)) ? new ClaimFile(path, text, claimant?.token) : undefined;
+  } finally {
+    await succession.release();
+  }
+};
+
+interface ClaimText {
+  readonly token: string;
+  readonly whole: string;
+}
+
+const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimText> => {
+  const token = randomUUID();
+  const claim = { ...about, token, ...(await ownClaimant()), since: new Date().toISOString() };
+  return { token, whole: `${JSON.stringify(claim)}\n` };
+};
+
+/**
+ * Makes the file and writes its text at once, without giving the thread away between them: a process that is killed there
+ * leaves a claim without text, for which others wait until it is stale.
+ *
+ * @returns false if the name is taken
+ */
+const create = (path: string, text: string): Promise<boolean> =>
+  writing(path, async () => {
+    const file = opened(path);
+    if (file === undefined) return false;
+    try {
+      try {
+        writeFileSync(file, text);
+      } finally {
+        closeSync(file);
+      }
+    } catch (error) {
+      // On a full disk (which NFS may report only when the file is closed) the claim stays empty, since `gc` must be able to
+      // claim the shards that it removes. The heartbeat writes the text later.
+      if (!isFull(error)) {
+        await rm(path, { force: true });
+        throw error;
+      }
+    }
+    return true;
+  });
+
+/** @returns undefined if the name is taken */
+const opened = (path: string): number | undefined => {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return undefined;
+  }
+};
+
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+
+/** A claim that this process holds. Its heartbeat runs until it is released or lost. */
+export class ClaimFile {
+  readonly path: string;
+  readonly token: string;
+  /** The token of the dead claim that this one replaced. */
+  readonly former: string | undefined;
+  readonly #text: string;
+
+  constructor(path: string, { token, whole }: ClaimText, former?: string) {
+    this.path = path;
+    this.token = token;
+    this.former = former;
+    this.#text = whole;
+    keepBeating(this);
+  }
+
+  /**
+   * Rewrites the claim in place, which sets its time by the store's clock. @returns false if the claim is no
+   * longer this process's
+   */
+  async beat(): Promise<boolean> {
+    const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
+      // Writes through this descriptor reach the file that was read, even if another file has the name by
+      // now.
+      if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
+      await file.write(this.#text, 0);
+      return true;
+    }).catch(absent);
+    return isOurs ?? false;
+  }
+
+  /**
+   * Removes the claim if it is still this process's. Never throws: a claim that cannot be removed is dead for this
+   * process, and for others once it has ended.
+   */
+  async release(): Promise<void> {
+    stopBeating(this);
+    try {
+      if (this.#wrote((await readSmallFile(this.path)).toString())) await rm(this.path, { force: true });
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') released.add(this.token);
+    }
+  }
+
+  /** True if the text is this claim's, or empty, as when the claim was made on a full disk. */
+  #wrote(text: string): boolean {
+    return text === this.#text || text === '';
+  }
+}

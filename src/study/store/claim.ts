@@ -1,0 +1,129 @@
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { version } from '../../core/base/version.js';
+import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
+import type { ClaimFile } from './claim-file.js';
+import { absent, writing } from './failures.js';
+import type { StorePaths } from './paths.js';
+import { moved, placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
+
+/** The properties of a shard that has been written to a claim's `partialPath`. */
+export interface FinishedShard {
+  readonly bytes: number;
+  readonly sha256?: string | undefined;
+  /** See `StoredShard`. */
+  readonly nonFinite?: NonFiniteValue | null | undefined;
+  /** Names of the models that it was made from. */
+  readonly inputs?: readonly string[] | undefined;
+}
+
+/** The exclusive right to compute a shard. */
+export class Claim implements AsyncDisposable {
+  readonly key: string;
+  /** The path to write the shard to. The file does not exist yet, and no other process uses the path. */
+  readonly partialPath: string;
+  readonly #paths: StorePaths;
+  readonly #file: ClaimFile;
+
+  constructor(paths: StorePaths, key: string, file: ClaimFile) {
+    this.key = key;
+    this.partialPath = paths.partialShard(key, file.token);
+    this.#paths = paths;
+    this.#file = file;
+  }
+
+  /**
+   * Publishes the shard: makes the partial file read-only, syncs and closes it, renames it into place, adds
+   * its record, and releases the claim. A shard exists once it has a record, so that a crash leaves it either
+   * published or absent. If another process has published it already (because this one was suspended for so
+   * long that its claim was stale), that shard is kept, since it may be linked. If publishing fails, the
+   * claim is still held.
+   *
+   * @param written the descriptor that the shard was written through, if it is still open; errors of delayed
+   *   writes may be reported only to it
+   * @returns undefined if another process has taken the claim over meanwhile, which computes the shard
+   * @throws LayerloomError WRITE_FAILED
+   */
+  async publish(
+    { bytes, sha256, nonFinite, inputs = [] }: FinishedShard,
+    written?: FileHandle,
+  ): Promise<StoredShard | undefined> {
+    const { key } = this;
+    const present = wholeOf(await readEntry(this.#paths, key));
+    const record: StoredShard = present ?? {
+      key,
+      bytes,
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(nonFinite === undefined ? {} : { nonFinite }),
+      written: new Date().toISOString(),
+      layerloom: version,
+      inputs: [...inputs],
+    };
+    const placed = present ?? (await this.#putInPlace(record, written));
+    if (present !== undefined) await written?.close();
+    await this.release();
+    return placed;
+  }
+
+  /**
+   * @returns the record, with the stamp by which a later change of the file is noticed; undefined if the partial files
+   *   are gone, as where the claim was taken over
+   */
+  async #putInPlace(
+    unstamped: StoredShard,
+    written: FileHandle | undefined,
+  ): Promise<StoredShard | undefined> {
+    const { key } = unstamped;
+    const directory = this.#paths.shardDirectory(key);
+    const record = await writing(this.#paths.shard(key), async () => {
+      const stamp = await this.#sync(unstamped.bytes, written);
+      if (stamp === undefined) return undefined;
+      const record = { ...unstamped, ...stamp };
+      // Steps that need disk space come before the rename: if the disk is full, `release` removes all that
+      // was written.
+      await makeDirectories(directory);
+      await writeRecord(this.#paths, this.#file.token, record);
+      await syncDirectory(this.#paths.shards);
+      if (!(await moved(this.partialPath, this.#paths.shard(key)))) return undefined;
+      // The shard's name must be durable before its record is.
+      await syncDirectory(directory);
+      return record;
+    });
+    const isPlaced = record !== undefined && (await placeRecord(this.#paths, this.#file.token, key));
+    return isPlaced ? record : undefined;
+  }
+
+  /** Makes the partial file read-only and durable, and closes it. @returns undefined if there is none */
+  async #sync(
+    bytes: number,
+    written: FileHandle | undefined,
+  ): Promise<ReturnType<typeof stampOf> | undefined> {
+    const file = written ?? (await open(this.partialPath, 'r+').catch(absent));
+    if (file === undefined) return undefined;
+    try {
+      await file.chmod(0o444);
+      await file.sync();
+      const found = await file.stat({ bigint: true });
+      if (found.size !== BigInt(bytes))
+        throw new Error(`${found.size} bytes were written instead of ${bytes}`);
+      return stampOf(found);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /**
+   * Removes the unpublished files and the claim, so that others may compute the shard. May be called more
+   * than once.
+   */
+  async release(): Promise<void> {
+    await rm(this.partialPath, { force: true }).catch(() => undefined);
+    await rm(this.#paths.partialRecord(this.key, this.#file.token), { force: true }).catch(() => undefined);
+    await this.#file.release();
+  }
+
+  /** The same as `release`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { codeOf, LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
+import { linkBelow } from '../../core/base/own-directory.js';
+import { version } from '../../core/base/version.js';
+import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../core/texts/json.js';
+import { absent, writing } from './failures.js';
+import { markerName, pathsOf, type StorePaths } from './paths.js';
+
+/** Version of the layout in paths.ts. A store of a newer version is refused. */
+const format = 1;
+
+/**
+ * Opens a store, or with `create` makes one in a new or empty directory. A directory with other contents is
+ * refused.
+ *
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const openStore = async (directory: string, create: boolean): Promise<StorePaths> => {
+  if (create) await writing(directory, () => prepare(directory));
+  const refused = (reason: string) => new LayerloomError('STORE_INVALID', { store: directory, reason });
+  const root = await realpath(directory).catch((error: unknown) => {
+    throw refused(
+      codeOf(error) === 'ENOENT'
+        ? `no such store; give the directory of a batch, or the one that was its ${optionName('store')}`
+        : reasonOf(error),
+    );
+  });
+  const paths = pathsOf(root);
+  const found = await formatOf(paths).catch((error: unknown) => {
+    throw refused(codeOf(error) === 'ENOTDIR' ? 'is not a directory' : reasonOf(error));
+  });
+  if (found === undefined)
+    throw refused(
+      `is not a store: it has no ${markerName}; give the directory of a batch, or the one that was its ${optionName('store')}`,
+    );
+  if (found === 'unreadable') throw refused(`its ${markerName} is not one that layerloom wrote`);
+  if (found > format)
+    throw refused(
+      `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
+    );
+  // What is removed in a folder of the store must be the store's.
+  for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments]) {
+    const reason = linkBelow(root, folder);
+    if (reason !== undefined) throw refused(reason);
+  }
+  return paths;
+};
+
+const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' | undefined> => {
+  const text = (await readSmallFile(marker).catch(absent))?.toString();
+  if (text === undefined) return undefined;
+  const value = jsonOrNone(text);
+  const found = isObject(value) ? value['layerloomStore'] : undefined;
+  return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
+};
+
+/** Creates the missing parts of a store. Several processes may do so at once. */
+const prepare = async (directory: string): Promise<void> => {
+  await makeDirectories(directory);
+  const paths = pathsOf(directory);
+  const names = await readdir(directory);
+  // A temporary marker is that of another process, which is creating the same store.
+  const others = names.filter((name) => !name.startsWith(markerName));
+  if (!names.includes(markerName)) {
+    if (others.length > 0)
+      throw new LayerloomError('STORE_INVALID', {
+        store: directory,
+        reason: `is not a store, and not empty (${others.slice(0, 3).join(', ')}); name an empty or a new directory`,
+      });
+    const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
+    await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
+      // Of a process that is suspended for minutes, another one that has made the store clears it up.
+      if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
+    });
+    await syncDirectory(directory);
+  }
+  if ((await formatOf(paths)) !== format) return;
+  for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
+    await mkdir(folder, { recursive: true });
+  // The clock's file gets its byte now: overwriting it needs no space if the disk is full later.
+  if (!names.includes('clock')) await writeFile(paths.clock, '.');
+};

@@ -1,0 +1,183 @@
+import { rm } from 'node:fs/promises';
+import { LayerloomError } from '../../core/base/errors.js';
+import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { hashHere } from '../../core/engine/output/checksums.js';
+import type { Link } from '../../core/engine/output/link.js';
+import { Claim } from './claim.js';
+import { acquire } from './claim-file.js';
+import { clockAt } from './clock.js';
+import { type ExperimentShards, noteRegistration, register } from './experiments.js';
+import { writing } from './failures.js';
+import { type Collection, collect, type GcOptions } from './gc.js';
+import { clearLeftovers, type Leftovers } from './leftovers.js';
+import { type LinkedShard, linkShard } from './link-shard.js';
+import { listStore, type StoreListing } from './list.js';
+import { openStore } from './open-store.js';
+import { checkKey, type StorePaths } from './paths.js';
+import { isInDoubt, readEntry, type StoredShard, sizedOf, wholeOf } from './record.js';
+import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, verifyStore } from './verify.js';
+import { waitForAny } from './wait.js';
+
+/**
+ * A content-addressed store of shards, for any number of merges, processes and hosts. To obtain a shard:
+ *
+ * ```ts
+ * await store.registerExperiment(directory, { merges, finished: false })
+ * while ((await store.lookup(key)) === undefined) {
+ *   await using claim = await store.claim(key)
+ *   if (claim === undefined) await store.waitFor([key])
+ *   else await claim.publish(await compute(claim.partialPath))
+ * }
+ * await store.link(key, target, 'hard')
+ * ```
+ *
+ * Processes share nothing but the file system. A shard is published complete, by renaming, and its file is
+ * never written again; if a shard is computed twice, both have the same bytes. Claims only save work. Nothing
+ * is cached in memory, so that changes by other processes are seen at once.
+ */
+export class ShardStore {
+  readonly #paths: StorePaths;
+
+  private constructor(paths: StorePaths) {
+    this.#paths = paths;
+  }
+
+  /**
+   * @throws LayerloomError STORE_INVALID for a directory that is not a store, or a newer one; WRITE_FAILED
+   */
+  static async open(directory: string, { create = false }: { create?: boolean } = {}): Promise<ShardStore> {
+    return new ShardStore(await openStore(directory, create));
+  }
+
+  /** The store's absolute path, with symbolic links resolved. */
+  get directory(): string {
+    return this.#paths.root;
+  }
+
+  /** Returns the path of a shard's file, whether it exists or not. */
+  pathOf(key: string): string {
+    return this.#paths.shard(checkKey(key));
+  }
+
+  /**
+   * Returns the record of a published shard, undefined if it is absent, incomplete or damaged. If its file
+   * was written or replaced since it was published, its bytes are verified first.
+   *
+   * @param deep always verify the bytes; if they differ, the shard is marked as damaged and counts as absent
+   */
+  async lookup(key: string, { deep = false }: { deep?: boolean } = {}): Promise<StoredShard | undefined> {
+    checkKey(key);
+    if (deep || isInDoubt(await readEntry(this.#paths, key)))
+      await verifyShard(this.#paths, key, hashHere, (warning) => process.emitWarning(warning));
+    return wholeOf(await readEntry(this.#paths, key));
+  }
+
+  /** As `lookup`, for plans: a shard whose bytes are in doubt counts as there, and nothing is read or written of it. */
+  async expect(key: string): Promise<StoredShard | undefined> {
+    return sizedOf(await readEntry(this.#paths, checkKey(key)));
+  }
+
+  /**
+   * Adds to a record that it lacks whether the shard has values that are no finite numbers.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
+  async noteNonFinite(record: StoredShard, nonFinite: NonFiniteValue | null): Promise<void> {
+    await noteNonFinite(this.#paths, record, nonFinite);
+  }
+
+  /**
+   * Claims the right to compute a shard. Returns undefined if another process has it or the shard has been
+   * published: `waitFor` then returns when to look again.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
+  async claim(key: string): Promise<Claim | undefined> {
+    const file = await acquire(this.#paths.claim(checkKey(key)), clockAt(this.#paths.clock));
+    if (file === undefined) return undefined;
+    try {
+      if (file.former !== undefined)
+        for (const partial of [
+          this.#paths.partialShard(key, file.former),
+          this.#paths.partialRecord(key, file.former),
+        ])
+          await writing(partial, () => rm(partial, { force: true }));
+      // The shard has been published since the caller looked it up.
+      if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
+    } catch (error) {
+      await file.release();
+      throw error;
+    }
+    await file.release();
+    return undefined;
+  }
+
+  /**
+   * Waits until any of these shards is published or can be claimed, and returns those that are.
+   *
+   * @throws LayerloomError INTERRUPTED
+   */
+  waitFor(keys: readonly string[], { signal }: { signal?: AbortSignal | undefined } = {}): Promise<string[]> {
+    return waitForAny(this.#paths, keys.map(checkKey), signal);
+  }
+
+  /**
+   * Links a published shard as `target`. @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has
+   * removed it
+   */
+  async link(key: string, target: string, link: Link): Promise<LinkedShard> {
+    checkKey(key);
+    try {
+      return await linkShard(this.#paths, key, target, link);
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
+      // `gc` may have it aside. It puts the shard of a registered experiment back, or whoever comes after its death.
+      await waitForAny(this.#paths, [key]);
+      if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);
+      return await linkShard(this.#paths, key, target, link);
+    }
+  }
+
+  /**
+   * Registers the shards that an experiment needs, replacing its former registration, for `gc`, which
+   * otherwise sees hard links only. Must be called with all keys before the first is looked up, and with
+   * `finished` at the end; from then on a merge's shards are needed as long as its directory exists.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
+  registerExperiment(directory: string, shards: ExperimentShards): Promise<void> {
+    for (const { keys } of shards.merges) keys.forEach(checkKey);
+    return register(this.#paths, directory, shards);
+  }
+
+  /** Notes an experiment's registration, and returns what puts it back. @throws LayerloomError WRITE_FAILED */
+  noteRegistration(directory: string): Promise<() => Promise<void>> {
+    return noteRegistration(this.#paths, directory);
+  }
+
+  /** Lists the shards of the store. */
+  list(): Promise<StoreListing> {
+    return listStore(this.#paths);
+  }
+
+  /**
+   * Compares every shard's bytes with its record, and marks damaged ones. @throws LayerloomError
+   * INVALID_PARAMETER, INTERRUPTED
+   */
+  verify(options: VerifyOptions = {}): Promise<Verification> {
+    return verifyStore(this.#paths, options);
+  }
+
+  /** Removes the files that killed processes have left. @throws LayerloomError WRITE_FAILED */
+  clearLeftovers(): Promise<Leftovers> {
+    return clearLeftovers(this.#paths, false);
+  }
+
+  /**
+   * Removes the shards that nothing needs (see gc.ts). @throws LayerloomError WRITE_FAILED, STORE_INVALID,
+   * INTERRUPTED
+   */
+  gc(options: GcOptions = {}): Promise<Collection> {
+    return collect(this.#paths, options);
+  }
+}

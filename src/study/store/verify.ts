@@ -1,0 +1,199 @@
+import { rm } from 'node:fs/promises';
+import { reasonOf } from '../../core/base/errors.js';
+import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { withFile } from '../../core/engine/output/durable.js';
+import { Run, type RunControls } from '../../core/engine/run.js';
+import { acquire } from './claim-file.js';
+import { clockAt } from './clock.js';
+import type { StorePaths } from './paths.js';
+import {
+  placeRecord,
+  readEntry,
+  readRecord,
+  type StoredShard,
+  type StoreEntry,
+  storedKeys,
+  writeRecord,
+} from './record.js';
+
+/** Progress is in files, in phase `checksums`. */
+export type VerifyOptions = RunControls;
+
+/** A shard whose bytes are not those that were written. */
+export interface DamagedShard {
+  readonly key: string;
+  readonly file: string;
+  /** The damage, as a phrase that follows the file's name. */
+  readonly reason: string;
+  /** Hard links outside the store, which have the same damaged bytes. */
+  readonly links: number;
+}
+
+/** Shards that `ShardStore.verify` read, and the damaged ones. */
+export interface Verification {
+  readonly store: string;
+  readonly shards: number;
+  /** Bytes that were read. */
+  readonly bytes: number;
+  readonly damaged: readonly DamagedShard[];
+  /**
+   * Shards that had no checksum and now have that of their present bytes; damage before that cannot be
+   * detected.
+   */
+  readonly recorded: number;
+  readonly warnings: readonly string[];
+}
+
+/** Computes a file's SHA-256 in hexadecimal; undefined if interrupted. */
+type Hash = (path: string) => Promise<string | undefined>;
+
+interface Verdict {
+  readonly bytes: number;
+  readonly links: number;
+  /** The damage; undefined if the shard is intact. */
+  readonly reason?: string;
+  /** True if the shard had no checksum before. */
+  readonly isFirst?: boolean;
+  /** The record as it should be. */
+  readonly record: StoredShard;
+  /** The file that was judged. */
+  readonly file: StoreEntry['file'];
+}
+
+const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promise<Verdict> => {
+  const { file } = await readEntry(paths, record.key);
+  const seen = { bytes: 0, links: Math.max(0, (file?.names ?? 1) - 1), file };
+  const { damaged = new Date().toISOString(), ...sound } = record;
+  const verdict = (reason: string) => ({ ...seen, reason, record: { ...sound, damaged } });
+  if (file === undefined) return verdict('is missing');
+  if (file.bytes !== record.bytes) return verdict(`has ${file.bytes} bytes instead of ${record.bytes}`);
+  let sha256: string | undefined;
+  try {
+    sha256 = await hash(paths.shard(record.key));
+  } catch (error) {
+    // Meanwhile another process has removed it, or `gc` has it aside.
+    if (/^ENOENT/.test(reasonOf(error))) return await judge(paths, record, hash);
+    const reason = `cannot be read (${reasonOf(error)})`;
+    // A read error of the disk is damage. Other errors may concern this process only.
+    return /^EIO/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
+  }
+  if (sha256 === undefined) return { ...seen, record };
+  seen.bytes = file.bytes;
+  if (record.sha256 !== undefined && sha256 !== record.sha256)
+    return verdict(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${record.sha256.slice(0, 12)}…`);
+  const { mtimeNs, inode } = file;
+  return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256, mtimeNs, inode } };
+};
+
+/** Adds to the record of a shard of an earlier version whether it has values that are no finite numbers. */
+export const noteNonFinite = async (
+  paths: StorePaths,
+  record: StoredShard,
+  nonFinite: NonFiniteValue | null,
+): Promise<void> => {
+  // Another process may have noted the same, or be replacing the shard: its record is as good.
+  const { file } = await readEntry(paths, record.key);
+  await note(paths, record, file, { ...record, nonFinite });
+};
+
+/**
+ * Updates the record by the finding, under a claim on the shard, so that a concurrent publication is not
+ * overwritten.
+ *
+ * @param file the file that was judged; `gc` may have had it aside
+ * @returns false if the record or the file has changed since it was read, because the shard was published again or put
+ *   back, or if another process has taken the claim over
+ */
+const note = async (
+  paths: StorePaths,
+  judged: StoredShard,
+  file: StoreEntry['file'],
+  found: StoredShard,
+): Promise<boolean> => {
+  const isCurrent = async () => {
+    const now = await readEntry(paths, judged.key);
+    const isSame = now.file?.inode === file?.inode && now.file?.mtimeNs === file?.mtimeNs;
+    return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
+  };
+  const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
+  // Another process is replacing or removing the shard: where it is missing, that one has it.
+  if (claim === undefined) return file !== undefined && (await isCurrent());
+  try {
+    if (!(await isCurrent())) return false;
+    await writeRecord(paths, claim.token, found);
+    return await placeRecord(paths, claim.token, found.key);
+  } catch (error) {
+    await rm(paths.partialRecord(judged.key, claim.token), { force: true }).catch(() => undefined);
+    throw error;
+  } finally {
+    await claim.release();
+  }
+};
+
+/**
+ * Compares a shard's bytes with its record. A damaged shard is marked, counts as absent from then on, and is
+ * replaced when it is needed again.
+ *
+ * @returns undefined if there is no record, or if it changed meanwhile
+ */
+export const verifyShard = async (
+  paths: StorePaths,
+  key: string,
+  hash: Hash,
+  warn: (warning: string) => void,
+): Promise<Verdict | undefined> => {
+  const record = await readRecord(paths, key);
+  if (record === undefined) return undefined;
+  const verdict = await judge(paths, record, hash);
+  if (JSON.stringify(verdict.record) === JSON.stringify(record)) return verdict;
+  const holds = await note(paths, record, verdict.file, verdict.record).catch((error: unknown) => {
+    warn(`what was found of ${paths.shard(key)} could not be recorded: ${reasonOf(error)}`);
+    return true;
+  });
+  return holds ? verdict : undefined;
+};
+
+/**
+ * Verifies every shard on all threads, with a buffer of 1 MiB per thread.
+ *
+ * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
+ */
+export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Promise<Verification> => {
+  const keys = await storedKeys(paths);
+  const damaged: DamagedShard[] = [];
+  const warnings: string[] = [];
+  let [shards, bytes, recorded, done] = [0, 0, 0, 0];
+
+  await using run = new Run(options, false);
+  const { pool } = run;
+  const hash: Hash = (path) =>
+    withFile(path, 'r', async ({ fd }) => {
+      const result = await pool.checksum(fd);
+      if (!result.ok) throw new Error(result.reason);
+      return result.sha256;
+    });
+  const verifyNext = async (key: string) => {
+    const verdict = await verifyShard(paths, key, hash, (warning) => warnings.push(warning));
+    if (verdict === undefined) return;
+    shards += 1;
+    bytes += verdict.bytes;
+    const { reason, links, isFirst } = verdict;
+    if (isFirst) recorded += 1;
+    if (reason !== undefined) damaged.push({ key, file: paths.shard(key), reason, links });
+  };
+  const waiting = keys.values();
+  try {
+    await pool.inLanes(async () => {
+      for (const key of waiting) {
+        if (pool.stopped) return;
+        await verifyNext(key);
+        done += 1;
+        run.report({ phase: 'checksums', done, total: keys.length });
+      }
+    });
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+  damaged.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return { store: paths.root, shards, bytes, damaged, recorded, warnings };
+};

@@ -1,0 +1,36 @@
+import { setTimeout } from 'node:timers/promises';
+import { checkInterrupt } from '../../core/base/errors.js';
+import { examine } from './claim-file.js';
+import { clockAt } from './clock.js';
+import type { StorePaths } from './paths.js';
+import { readEntry, wholeOf } from './record.js';
+
+const [firstMs, lastMs] = [10, 2000];
+
+/**
+ * Waits for shards that other processes compute, and returns those that are published or can be claimed
+ * because their claimant gave up or died. Polls at growing intervals, since a shared file system does not
+ * notify one host of changes by another.
+ *
+ * @throws LayerloomError INTERRUPTED
+ */
+export const waitForAny = async (
+  paths: StorePaths,
+  keys: readonly string[],
+  signal?: AbortSignal,
+): Promise<string[]> => {
+  for (let pause = firstMs; ; pause = Math.min(lastMs, pause * 1.5)) {
+    checkInterrupt(signal);
+    const now = clockAt(paths.clock);
+    const settled = await Promise.all(
+      keys.map(async (key) => {
+        const { state } = await examine(paths.claim(key), now);
+        return state !== 'live' || wholeOf(await readEntry(paths, key)) !== undefined;
+      }),
+    );
+    const found = keys.filter((_, index) => settled[index]);
+    if (found.length > 0 || keys.length === 0) return found;
+    // An abort ends the pause; the next round throws.
+    await setTimeout(pause, undefined, { signal }).catch(() => undefined);
+  }
+};

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { LayerloomError } from '../../core/base/errors.js';
+import { isMissing } from '../../core/base/unless-missing.js';
+import type { FileIdentity } from '../../core/models/checkpoint/checkpoint.js';
+import { provenanceName } from '../../core/models/checkpoint/file-names.js';
+import { observePath } from '../../core/models/checkpoint/identity.js';
+import { readJsonObject } from '../../core/models/checkpoint/json.js';
+import { openModel } from '../../core/models/reading/read-model.js';
+
+/** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
+export const weightsOfShards = (keys: readonly string[]): string =>
+  createHash('sha256')
+    .update(`shards\n${keys.join('\n')}\n`)
+    .digest('hex');
+
+/** A file of a merge, and the key of what it holds. */
+export interface KeyedShard {
+  readonly file: string;
+  readonly key: string;
+}
+
+/**
+ * Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
+  const found = await readJsonObject(join(directory, provenanceName)).catch((error: LayerloomError) => {
+    if (error.code === 'READ_FAILED' && !isMissing(error.cause)) throw error;
+    return undefined;
+  });
+  const shards = (found?.['shards'] ?? []) as readonly (Pick<KeyedShard, 'file'> & {
+    readonly key?: string;
+  })[];
+  const keyed = shards.flatMap(({ file, key }) => (key === undefined ? [] : [{ file, key }]));
+  return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
+};
+
+/**
+ * Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
+  const shards = await shardsOfMerge(directory);
+  return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));
+};
+
+/**
+ * Returns the hash of a checkpoint's weights: of the identities of its files, as a store has them for inputs.
+ *
+ * @param identitiesOf tells the identities; by default those of the files as they are
+ * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
+ */
+export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
+  const { files, adapted } = await openModel(model);
+  const hash = createHash('sha256').update('files\n');
+  for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
+  // The scales of an adapter stand in its configuration.
+  if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
+  return hash.digest('hex');
+};
+
+/** Returns the identities of a checkpoint's files, in order. */
+export type IdentitiesOf = (files: readonly FileIdentity[]) => Promise<readonly string[]>;
+
+const ownIdentities: IdentitiesOf = (files) =>
+  Promise.all(files.map(async (file) => (await observePath(file, 'samples')).hash));

@@ -1,0 +1,52 @@
+import { open, stat } from 'node:fs/promises';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { readBlock } from '../../core/models/checkpoint/read-block.js';
+import { jsonOrNone } from '../../core/texts/json.js';
+
+const endings = ['.jsonl', '.json', '.csv', '.parquet'];
+
+/**
+ * Checks that files of rows can be read, before anything is written: their endings, and the first line of JSON lines.
+ *
+ * @throws LayerloomError READ_FAILED, DATA_INVALID
+ */
+export const checkDataFiles = async (files: readonly string[]): Promise<void> => {
+  for (const file of files) await checkDataFile(file);
+};
+
+const checkDataFile = async (file: string): Promise<void> => {
+  const invalid = (reason: string, line?: number) =>
+    new LayerloomError('DATA_INVALID', { file, reason, ...(line === undefined ? {} : { line }) });
+  const first = await firstBytes(file);
+  if (first.length === 0) throw invalid('is empty');
+  if (!endings.some((ending) => file.endsWith(ending)))
+    throw invalid(`is no file of rows (${endings.join(', ')})`);
+  if (!file.endsWith('.jsonl')) return;
+  const line = first.includes('\n') || first.length < longest ? first.split('\n', 1)[0] : undefined;
+  if (line !== undefined && !isRow(line)) throw invalid('is not a JSON object', 1);
+};
+
+/** Lines longer than this are left for the trainer to read. */
+const longest = 1 << 20;
+
+const firstBytes = async (file: string): Promise<string> => {
+  try {
+    if (!(await stat(file)).isFile()) throw new Error('not a file');
+    const handle = await open(file);
+    try {
+      return (await readBlock(handle, Buffer.alloc(longest), 0)).toString('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    throw new LayerloomError(
+      'READ_FAILED',
+      { file, reason: `${reasonOf(cause)}; give a file of rows with ${optionName('data')}` },
+      { cause },
+    );
+  }
+};
+
+const isRow = (line: string): boolean => isObject(jsonOrNone(line, { python: true }));

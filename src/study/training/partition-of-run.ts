@@ -1,0 +1,42 @@
+import { basename } from 'node:path';
+import { LayerloomError } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
+import { type Partition, partNames } from '../../core/measure/partition/partition.js';
+import { readPartition } from '../../core/measure/partition/read-partition.js';
+import { parseAddress } from '../../core/models/address/address.js';
+import { readWhole } from '../../core/models/reading/read-model.js';
+
+/**
+ * Reads the partition of a run and checks that it is one of the base: by all names of parameters if the base is on
+ * this machine, else by its name.
+ *
+ * @param base undefined for the partition's own
+ * @throws LayerloomError READ_FAILED, PARTITION_INVALID, the codes of `readWhole`
+ */
+export const readPartitionOf = async (
+  file: string,
+  base: { readonly model: string; readonly isHere: boolean } | undefined,
+): Promise<Partition> => {
+  const partition = await readPartition(file);
+  if (base === undefined) return partition;
+  const foreign = (reason: string) =>
+    new LayerloomError('PARTITION_INVALID', {
+      file,
+      reason: `is of ${partition.base.path}, and not of ${base.model}: ${reason}`,
+      remedy: `partition this base, or leave ${optionName('base')} out to train the one that was partitioned`,
+    });
+  if (!base.isHere) {
+    if (nameOf(base.model) !== nameOf(partition.base.name)) throw foreign('the names differ');
+    return partition;
+  }
+  const { tensors } = await readWhole(await parseAddress(base.model));
+  const names = partNames.flatMap((part) => partition.parts[part]);
+  const absent = names.find((name) => !tensors.has(name));
+  if (absent !== undefined) throw foreign(`that has no ${absent}`);
+  const known = new Set(names);
+  const unassigned = [...tensors.keys()].find((name) => !known.has(name));
+  if (unassigned !== undefined) throw foreign(`${unassigned} is in no part`);
+  return partition;
+};
+
+const nameOf = (model: string): string => basename(model).toLowerCase();

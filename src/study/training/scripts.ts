@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { shellWord } from '../../core/base/command-line.js';
+import { itemAt } from '../../core/base/lookup.js';
+import { preparedFile, preparedPart } from './data-mix.js';
+import { finishingSteps, installCommands, preparingCommand, trainingCommand } from './instructions.js';
+import { canResume, resumeWords } from './resume.js';
+import { lockSeconds, runFiles, runStates, trainerFiles } from './run-state.js';
+import { partitionCopy, trlProgram } from './trainers/trl.js';
+import type { TrainingRun } from './training-run.js';
+
+/** Programs that are copied into a run's directory. */
+export const shippedPrograms = fileURLToPath(new URL('../../../training', import.meta.url));
+
+/** Returns the script of one run, `training/train.sh` with what it has to know of the run. */
+export const scriptOfRun = (run: TrainingRun): string => {
+  const finishing = finishingSteps(run);
+  const train = trainingCommand(run);
+  return shipped('train.sh', [
+    ...assigned({
+      run_name: run.name,
+      finished: runStates.finished,
+      running: runStates.running,
+      ...{ lock: runFiles.lock, starts: runFiles.starts, ended: runFiles.ended },
+      ...{ checkpoints: runFiles.checkpoints, aside: runFiles.aside, log_name: runFiles.log },
+      ...{ beat_seconds: lockSeconds.beat, stale_seconds: lockSeconds.stale },
+      last: `${runFiles.checkpoints}/checkpoint-${run.steps}`,
+      install: itemAt(installCommands(run), 0)[0],
+      can_resume: canResume(run) ? 'yes' : '',
+      programs: programsOf(
+        run,
+        finishing.map(({ command }) => command),
+      ),
+      settings: [
+        ...['config.yaml', 'data.yaml', 'accelerate.yaml'],
+        ...(run.partition === undefined ? [] : [partitionCopy]),
+      ],
+      data: [
+        preparedFile,
+        ...(run.mix.parts.length > 1 ? run.mix.parts.map((part) => preparedPart(part)) : []),
+      ],
+      products: [
+        runFiles.ended,
+        ...finishing.flatMap(({ makes }) => (makes === partitionCopy ? [] : [makes])),
+      ],
+      ...{ trainer_mark: trainerFiles.mark, scheduler_file: trainerFiles.scheduler },
+      ...{ optimiser_files: trainerFiles.optimisers, weight_files: trainerFiles.weights },
+      state_files: [...trainerFiles.optimisers, trainerFiles.weightsAgain],
+    }),
+    `prepare() { step ${preparingCommand}; }`,
+    `train() { step ${train}; }`,
+    `resume() { step ${train} ${resumeWords(run, '"$1"')}; }`,
+    `finish() {`,
+    ...finishing.map(({ makes, command }) => `  making ${shellWord(makes)} ${command}`),
+    '  :',
+    '}',
+  ]);
+};
+
+/** Returns the script that runs those of its folders. */
+export const scriptOfRuns = (runs: readonly TrainingRun[]): string =>
+  shipped('train_runs.sh', assigned({ runs: runs.map(({ name }) => name) }));
+
+/** A script that is shipped, with lines in the place of one that says so. */
+const shipped = (name: string, settings: readonly string[]): string =>
+  readFileSync(join(shippedPrograms, name), 'utf8').replace('# SETTINGS\n', () => `${settings.join('\n')}\n`);
+
+/** Variables of the shell; of a list, an array. */
+const assigned = (values: Readonly<Record<string, string | number | readonly string[]>>): string[] =>
+  Object.entries(values).map(([name, value]) =>
+    typeof value === 'object'
+      ? `${name}=(${value.map(shellWord).join(' ')})`
+      : `${name}=${shellWord(String(value))}`,
+  );
+
+/** Programs that must be there before anything is done: those of the commands, and TRL's for programs of ours. */
+const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
+  ...new Set([
+    ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),
+    ...(trlProgram(run) === undefined || run.trainer !== 'trl' ? [] : ['trl']),
+  ]),
+];

@@ -1,0 +1,131 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exists } from '../../core/base/exists.js';
+import { namesIn } from '../../core/base/unless-missing.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { jsonOrNone } from '../../core/texts/json.js';
+import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
+import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
+
+/** A start of a run's script that is at work. */
+export interface RunningStart {
+  readonly host: string;
+  readonly pid: number;
+  /** True if the script was killed and the group of the process, which trains, goes on. */
+  readonly isOrphan?: boolean;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+/** Reads the lock of a run. @returns undefined while nothing trains it */
+export const runningStart = async (directory: string): Promise<RunningStart | undefined> => {
+  const lock = join(directory, runFiles.lock);
+  const [text, status] = await Promise.all([
+    readSmallFile(lock).catch(() => undefined),
+    stat(lock).catch(() => undefined),
+  ]);
+  if (text === undefined || status === undefined) return undefined;
+  const [first = '', ...lines] = text.toString().split('\n');
+  const held = jsonOrNone(first);
+  const isFresh = Date.now() - status.mtimeMs <= lockSeconds.stale * 1000;
+  // Without its text a lock is one that is being made, or was made on a full disk.
+  if (!isClaimant(held))
+    return isFresh ? { host: '?', pid: 0, since: status.mtime.toISOString() } : undefined;
+  const since = 'since' in held && typeof held.since === 'string' ? held.since : '?';
+  const life = await lifeOf(held);
+  if (life === 'alive' || (life === 'unknown' && isFresh)) return { host: held.host, pid: held.pid, since };
+  if (life === 'unknown') return undefined;
+  const group = lines.findLast((line) => line.startsWith('group '));
+  const [, number, started = ''] = /^group (\d+) (.*)$/.exec(group ?? '') ?? [];
+  const leader = { ...held, pid: Number(number ?? 0), started };
+  return (await worksAsGroup(leader))
+    ? { host: held.host, pid: leader.pid, isOrphan: true, since }
+    : undefined;
+};
+
+/** True if the process group that a process of this host began has a process that is no zombie. */
+const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
+  if (!(leader.pid > 1)) return false;
+  if ((await lifeOf(leader)) === 'alive') return true;
+  // Another process has the number of the first one now: then that group has ended.
+  if (responds(leader.pid) && !(await isZombie(leader.pid))) return false;
+  if (!responds(-leader.pid)) return false;
+  if (process.platform !== 'linux') return true;
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  for (const pid of processes) {
+    const [state, group] = await stateOf(Number(pid));
+    if (group === leader.pid && state !== 'Z' && state !== 'X') return true;
+  }
+  return false;
+};
+
+const isZombie = async (pid: number): Promise<boolean> => (await stateOf(pid))[0] === 'Z';
+
+/** Reads the fields 3 and 5 of proc_pid_stat(5): state and group. Field 2, the name, may contain any text. */
+const stateOf = async (pid: number): Promise<readonly [state: string, group: number]> => {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const [state = '', , group = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return [state, Number(group)];
+};
+
+/** True if a process, or of a negative number a group, can be signalled. Signal 0 is not delivered. */
+const responds = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** How a run's script would begin: from a checkpoint, at the first step, or not without its option `--again`. */
+export type NextStart = { readonly from: string } | 'first step' | 'again';
+
+/**
+ * Finds how a run's script would begin.
+ *
+ * @param isWhole tells whether the checkpoint in a directory is whole
+ * @throws LayerloomError READ_FAILED
+ */
+export const nextStart = async (
+  directory: string,
+  last: string,
+  isWhole: (path: string) => Promise<boolean>,
+): Promise<NextStart> => {
+  const folder = join(directory, runFiles.checkpoints);
+  const steps = (await namesIn(folder)).flatMap((name) => /^checkpoint-(\d+)$/.exec(name)?.[1] ?? []);
+  let whole = 0;
+  for (const step of steps.toSorted((a, b) => Number(b) - Number(a))) {
+    const name = `checkpoint-${step}`;
+    const path = join(folder, name);
+    if (!((await hasLog(path)) && (await isWhole(path)))) continue;
+    whole += 1;
+    if (name === last || (await hasState(path))) return { from: name };
+  }
+  return whole === 0 ? 'first step' : 'again';
+};
+
+/** True if the trainer's own log, which it writes last, is there to its end. */
+const hasLog = async (path: string): Promise<boolean> => {
+  const log = await readSmallFile(join(path, runFiles.log)).catch(() => undefined);
+  return log?.toString().trimEnd().endsWith('}') === true;
+};
+
+/**
+ * True if a trainer can go on from a whole checkpoint: one of transformers needs the states of the optimiser and of its
+ * schedule, and would begin both again without a word.
+ */
+const hasState = async (path: string): Promise<boolean> => {
+  const has = (name: string) => exists(join(path, name));
+  if (!(await has(trainerFiles.mark))) return true;
+  if (!(await has(trainerFiles.scheduler))) return false;
+  for (const name of trainerFiles.optimisers) if (await has(name)) return true;
+  return false;
+};
+
+/** Returns how the last start of a run ended, in the words of its script; undefined where it was killed, or none began. */
+export const endOfLastStart = async (directory: string): Promise<string | undefined> => {
+  const lines = (await readSmallFile(join(directory, runFiles.starts)).catch(() => undefined))?.toString();
+  const [, time, end] =
+    /^(\S+) ((?:ended with|stopped by) .*)$/.exec(lines?.trimEnd().split('\n').at(-1) ?? '') ?? [];
+  return end === undefined ? undefined : `${end}, at ${time}`;
+};

@@ -1,0 +1,311 @@
+import { stat } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { shellPath } from '../../core/base/command-line.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { exists } from '../../core/base/exists.js';
+import { itemAt } from '../../core/base/lookup.js';
+import { parseAddress } from '../../core/models/address/address.js';
+import { describeArchitecture } from '../../core/models/architecture/architecture.js';
+import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
+import { isObject } from '../../core/models/checkpoint/json.js';
+import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { hasAllWeights } from '../../core/models/checkpoint/whole.js';
+import { readAdapter, readWhole } from '../../core/models/reading/read-model.js';
+import { jsonOrNone } from '../../core/texts/json.js';
+import {
+  manifestName,
+  type PlannedModel,
+  type PlannedRun,
+  readManifest,
+  type TrainingManifest,
+} from './manifest.js';
+import { type RunState, runFiles } from './run-state.js';
+import { endOfLastStart, nextStart, type RunningStart, runningStart } from './start-of-run.js';
+
+/** A model of a run. */
+export interface TrainedModel {
+  /** Its name in an experiment: the run's and its steps. */
+  readonly name: string;
+  readonly step: number;
+  /** The model as commands take it: a directory, or the base with an adapter. */
+  readonly model: string;
+  /** Why it cannot be used; absent for a model that can. */
+  readonly problem?: string;
+}
+
+/** A run, and the models that it has left. */
+export interface RunStatus {
+  readonly name: string;
+  readonly directory: string;
+  readonly role: PlannedRun['role'];
+  readonly language: string | null;
+  readonly state: RunState;
+  /** Models that the run was to leave. */
+  readonly expected: number;
+  /** Those that are there, whole or not. */
+  readonly models: readonly TrainedModel[];
+  /** Means of the first and the last fifth of the logged losses; null where none were logged. */
+  readonly loss: { readonly first: number; readonly last: number } | null;
+  /** What is wrong with it, and what to do. */
+  readonly problem?: string;
+}
+
+/** The runs of one or more trainings of one base. */
+export interface TrainingStatus {
+  readonly base: string;
+  readonly runs: readonly RunStatus[];
+}
+
+/**
+ * Checks which runs of trainings are there: each checkpoint's files and its tensors against the base, and the losses that
+ * the trainer has logged.
+ *
+ * @param directories as `trainInit` wrote them
+ * @throws LayerloomError TRAINING_INVALID for a directory that is no training, for trainings of several bases, and for two runs of one
+ *   name
+ */
+export const trainingStatusOf = async (directories: readonly string[]): Promise<TrainingStatus> => {
+  const trainings = await Promise.all(
+    [...new Set(directories.map((directory) => resolve(directory)))].map(async (directory) => ({
+      directory,
+      manifest: await readManifest(directory),
+    })),
+  );
+  const { directory: first, manifest } = itemAt(trainings, 0);
+  checkOneBase(trainings);
+  checkNames(trainings);
+  // A base that is not here (on the hub) is not asked for: the first whole checkpoint takes its place.
+  const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
+  const runs: RunStatus[] = [];
+  for (const { directory, manifest } of trainings)
+    for (const run of manifest.runs) runs.push(await statusOf(run, directory, manifest.base, shapes));
+  return { base: manifest.base, runs };
+};
+
+interface Training {
+  readonly directory: string;
+  readonly manifest: TrainingManifest;
+}
+
+const checkOneBase = (trainings: readonly Training[]): void => {
+  const { directory, manifest } = itemAt(trainings, 0);
+  const other = trainings.find((training) => training.manifest.base !== manifest.base);
+  if (other !== undefined)
+    throw new LayerloomError('TRAINING_INVALID', {
+      file: other.directory,
+      reason: `trains ${other.manifest.base}, and ${directory} trains ${manifest.base}; experts of one study have one base`,
+      remedy: 'give the directories of one base',
+    });
+};
+
+const checkNames = (trainings: readonly Training[]): void => {
+  const seen = new Map<string, string>();
+  for (const { directory, manifest } of trainings)
+    for (const { name } of manifest.runs) {
+      const former = seen.get(name);
+      if (former !== undefined)
+        throw new LayerloomError('TRAINING_INVALID', {
+          file: directory,
+          reason: former === directory ? `has two runs ${name}` : `has a run ${name}, and so has ${former}`,
+          remedy: `rename one in its ${manifestName}, or write both as one sweep`,
+        });
+      seen.set(name, directory);
+    }
+};
+
+type Shapes = ReadonlyMap<string, string>;
+
+/** Names and shapes of the tensors of all models of a study: the base's. */
+class ReferenceShapes {
+  #shapes: Shapes | undefined;
+
+  constructor(shapes: Shapes | undefined) {
+    this.#shapes = shapes;
+  }
+
+  /** Returns what tells a model from those of the base; undefined for one of its own. */
+  differenceOf(shapes: Shapes): string | undefined {
+    this.#shapes ??= shapes;
+    for (const [name, shape] of this.#shapes)
+      if (shapes.get(name) !== shape)
+        return shapes.has(name)
+          ? `${name} is [${shapes.get(name)}], the base's is [${shape}]`
+          : `${name} is missing`;
+    const further = [...shapes.keys()].find((name) => !this.#shapes?.has(name));
+    return further === undefined ? undefined : `${further} is no tensor of the base`;
+  }
+}
+
+/** Leaves out what merges do: constant tables, and the head of tied embeddings, which trainers write or not. */
+const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
+  const { places, tied } = describeArchitecture(checkpoint);
+  return new Map(
+    [...checkpoint.tensors].flatMap(([name, { shape }]): [string, string][] => {
+      const role = places.get(name)?.role;
+      return role === 'buffer' || (role === 'head' && tied === true) ? [] : [[name, shape.join(', ')]];
+    }),
+  );
+};
+
+const shapesOf = async (model: string, from: string): Promise<Shapes> =>
+  shapesIn(await readWhole(await parseAddress(resolve(from, model))));
+
+const statusOf = async (
+  run: PlannedRun,
+  training: string,
+  base: string,
+  reference: ReferenceShapes,
+): Promise<RunStatus> => {
+  const directory = join(training, run.path);
+  const models: TrainedModel[] = [];
+  let isForeign = false;
+  for (const planned of run.models) {
+    const found = await modelOf(planned, run, { directory, base, reference });
+    if (found === undefined) continue;
+    isForeign ||= found.isForeign;
+    models.push(found.model);
+  }
+  const log = await lossesOf(directory, run.models);
+  const whole = models.filter(({ problem }) => problem === undefined).length;
+  const about = { name: run.name, directory, role: run.role, language: run.language };
+  const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
+  // Before all else: a checkpoint that is being written looks half written.
+  const running = await runningStart(directory);
+  if (running !== undefined)
+    return {
+      ...found,
+      state: 'running',
+      problem: `${whole} of ${run.models.length} checkpoints are there; ${describeStart(running)}`,
+    };
+  if (isForeign)
+    return {
+      ...found,
+      state: 'foreign',
+      problem: `${itemAt(
+        models.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`])),
+        0,
+      )}; its checkpoints are of another base, or no such models`,
+    };
+  if (log?.problem !== undefined)
+    return { ...found, state: 'diverged', problem: `${log.problem}; leave it out, or train at a lower rate` };
+  if (whole === run.models.length) return { ...found, state: 'finished' };
+  const broken = models.find(({ problem }) => problem !== undefined);
+  const isWhole = async (path: string): Promise<boolean> =>
+    (await modelAt({ path, isAdapter: run.method === 'lora' }, reference)).problem === undefined;
+  const next = await nextStart(directory, `checkpoint-${run.steps}`, isWhole);
+  const hasEnded = await exists(join(directory, runFiles.ended));
+  const script = `bash ${shellPath(relative(process.cwd(), join(directory, runFiles.script)))}`;
+  const end = await endOfLastStart(directory);
+  const hasBegun = models.length > 0 || end !== undefined || (await exists(join(directory, runFiles.starts)));
+  if (!hasBegun) return { ...found, state: 'absent', problem: `has no checkpoint yet: ${script}` };
+  return {
+    ...found,
+    state: 'unfinished',
+    problem: [
+      `${whole} of ${run.models.length} checkpoints are there`,
+      ...(broken === undefined ? [] : [`${broken.name}: ${broken.problem}`]),
+      ...(end === undefined ? [] : [end]),
+      hasEnded || next === 'again'
+        ? `${script} --again sets them aside and begins at the first step`
+        : `${script} goes on from ${next === 'first step' ? `the ${next}` : next.from}`,
+    ].join('; '),
+  };
+};
+
+const describeStart = ({ host, pid, since, isOrphan }: RunningStart): string =>
+  isOrphan
+    ? `process group ${pid} on ${host} trains it since ${since} (its ${runFiles.script} was killed)`
+    : `process ${pid} on ${host} trains it since ${since}`;
+
+const modelOf = async (
+  { step, path }: PlannedModel,
+  run: PlannedRun,
+  { directory, base, reference }: { directory: string; base: string; reference: ReferenceShapes },
+): Promise<{ model: TrainedModel; isForeign: boolean } | undefined> => {
+  const at = join(directory, path);
+  if (!(await isDirectory(at))) return undefined;
+  const isAdapter = run.method === 'lora' && path !== 'reverted';
+  const model = { name: `${run.name}-${step}`, step, model: isAdapter ? `${base}+${at}` : at };
+  const { problem, isForeign = false } = await modelAt({ path: at, isAdapter }, reference);
+  return { model: problem === undefined ? model : { ...model, problem }, isForeign };
+};
+
+/** Says why the model in a directory cannot be used, and whether that is because it is of another base. */
+const modelAt = async (
+  { path, isAdapter }: { readonly path: string; readonly isAdapter: boolean },
+  reference: ReferenceShapes,
+): Promise<{ problem?: string; isForeign?: boolean }> => {
+  if (!(await hasAllWeights(path))) return { problem: 'is half written' };
+  try {
+    const address = await parseAddress(path);
+    if (isAdapter) {
+      await readAdapter(address);
+      return {};
+    }
+    const checkpoint = await readWhole(address);
+    // Without it nobody can load the model.
+    if (checkpoint.config === undefined) return { problem: 'is half written (it has no config.json)' };
+    const difference = reference.differenceOf(shapesIn(checkpoint));
+    return difference === undefined ? {} : { problem: difference, isForeign: true };
+  } catch (error) {
+    return { problem: `is half written or damaged (${reasonOf(error)})` };
+  }
+};
+
+const isDirectory = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isDirectory() === true;
+
+/** Name of the log that transformers' Trainer leaves in each checkpoint. */
+const logName = 'trainer_state.json';
+
+/** Logs are small; this is far more than a run of a million steps writes. */
+const mostLogBytes = 64 << 20;
+
+/** Returns the losses of the latest log, and what is wrong with them; undefined where the trainer left none. */
+const lossesOf = async (
+  directory: string,
+  models: readonly PlannedModel[],
+): Promise<{ loss: RunStatus['loss']; problem?: string } | undefined> => {
+  const steps = models.map(({ step }) => step).reverse();
+  for (const step of steps) {
+    const file = join(directory, 'checkpoints', `checkpoint-${step}`, logName);
+    const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
+      .then((bytes) => bytes.toString())
+      .catch(() => undefined);
+    // A log that was cut off has no figures; that of the checkpoint before has those until then.
+    const losses = text === undefined ? undefined : readLosses(text);
+    if (losses !== undefined) return losses;
+  }
+  return undefined;
+};
+
+const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string } | undefined => {
+  const history = historyIn(text);
+  if (history === undefined) return undefined;
+  const logged = history.flatMap((entry) => ('loss' in entry ? [entry] : []));
+  const fault = logged.find(
+    ({ loss, grad_norm: norm }) => !isNumber(loss) || (norm !== undefined && !isNumber(norm)),
+  );
+  const losses = logged.flatMap(({ loss }) => (isNumber(loss) ? [loss] : []));
+  if (losses.length === 0 && fault === undefined) return undefined;
+  const part = Math.max(1, Math.floor(losses.length / 5));
+  const loss =
+    losses.length === 0 ? null : { first: mean(losses.slice(0, part)), last: mean(losses.slice(-part)) };
+  if (fault !== undefined)
+    return { loss, problem: `its loss or gradient is no number at step ${String(fault['step'] ?? '?')}` };
+  if (loss !== null && losses.length >= 5 && loss.last > loss.first)
+    return { loss, problem: `its loss rose from ${loss.first.toFixed(3)} to ${loss.last.toFixed(3)}` };
+  return { loss };
+};
+
+const historyIn = (text: string): Record<string, unknown>[] | undefined => {
+  // Undefined too for a file that was cut off while it was written.
+  const state = jsonOrNone(text, { python: true });
+  const history = isObject(state) ? state['log_history'] : undefined;
+  return Array.isArray(history) ? history.filter(isObject) : undefined;
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -1,0 +1,126 @@
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { partitionJson } from '../../core/measure/partition/formats/index.js';
+import type { TextHashes } from '../evaluation/data/trained-texts.js';
+import { dataConfig } from './data-config.js';
+import { readmeOf, readmeOfSweep } from './instructions.js';
+import { manifestName, manifestOf } from './manifest.js';
+import { runFiles } from './run-state.js';
+import { scriptOfRun, scriptOfRuns, shippedPrograms } from './scripts.js';
+import { accelerateConfig } from './trainers/accelerate.js';
+import { axolotlConfig } from './trainers/axolotl.js';
+import { datasetInfo, datasetInfoFile, llamaFactoryConfig } from './trainers/llama-factory.js';
+import { partitionCopy, trlConfig, trlProgram } from './trainers/trl.js';
+import type { TrainingRun } from './training-run.js';
+
+const shippedPackage = 'layerloom_train';
+
+/** The Python package that simultaneous training imports, copied too so that the directory works where it is moved. */
+const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, import.meta.url));
+
+/** Texts of a run's files by name. */
+export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
+  'README.md': readmeOf(run),
+  [runFiles.script]: scriptOfRun(run),
+  'data.yaml': dataConfig(run),
+  ...configurationsOf(run),
+  ...(run.partition === undefined ? {} : { [partitionCopy]: partitionJson(run.partition) }),
+});
+
+const configurationsOf = (run: TrainingRun): Record<string, string> => {
+  const accelerate: Record<string, string> =
+    run.devices > 1 && run.way !== 'simultaneous' ? { 'accelerate.yaml': accelerateConfig(run) } : {};
+  switch (run.trainer) {
+    case 'trl':
+      return { 'config.yaml': trlConfig(run), ...accelerate };
+    case 'axolotl':
+      return { 'config.yaml': axolotlConfig(run) };
+    case 'llama-factory':
+      return { 'config.yaml': llamaFactoryConfig(run), [datasetInfoFile]: datasetInfo(), ...accelerate };
+  }
+};
+
+const programsOf = (run: TrainingRun): string[] => {
+  const own = run.trainer === 'trl' ? trlProgram(run) : undefined;
+  return ['prepare_data.py', ...(own === undefined ? [] : [own])];
+};
+
+/** Files of the Python package that the run's program imports. */
+const modulesOf = async (run: TrainingRun): Promise<string[]> =>
+  run.way === 'simultaneous'
+    ? (await readdir(packageSource))
+        .filter((name) => name.endsWith('.py'))
+        .map((name) => `${shippedPackage}/${name}`)
+    : [];
+
+/** Texts of the files that are for all runs of a sweep. */
+const filesOfSweep = (runs: readonly TrainingRun[]): Record<string, string> =>
+  runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [runFiles.script]: scriptOfRuns(runs) };
+
+const writeTexts = async (out: string, texts: Readonly<Record<string, string>>): Promise<void> => {
+  for (const [name, text] of Object.entries(texts)) {
+    await mkdir(dirname(join(out, name)), { recursive: true });
+    await writeFile(join(out, name), text, { flag: 'wx' });
+  }
+};
+
+/** Writes the files of one run. Returns their names. */
+const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
+  const texts = filesOfRun(run);
+  const programs = programsOf(run);
+  const modules = await modulesOf(run);
+  await writeTexts(out, texts);
+  for (const name of programs) await copyFile(join(shippedPrograms, name), join(out, name));
+  for (const name of modules) {
+    await mkdir(dirname(join(out, name)), { recursive: true });
+    await copyFile(join(packageSource, basename(name)), join(out, name));
+  }
+  return [...Object.keys(texts), ...programs, ...modules];
+};
+
+/**
+ * Writes the files of runs into a directory that must be empty or absent: of several, each into a folder of its name.
+ *
+ * @param base the model that they fine-tune
+ * @param trainedOn hashes of the rows that were given
+ * @returns names of the files
+ * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
+ */
+export const writeTraining = async (
+  runs: readonly TrainingRun[],
+  base: string,
+  trainedOn: TextHashes,
+  out: string,
+): Promise<string[]> => {
+  const shared = {
+    ...filesOfSweep(runs),
+    [manifestName]: `${JSON.stringify(manifestOf(runs, base, trainedOn), null, 2)}\n`,
+  };
+  const names = Object.keys(shared);
+  try {
+    await mkdir(out, { recursive: true });
+    const there = await readdir(out);
+    if (there.length > 0)
+      throw new LayerloomError('OUTPUT_INVALID', { out, reason: 'is not empty; choose another directory' });
+    for (const run of runs) {
+      const folder = runs.length === 1 ? '' : run.name;
+      const written = await writeRun(run, join(out, folder));
+      names.push(...written.map((name) => join(folder, name)));
+    }
+    // The list comes last: a directory that has it is whole.
+    await writeTexts(out, shared);
+  } catch (cause) {
+    if (cause instanceof LayerloomError) throw cause;
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === 'EEXIST' || code === 'ENOTDIR')
+      throw new LayerloomError(
+        'OUTPUT_INVALID',
+        { out, reason: 'is not a directory; choose another' },
+        { cause },
+      );
+    throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
+  }
+  return names.sort();
+};
