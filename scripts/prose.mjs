@@ -1,0 +1,167 @@
+// Counts prose that has to be read twice: comments of code, documentation, help and messages.
+//
+//   node scripts/prose.mjs [--list] [--in PATH]...
+//
+// Prints a table of counts by place; `--list` prints each find as FILE:LINE: RULE: TEXT. The lint compares the counts with
+// `scripts/prose.json`, which may only fall.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Words that a sentence should not begin with: the subject comes late or never. */
+const openings = /^(What|Of|Where|Its|Their|Those|These|One|None|Both)\s/;
+/** Phrases that have a plainer form. */
+const phrases = /\b(but for|goes before|go before|anew|is none|are none|of which|of whom|has of|have of|is no finite|no finite)\b/i;
+const mostWords = 28;
+const longestLine = 200;
+
+/** Returns the blocks of comments of a file of code, each with its first line. */
+export const commentsOf = (text, kind) => {
+  const blocks = [];
+  let open;
+  const close = () => {
+    if (open !== undefined && open.words.join(' ').trim() !== '') blocks.push({ line: open.line, text: open.words.join('\n') });
+    open = undefined;
+  };
+  let inBlock = false;
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    const add = (words, single) => {
+      if (open === undefined || open.single !== single) {
+        close();
+        open = { line: index + 1, words: [], single };
+      }
+      open.words.push(words);
+    };
+    if (kind === 'python') {
+      const comment = /^#(?!!)\s?(.*)$/.exec(line);
+      const quotes = (line.match(/"""/g) ?? []).length;
+      if (inBlock || quotes > 0) {
+        add(line.replaceAll('"""', ''), 'doc');
+        if (quotes === 1) inBlock = !inBlock;
+        if (!inBlock) close();
+      } else if (comment !== null) add(comment[1], 'line');
+      else close();
+      continue;
+    }
+    if (inBlock) {
+      add(line.replace(/\*\/.*$/, '').replace(/^\*\s?/, ''), 'block');
+      if (line.includes('*/')) {
+        inBlock = false;
+        close();
+      }
+    } else if (line.startsWith('/*')) {
+      close();
+      inBlock = !line.includes('*/');
+      add(line.replace(/^\/\*+\s?/, '').replace(/\s*\*\/.*$/, ''), 'block');
+      if (!inBlock) close();
+    } else if (/^\/\/+/.test(line)) add(line.replace(/^\/\/+\s?/, ''), 'line');
+    else {
+      close();
+      const trailing = /[;,{}()[\]\w]\s+\/\/\s(.*)$/.exec(line);
+      if (trailing !== null && !/['"`].*\/\/.*['"`]/.test(line)) blocks.push({ line: index + 1, text: trailing[1] });
+    }
+  }
+  close();
+  return blocks;
+};
+
+/** Returns the texts of strings that are sentences: help, messages, words of documents. */
+const stringsOf = (text) =>
+  [...text.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`|"((?:[^"\\\n]|\\.)*)"/g)]
+    .map((match) => ({ line: text.slice(0, match.index).split('\n').length, text: match[1] ?? match[2] ?? match[3] ?? '' }))
+    .filter(({ text: words }) => words.trim().split(/\s+/).length >= 5 && !/^[\s{[<(]/.test(words));
+
+/** Returns the paragraphs, items and cells of a page, without code. */
+const paragraphsOf = (text) => {
+  const blocks = [];
+  let fenced = false;
+  let open;
+  const close = () => {
+    if (open !== undefined) blocks.push(open);
+    open = undefined;
+  };
+  for (const [index, raw] of text.split('\n').entries()) {
+    if (/^\s*(```|~~~)/.test(raw)) {
+      fenced = !fenced;
+      close();
+      continue;
+    }
+    if (fenced || raw.startsWith('    ')) continue;
+    const line = raw.trim();
+    if (line === '' || /^[-|: ]+$/.test(line) || line.startsWith('<!--')) close();
+    else if (line.startsWith('|')) {
+      close();
+      for (const cell of line.split('|')) if (cell.trim() !== '') blocks.push({ line: index + 1, text: cell.trim() });
+    } else if (/^(#+|[-*]|\d+\.)\s/.test(line)) {
+      close();
+      open = { line: index + 1, text: line.replace(/^(#+|[-*]|\d+\.)\s+/, '') };
+    } else if (open === undefined) open = { line: index + 1, text: line };
+    else open.text += `\n${line}`;
+  }
+  close();
+  return blocks;
+};
+
+/** Returns the sentences of a block: code spans count as one word, tags of docstrings begin sentences. */
+const sentencesOf = (text) =>
+  text
+    .replaceAll(/`[^`]*`/g, 'CODE')
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/(^|\n)\s*@(\w+)( \w+)?/g, '$1. ')
+    .replaceAll(/(^|\n)\s*[-*]\s/g, '$1. ')
+    .split(/(?<=[.!?:;])\s+|\n\n/)
+    .map((sentence) => sentence.trim().replace(/^[.\s*_]+/, ''))
+    .filter((sentence) => sentence !== '');
+
+const rulesOf = (text) =>
+  sentencesOf(text).flatMap((sentence) => {
+    const found = [];
+    if (openings.test(sentence)) found.push(['opening', sentence]);
+    if (phrases.test(sentence)) found.push(['phrase', sentence]);
+    if (sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > mostWords) found.push(['long', sentence]);
+    return found;
+  });
+
+const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' }).split('\n').filter(Boolean);
+
+const places = [
+  ['comments', (file) => /^(src|native|bench|scripts|test)\/.*\.(tsx?|cts|mjs|cjs|cpp|hpp|inl)$/.test(file), (text) => commentsOf(text, 'c')],
+  ['comments', (file) => /^(python|training|tasks|test)\/.*\.py$/.test(file) && !/^python\/layerloom\/_calls/.test(file), (text) => commentsOf(text, 'python')],
+  ['strings', (file) => /^src\/.*\.(tsx?|cts)$/.test(file), stringsOf],
+  ['pages', (file) => /\.md$/.test(file) && !/^test\/peers\/recipes|^skills\//.test(file), paragraphsOf],
+];
+
+const args = process.argv.slice(2);
+const list = args.includes('--list');
+const within = args.flatMap((arg, index) => (args[index - 1] === '--in' ? [arg] : []));
+const counts = {};
+let words = { comments: {}, pages: {} };
+const count = (key) => {
+  counts[key] = (counts[key] ?? 0) + 1;
+};
+for (const file of files) {
+  if (within.length > 0 && !within.some((path) => file.startsWith(path))) continue;
+  const of = places.filter(([, takes]) => takes(file));
+  if (of.length === 0) continue;
+  let text;
+  try { text = readFileSync(file, 'utf8'); } catch { continue; }
+  for (const [place, , blocksOf] of of) {
+    const wing = place === 'comments' ? `comments ${file.split('/')[0]}` : place;
+    const blocks = blocksOf(text);
+    if (place in words) words[place][file.split('/')[0]] = (words[place][file.split('/')[0]] ?? 0) + blocks.reduce((sum, block) => sum + block.text.split(/\s+/).filter(Boolean).length, 0);
+    for (const { line, text: block } of blocks)
+      for (const [rule, sentence] of rulesOf(block)) {
+        count(`${wing}: ${rule}`);
+        if (list) console.log(`${file}:${line}: ${rule}: ${sentence.replaceAll('\n', ' ').slice(0, 160)}`);
+      }
+  }
+  if (file.endsWith('.md') && !/^test\/peers\/recipes|^skills\//.test(file)) {
+    for (const [index, line] of text.split('\n').entries())
+      if (line.length > longestLine && !line.startsWith('|')) {
+        count('pages: long line');
+        if (list) console.log(`${file}:${index + 1}: long line: ${line.length}`);
+      }
+  }
+}
+for (const key of Object.keys(counts).sort()) console.log(`${key}: ${counts[key]}`);
+console.log('words', JSON.stringify(words));
