@@ -1,5 +1,5 @@
 /**
- * Bundles the scripts and the style of the pages into `dist/documents/assets`, which the code that writes pages
+ * Bundles the scripts and the style of the pages into `dist/study/pages/assets`, which the code that writes pages
  * inlines. Everything a page needs is in its own file.
  */
 
@@ -13,7 +13,7 @@ await build({
     pages: 'src/study/pages/components/pages.css',
   },
   absWorkingDir: new URL('..', import.meta.url).pathname,
-  outdir: 'dist/documents/assets',
+  outdir: 'dist/study/pages/assets',
   bundle: true,
   minify: true,
   format: 'iife',

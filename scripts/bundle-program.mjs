@@ -3,7 +3,7 @@
  * Bundles the library and the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
  * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command, and for `dist/layerloom.js`, which
  * the package exports: one file is loaded and compiled in a third of the time of some hundred, and as CommonJS it can be
- * compiled from a cache. Worker threads load a bundle of their own, `dist/engine/threads/worker-entry.cjs`: Node's loader
+ * compiled from a cache. Worker threads load a bundle of their own, `dist/core/engine/threads/worker-entry.cjs`: Node's loader
  * of ES modules would start anew in each, which takes as long as all else that piscina and the worker do at a thread's
  * start. The modules in `dist/` are for tests and scripts.
  */
@@ -128,7 +128,7 @@ await build({
   external: ['./layerloom.cjs'],
 });
 
-const threads = join(root, 'dist/engine/threads');
+const threads = join(root, 'dist/core/engine/threads');
 
 await build({
   entryPoints: [join(root, 'src/core/engine/threads/worker-entry.cts')],

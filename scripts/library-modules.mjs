@@ -3,11 +3,11 @@
  * each apart.
  */
 export const libraryModules = [
-  'base/import-file',
-  'sources/hub/push/hub-library',
-  'scores/distributions',
-  'documents/score-table/parquet-library',
-  'documents/pages/text-search',
-  'model/tokenizer/text-splitter',
-  'texts/expressions',
+  'core/base/import-file',
+  'core/models/sources/hub/push/hub-library',
+  'study/scores/distributions',
+  'study/pages/score-table/parquet-library',
+  'study/pages/components/text-search',
+  'core/models/tokenizer/text-splitter',
+  'core/texts/expressions',
 ];

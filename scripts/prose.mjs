@@ -10,7 +10,8 @@ import { readFileSync } from 'node:fs';
 /** Words that a sentence should not begin with: the subject comes late or never. */
 const openings = /^(What|Of|Where|Its|Their|Those|These|One|None|Both)\s/;
 /** Phrases that have a plainer form. */
-const phrases = /\b(but for|goes before|go before|anew|is none|are none|of which|of whom|has of|have of|is no finite|no finite)\b/i;
+const phrases =
+  /\b(but for|goes before|go before|anew|is none|are none|of which|of whom|has of|have of|is no finite|no finite)\b/i;
 const mostWords = 28;
 const longestLine = 200;
 
@@ -19,7 +20,8 @@ export const commentsOf = (text, kind) => {
   const blocks = [];
   let open;
   const close = () => {
-    if (open !== undefined && open.words.join(' ').trim() !== '') blocks.push({ line: open.line, text: open.words.join('\n') });
+    if (open !== undefined && open.words.join(' ').trim() !== '')
+      blocks.push({ line: open.line, text: open.words.join('\n') });
     open = undefined;
   };
   let inBlock = false;
@@ -58,7 +60,8 @@ export const commentsOf = (text, kind) => {
     else {
       close();
       const trailing = /[;,{}()[\]\w]\s+\/\/\s(.*)$/.exec(line);
-      if (trailing !== null && !/['"`].*\/\/.*['"`]/.test(line)) blocks.push({ line: index + 1, text: trailing[1] });
+      if (trailing !== null && !/['"`].*\/\/.*['"`]/.test(line))
+        blocks.push({ line: index + 1, text: trailing[1] });
     }
   }
   close();
@@ -68,7 +71,10 @@ export const commentsOf = (text, kind) => {
 /** Returns the texts of strings that are sentences: help, messages, words of documents. */
 const stringsOf = (text) =>
   [...text.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`|"((?:[^"\\\n]|\\.)*)"/g)]
-    .map((match) => ({ line: text.slice(0, match.index).split('\n').length, text: match[1] ?? match[2] ?? match[3] ?? '' }))
+    .map((match) => ({
+      line: text.slice(0, match.index).split('\n').length,
+      text: match[1] ?? match[2] ?? match[3] ?? '',
+    }))
     .filter(({ text: words }) => words.trim().split(/\s+/).length >= 5 && !/^[\s{[<(]/.test(words));
 
 /** Returns the paragraphs, items and cells of a page, without code. */
@@ -91,7 +97,8 @@ const paragraphsOf = (text) => {
     if (line === '' || /^[-|: ]+$/.test(line) || line.startsWith('<!--')) close();
     else if (line.startsWith('|')) {
       close();
-      for (const cell of line.split('|')) if (cell.trim() !== '') blocks.push({ line: index + 1, text: cell.trim() });
+      for (const cell of line.split('|'))
+        if (cell.trim() !== '') blocks.push({ line: index + 1, text: cell.trim() });
     } else if (/^(#+|[-*]|\d+\.)\s/.test(line)) {
       close();
       open = { line: index + 1, text: line.replace(/^(#+|[-*]|\d+\.)\s+/, '') };
@@ -118,15 +125,26 @@ const rulesOf = (text) =>
     const found = [];
     if (openings.test(sentence)) found.push(['opening', sentence]);
     if (phrases.test(sentence)) found.push(['phrase', sentence]);
-    if (sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > mostWords) found.push(['long', sentence]);
+    if (sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > mostWords)
+      found.push(['long', sentence]);
     return found;
   });
 
-const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' }).split('\n').filter(Boolean);
+const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' })
+  .split('\n')
+  .filter(Boolean);
 
 const places = [
-  ['comments', (file) => /^(src|native|bench|scripts|test)\/.*\.(tsx?|cts|mjs|cjs|cpp|hpp|inl)$/.test(file), (text) => commentsOf(text, 'c')],
-  ['comments', (file) => /^(python|training|tasks|test)\/.*\.py$/.test(file) && !/^python\/layerloom\/_calls/.test(file), (text) => commentsOf(text, 'python')],
+  [
+    'comments',
+    (file) => /^(src|native|bench|scripts|test)\/.*\.(tsx?|cts|mjs|cjs|cpp|hpp|inl)$/.test(file),
+    (text) => commentsOf(text, 'c'),
+  ],
+  [
+    'comments',
+    (file) => /^(python|training|tasks|test)\/.*\.py$/.test(file) && !/^python\/layerloom\/_calls/.test(file),
+    (text) => commentsOf(text, 'python'),
+  ],
   ['strings', (file) => /^src\/.*\.(tsx?|cts)$/.test(file), stringsOf],
   ['pages', (file) => /\.md$/.test(file) && !/^test\/peers\/recipes|^skills\//.test(file), paragraphsOf],
 ];
@@ -135,7 +153,7 @@ const args = process.argv.slice(2);
 const list = args.includes('--list');
 const within = args.flatMap((arg, index) => (args[index - 1] === '--in' ? [arg] : []));
 const counts = {};
-let words = { comments: {}, pages: {} };
+const words = { comments: {}, pages: {} };
 const count = (key) => {
   counts[key] = (counts[key] ?? 0) + 1;
 };
@@ -144,11 +162,18 @@ for (const file of files) {
   const of = places.filter(([, takes]) => takes(file));
   if (of.length === 0) continue;
   let text;
-  try { text = readFileSync(file, 'utf8'); } catch { continue; }
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    continue;
+  }
   for (const [place, , blocksOf] of of) {
     const wing = place === 'comments' ? `comments ${file.split('/')[0]}` : place;
     const blocks = blocksOf(text);
-    if (place in words) words[place][file.split('/')[0]] = (words[place][file.split('/')[0]] ?? 0) + blocks.reduce((sum, block) => sum + block.text.split(/\s+/).filter(Boolean).length, 0);
+    if (place in words)
+      words[place][file.split('/')[0]] =
+        (words[place][file.split('/')[0]] ?? 0) +
+        blocks.reduce((sum, block) => sum + block.text.split(/\s+/).filter(Boolean).length, 0);
     for (const { line, text: block } of blocks)
       for (const [rule, sentence] of rulesOf(block)) {
         count(`${wing}: ${rule}`);

@@ -6,14 +6,20 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../src', import.meta.url));
 const architecture = readFileSync(join(root, '../docs/architecture.md'), 'utf8');
 
-/** The order in which data flows, as the page's table of folders has it: what stands further down may import what stands above. */
+/** The rooms in the order that the page's table has them: a room imports rooms above it only. */
 const order = [...architecture.matchAll(/^\| (`src\/[^|]*)\|/gm)].flatMap(([, cell = '']) =>
-  [...cell.matchAll(/`src\/(\w+)/g)].map(([, part = '']) => part),
+  [...cell.matchAll(/`src\/([\w/]+)/g)].map(([, room = '']) => room.replace(/\/$/, '')),
 );
+
+/** The wings: each imports only itself and those before it. */
+const wings = ['core', 'study', 'api', 'index', 'cli'];
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 
-const partOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.tsx?$/, '');
+const wingOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.tsx?$/, '');
+
+const roomOf = (file: string): string | undefined =>
+  order.find((room) => file.startsWith(`${room}/`) || file.replace(/\.tsx?$/, '') === room);
 
 /** The file that a compiled file is of. */
 const sourceOf = (compiled: string): string => {
@@ -36,14 +42,25 @@ const importsOf = (file: string): readonly string[] => imports.get(file) ?? [];
 describe('imports', () => {
   it('are of files that have a place in the order', () => {
     expect(order.length).toBeGreaterThan(20);
-    expect(files.filter((file) => !order.includes(partOf(file)))).toEqual([]);
+    expect(files.filter((file) => roomOf(file) === undefined)).toEqual([]);
     expect([...imports].flatMap(([, imported]) => imported.filter((each) => !files.includes(each)))).toEqual(
       [],
     );
   });
 
+  it('stay in a wing or go to one before it', () => {
+    const placeOf = (file: string) => wings.indexOf(wingOf(file));
+    expect(files.filter((file) => placeOf(file) < 0)).toEqual([]);
+    const back = files.flatMap((file) =>
+      importsOf(file)
+        .filter((imported) => placeOf(imported) > placeOf(file))
+        .map((imported) => `${file} imports ${imported}`),
+    );
+    expect(back).toEqual([]);
+  });
+
   it('point only upwards', () => {
-    const placeOf = (file: string) => order.indexOf(partOf(file));
+    const placeOf = (file: string) => order.indexOf(roomOf(file) ?? '');
     const downwards = files.flatMap((file) =>
       importsOf(file)
         .filter((imported) => placeOf(imported) > placeOf(file))
@@ -68,7 +85,7 @@ describe('imports', () => {
 
   it('give index.ts all that files of api/ export', () => {
     const index = readFileSync(join(root, 'index.ts'), 'utf8');
-    const doors = files.filter((file) => file.startsWith('api/'));
+    const doors = files.filter((file) => /^api\/[^/]+$/.test(file));
     expect(doors.length).toBeGreaterThan(10);
     for (const file of doors) {
       const exported = [...index.matchAll(/export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/g)]
@@ -80,8 +97,8 @@ describe('imports', () => {
   });
 
   it('of paper/ are in doors alone', () => {
-    const doors = ['paper', 'api', 'index', 'cli'];
-    for (const file of files.filter((each) => !doors.includes(partOf(each))))
-      expect(importsOf(file).filter((imported) => partOf(imported) === 'paper')).toEqual([]);
+    const doors = ['study/paper', 'api', 'index', 'cli'];
+    for (const file of files.filter((each) => !doors.includes(roomOf(each) ?? '')))
+      expect(importsOf(file).filter((imported) => roomOf(imported) === 'study/paper')).toEqual([]);
   });
 });

@@ -90,7 +90,7 @@ describe('the package', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const installed = Object.keys({ ...dependencies, ...peerDependencies, layerloom: '' });
     const missing = files
-      .filter((file) => /^(bin|dist)\/.*\.c?js$/.test(file) && !file.startsWith('dist/documents/assets/'))
+      .filter((file) => /^(bin|dist)\/.*\.c?js$/.test(file) && !file.startsWith('dist/study/pages/assets/'))
       .flatMap((file) =>
         [
           ...readFileSync(join(root, file), 'utf8').matchAll(

@@ -190,7 +190,7 @@ export const recipePages = () => {
     );
   };
   const byMethod = typeOf('RecipesByMethod');
-  const summaryOf = summaries(checker, fileOf('methods/index.ts'));
+  const summaryOf = summaries(checker, fileOf('core/methods/index.ts'));
   const common = parametersOf(typeOf('CommonParameters'), checker);
 
   const sections = [...methods.values()].flatMap((method) => {

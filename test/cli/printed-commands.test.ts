@@ -80,12 +80,12 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment is run, gets an evaluate: block and scores, and a page says how to do it all again',
     calls: [
-      'base/errors.ts: batch EXPERIMENT.yaml -o …',
-      'experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
+      'core/base/errors.ts: batch EXPERIMENT.yaml -o …',
+      'study/experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
       'cli/work/table.ts: evaluate …',
-      'documents/report/provenance.ts: batch EXPERIMENT.yaml -o …',
-      'documents/report/provenance.ts: evaluate …',
-      'documents/report/provenance.ts: report … -o report.html',
+      'study/pages/report/provenance.ts: batch EXPERIMENT.yaml -o …',
+      'study/pages/report/provenance.ts: evaluate …',
+      'study/pages/report/provenance.ts: report … -o report.html',
     ],
     run: async () => {
       const { directory, ok, said, write, read } = session('study');
@@ -108,8 +108,8 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment that init writes is planned, run and scored',
     calls: [
-      'paper/experiment.ts: batch FILE -o DIR --dry-run',
-      'paper/experiment-evaluation.ts: evaluate DIR',
+      'study/paper/experiment.ts: batch FILE -o DIR --dry-run',
+      'study/paper/experiment-evaluation.ts: evaluate DIR',
     ],
     run: async () => {
       const { ok, read, directory } = session('preset');
@@ -130,7 +130,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: "the recipe of a model card makes the card's model again",
-    calls: ['card/model-card.ts: merge README.md -o merged …'],
+    calls: ['core/plan/card/model-card.ts: merge README.md -o merged …'],
     run: async () => {
       const { directory, ok, read } = session('card');
       await ok('layerloom swap --task ./math-1 --lang ./swh-1 -o ./swapped');
@@ -142,7 +142,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'the swap that an analysis proposes is the one that it says, of an adapter too',
-    calls: ['documents/analysis/proposed-swaps.ts: swap --task … --lang … … …'],
+    calls: ['study/pages/analysis/proposed-swaps.ts: swap --task … --lang … … …'],
     run: async () => {
       const { directory, ok, read } = session('proposed');
       const task = writeAdapter(join(directory, 'my lora'), lora());
@@ -161,7 +161,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'models in a file a layer give shards that are links',
-    calls: ['documents/text/link-text.ts: relayout MODEL -o OUT --layout layer'],
+    calls: ['cli/text/link-text.ts: relayout MODEL -o OUT --layout layer'],
     run: async () => {
       const { directory, ok } = session('linked');
       const swap = (task: string, language: string, out: string) =>
@@ -177,7 +177,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'the folder of a run that is taken for a model is averaged',
-    calls: ['checkpoint/find-files.ts: soup … --schedule uniform'],
+    calls: ['core/models/checkpoint/find-files.ts: soup … --schedule uniform'],
     run: async () => {
       const { ok, said } = session('run');
       await ok(`${printedIn(await said('layerloom inspect ./run'), 'soup')} -o ./averaged`);
@@ -185,7 +185,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'of several adapters one is written into the base first',
-    calls: ['model/reading/read-model.ts: relayout … -o DIR'],
+    calls: ['core/models/reading/read-model.ts: relayout … -o DIR'],
     run: async () => {
       const { ok, said } = session('adapters');
       const text = await said('layerloom relayout ./base+./math-lora+./swh-lora -o both');
@@ -195,7 +195,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a model with names of a wrapper is written plainly before it is pushed',
-    calls: ['model/reading/as-loaded.ts: relayout … -o DIR'],
+    calls: ['core/models/reading/as-loaded.ts: relayout … -o DIR'],
     run: async () => {
       const { directory, ok, said } = session('wrapped');
       const { tensors, config } = llama();
@@ -210,7 +210,7 @@ const scenarios: readonly Scenario[] = [
     title: 'an analysis of all checkpoints lets select choose',
     calls: [
       'api/select-from-files.ts: analyze --base BASE CHECKPOINT... -o DIR',
-      'search/select-checkpoints.ts: analyze --base BASE CHECKPOINT... -o DIR',
+      'study/search/select-checkpoints.ts: analyze --base BASE CHECKPOINT... -o DIR',
     ],
     run: async () => {
       const { ok, said, write } = session('select');
@@ -229,7 +229,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'what an experiment has is listed where a search finds nothing',
-    calls: ['search/experiment-space.ts: batch EXPERIMENT.yaml --dry-run --json'],
+    calls: ['study/search/experiment-space.ts: batch EXPERIMENT.yaml --dry-run --json'],
     run: async () => {
       const { ok, said, write } = session('search');
       write('study.yaml', `${experiment}${evaluateBlock}`);
@@ -240,7 +240,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'another directory is examined where one cannot be written',
-    calls: ['doctor/directory.ts: doctor DIR'],
+    calls: ['api/doctor/directory.ts: doctor DIR'],
     run: async () => {
       const { said } = session('doctor');
       const line = printedIn(await said('layerloom doctor /proc'), 'doctor', { DIR: '.' });
@@ -251,7 +251,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a training that needs a partition gets one',
-    calls: ['training/training-run.ts: partition BASE -o FILE'],
+    calls: ['study/training/training-run.ts: partition BASE -o FILE'],
     run: async () => {
       const { ok, said } = session('freeze');
       const init = 'layerloom train init --preset math-1 --way freeze --base ./base -o ./train';
@@ -263,44 +263,45 @@ const scenarios: readonly Scenario[] = [
 
 /** Calls that are not typed in here, each with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
-  'experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
+  'study/experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
-  'experiment/scoring/study-progress.ts: batch EXPERIMENT.yaml -o … --resume':
+  'study/experiment/scoring/study-progress.ts: batch EXPERIMENT.yaml -o … --resume':
     'typed in by test/experiment/study-walk.test.ts',
   'cli/work/train.ts: train status .': 'read by test/training/status.test.ts',
-  'scores/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
+  'study/scores/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
   'api/select-from-files.ts: evaluate …':
     'an experiment whose results were removed; the command is that of a table',
-  'compile/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
+  'core/plan/compile/vocabularies/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
     'the command of several adapters, for moved rows of one',
-  'compile/vocabulary.ts: relayout … --dtype bfloat16 -o DIR':
+  'core/plan/compile/vocabularies/vocabulary.ts: relayout … --dtype bfloat16 -o DIR':
     'the command of a quantised base of DoRA, for rows',
-  'model/adapters/changed.ts: relayout … -o DIR':
+  'core/models/adapters/changed.ts: relayout … -o DIR':
     'the command of several adapters, on a base that holds the state of one',
-  'model/adapters/changed.ts: relayout … --dtype bfloat16 -o DIR':
+  'core/models/adapters/changed.ts: relayout … --dtype bfloat16 -o DIR':
     'typed in by test/quantisation/adapters.test.ts',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
   'cli/work/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',
-  'documents/text/evaluation-text.ts: batch EXPERIMENT.yaml -o … --resume --write NAME':
+  'cli/text/evaluation-text.ts: batch EXPERIMENT.yaml -o … --resume --write NAME':
     'typed in by test/evaluation/in-place.test.ts',
-  'experiment/scoring/in-place.ts: batch EXPERIMENT.yaml -o … --resume --in-place':
+  'study/experiment/scoring/in-place.ts: batch EXPERIMENT.yaml -o … --resume --in-place':
     'typed in by test/evaluation/in-place.test.ts',
-  'base/errors.ts: batch EXPERIMENT.yaml -o … --resume': 'the command of a batch, with names to fill in',
+  'core/base/errors.ts: batch EXPERIMENT.yaml -o … --resume': 'the command of a batch, with names to fill in',
   'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
-  'documents/text/evaluation-text.ts: evaluate … --only … --limit 20':
+  'cli/text/evaluation-text.ts: evaluate … --only … --limit 20':
     'typed in by test/evaluation/plan-evaluation.test.ts',
-  'documents/text/batch-text.ts: evaluate … --limit 20 --only NAME': 'the same, with a name to fill in',
+  'cli/text/batch-text.ts: evaluate … --limit 20 --only NAME': 'the same, with a name to fill in',
   'cli/work/evaluate.ts: select --scores … -o selection.json': 'typed in by test/cli/study.test.ts',
   'cli/work/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
   'cli/work/select.ts: experiment init --preset paper --selection … -o study.yaml':
     'typed in by test/cli/study.test.ts',
-  'training/instructions.ts: train slurm .': 'typed in by test/cli/training-jobs.test.ts',
-  'training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
-  'training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
-  'training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
-  'training/instructions.ts: revert --base … … … -o …': 'typed in by test/training/printed-merges.test.ts',
-  'training/instructions.ts: swap --task … --lang … … -o merged':
+  'study/training/instructions.ts: train slurm .': 'typed in by test/cli/training-jobs.test.ts',
+  'study/training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
+  'study/training/instructions.ts: partition … -o …': 'typed in by test/training/printed-merges.test.ts',
+  'study/training/instructions.ts: relayout … -o merged': 'typed in by test/training/printed-merges.test.ts',
+  'study/training/instructions.ts: revert --base … … … -o …':
+    'typed in by test/training/printed-merges.test.ts',
+  'study/training/instructions.ts: swap --task … --lang … … -o merged':
     'typed in by test/training/printed-merges.test.ts',
 };
 
@@ -310,7 +311,9 @@ describe('the source', () => {
     const named = texts.flatMap(({ file, text }) =>
       [...text.matchAll(/\blayerloom ([a-z][a-z-]*)/g)].flatMap(([, name = '']) => {
         const isCommand = paths.includes(name) || paths.some((path) => path.startsWith(`${name} `));
-        return isCommand && !ofHelp.test(file) && file !== 'base/command-line.ts' ? [`${file}: ${text}`] : [];
+        return isCommand && !ofHelp.test(file) && file !== 'core/base/command-line.ts'
+          ? [`${file}: ${text}`]
+          : [];
       }),
     );
     expect(named).toEqual([]);
@@ -332,7 +335,7 @@ describe('the source', () => {
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
     // Programs of others, and texts that only a terminal or a page of the docs shows.
     const elsewhere =
-      /^(cli|doctor|documents|native|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|experiment\/file\/[a-z]+-block|methods\/framework\/common-settings|schedulers|sources\/hub\/(variables|cache\/hub-cache)|training\/(instructions|resume|status)|export\/mergekit-)/;
+      /^(cli|api\/doctor|study\/pages|core\/native|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|study\/experiment\/file\/[a-z]+-block|core\/methods\/framework\/common-settings|study\/schedulers|core\/models\/sources\/hub\/(variables|cache\/hub-cache)|study\/training\/(instructions|resume|status)|core\/plan\/export\/mergekit-)/;
     const spelt = texts.filter(
       ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
     );
@@ -341,7 +344,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(conversion\/steps|evaluation\/(harness|evaluation-block|weight-servers|vllm-server|sglang-server)|native\/|schedulers\/|cli\/(options\/scheduling|usage-error)|training\/(instructions|resume|status)|export\/mergekit-|documents\/pages\/heat)/;
+      /^(core\/conversion\/steps|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|core\/native\/|study\/schedulers\/|cli\/(options\/scheduling|usage-error)|study\/training\/(instructions|resume|status)|core\/plan\/export\/mergekit-|study\/pages\/components\/heat)/;
     const hidden = '--out-shard-size';
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>

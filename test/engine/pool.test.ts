@@ -36,7 +36,7 @@ describe('a pool that is disposed of', () => {
     const program = `
       import { ftruncateSync, openSync } from 'node:fs';
       import { setTimeout } from 'node:timers/promises';
-      import { WorkerPool } from ${url('engine/threads/pool.js')};
+      import { WorkerPool } from ${url('core/engine/threads/pool.js')};
       const [source, output] = ['source', 'output'].map((name) => {
         const fd = openSync(${JSON.stringify(temporaryDirectory())} + '/' + name, 'w+');
         ftruncateSync(fd, ${64 * mebibyte});

@@ -66,6 +66,6 @@ describe('the command of the harness', () => {
       (file) =>
         file.endsWith('.ts') && /(\?\?|=|return) 'lm_eval'/.test(readFileSync(join(root, file), 'utf8')),
     );
-    expect(own).toEqual(['evaluation/harness-command.ts']);
+    expect(own).toEqual(['study/evaluation/harness/harness-command.ts']);
   });
 });

@@ -46,10 +46,12 @@ if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
 const root = process.env['LAYERLOOM_FAULTS_ROOT'];
 for (const name of ['home', 'tmp', 'notes']) mkdirSync(join(root, name), { recursive: true });
 const { runCommandLine } = await import(pathToFileURL(join(values.dist, 'cli/run-command-line.js')).href);
-const { usualPatience } = await import(pathToFileURL(join(values.dist, 'sources/hub/hub.js')).href);
+const { usualPatience } = await import(
+  pathToFileURL(join(values.dist, 'core/models/sources/hub/hub.js')).href
+);
 // As often as ever, and without the waits.
 Object.assign(usualPatience, { firstDelayMs: 1, longestDelayMs: 5 });
-const { ShardStore } = await import(pathToFileURL(join(values.dist, 'store/shard-store.js')).href);
+const { ShardStore } = await import(pathToFileURL(join(values.dist, 'study/store/shard-store.js')).href);
 
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);
 const simulation = await Simulation.start({ root, runCommandLine, ShardStore }, values.workload);

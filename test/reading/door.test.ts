@@ -8,24 +8,28 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((f
 
 /** Functions that read a part of a folder, and the places that may call each. */
 const lower: Readonly<Record<string, readonly string[]>> = {
-  openFound: ['checkpoint/open.ts', 'model/reading/'],
-  findModelFiles: ['checkpoint/', 'model/reading/'],
+  openFound: ['core/models/checkpoint/open.ts', 'core/models/reading/'],
+  findModelFiles: ['core/models/checkpoint/', 'core/models/reading/'],
   // That an adapter fits its base is checked where adapters are merged.
-  applyAdapter: ['model/adapters/apply.ts', 'model/reading/', 'compile/adapters/check-adapters.ts'],
-  changedBy: ['model/adapters/', 'model/reading/'],
-  readAdapterTensors: ['model/adapters/', 'model/reading/'],
-  adapterAt: ['model/reading/'],
-  withoutWrappers: ['model/reading/'],
-  mergedState: ['model/reading/'],
-  settledTies: ['model/reading/'],
+  applyAdapter: [
+    'core/models/adapters/apply.ts',
+    'core/models/reading/',
+    'core/plan/compile/adapters/check-adapters.ts',
+  ],
+  changedBy: ['core/models/adapters/', 'core/models/reading/'],
+  readAdapterTensors: ['core/models/adapters/', 'core/models/reading/'],
+  adapterAt: ['core/models/reading/'],
+  withoutWrappers: ['core/models/reading/'],
+  mergedState: ['core/models/reading/'],
+  settledTies: ['core/models/reading/'],
   // Which files of a repository are fetched, and whether they are here; nothing of what they mean.
   findWeights: [
-    'checkpoint/',
-    'sources/ranges/choose-files.ts',
-    'model/reading/',
-    'evaluation/loadable.ts',
-    'experiment/record/no-record.ts',
-    'documents/analysis/write-analysis.ts',
+    'core/models/checkpoint/',
+    'core/models/sources/ranges/choose-files.ts',
+    'core/models/reading/',
+    'study/evaluation/harness/loadable.ts',
+    'study/experiment/record/no-record.ts',
+    'study/pages/analysis/write-analysis.ts',
   ],
 };
 

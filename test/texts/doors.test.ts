@@ -14,14 +14,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     text: readFileSync(join(root, file), 'utf8').replace(/^\s*(\/\*\*? .*|\*.*|\/\/.*)$/gm, ''),
   }));
 
-/** The files outside of `texts/` in which something stands, each with it. */
+/** The files outside of `core/texts/` in which something stands, each with it. */
 const users = (pattern: RegExp): string[] =>
   files
-    .filter(({ file }) => !file.startsWith('texts/'))
+    .filter(({ file }) => !file.startsWith('core/texts/'))
     .flatMap(({ file, text }) => [...text.matchAll(pattern)].map(([found]) => `${file}: ${found}`))
     .sort();
 
-/** The names that files outside of `texts/` import from a library. */
+/** The names that files outside of `core/texts/` import from a library. */
 const importsOf = (library: string): string[] => [
   ...new Set(
     users(
@@ -43,16 +43,20 @@ describe('texts of strangers', () => {
     // Texts that this process wrote, or its own package: each is of a value that was there before.
     const own = [
       ...[
-        'base/version.ts',
-        'checkpoint/containers/torch/reader.ts',
+        'core/base/version.ts',
+        'core/models/checkpoint/containers/torch/reader.ts',
         'cli/serve.ts',
         'cli/work/partition.ts',
       ],
-      ...['documents/pages/alive.tsx', 'export/mergekit-recipe.ts', 'export/mergekit-slices.ts'],
-      ...['measure/verification/compare-record.ts', 'plan/plan-schema.ts'],
+      ...[
+        'study/pages/components/alive.tsx',
+        'core/plan/export/mergekit-recipe.ts',
+        'core/plan/export/mergekit-slices.ts',
+      ],
+      ...['core/measure/verification/compare-record.ts', 'core/plan/plan-schema.ts'],
     ];
     const found = users(/JSON\s*\.\s*parse\b|\bparseTree\b/g).map((line) => line.replace(/:.*/s, ''));
-    expect([...new Set(found)]).toEqual(own);
+    expect([...new Set(found)]).toEqual(own.toSorted());
   });
 
   it('are read as tables by one door; other files write them', () => {
@@ -64,7 +68,7 @@ describe('texts of strangers', () => {
   it('run their expressions in a thread of their own', () => {
     expect(importsOf('@huggingface/tokenizers')).toHaveLength(1);
     // The main thread loads the address of the module, and not the module.
-    for (const module of ['model/tokenizer/text-splitter', 'texts/expressions']) {
+    for (const module of ['core/models/tokenizer/text-splitter', 'core/texts/expressions']) {
       expect(libraryModules).toContain(module);
       const name = module.split('/').at(-1);
       expect(users(new RegExp(`(from|import\\() ?'[^']*/${name}\\.js'`, 'g'))).toEqual([]);
@@ -75,7 +79,7 @@ describe('texts of strangers', () => {
 
   it('are templates that a parser with a limit reads, and nobody renders', () => {
     expect(importsOf('@huggingface/jinja')).toEqual([
-      "model/tokenizer/chat-templates/chat-template.ts: import('@huggingface/jinja')",
+      "core/models/tokenizer/chat-templates/chat-template.ts: import('@huggingface/jinja')",
     ]);
     expect(users(/\.render\(/g)).toEqual([]);
   });
@@ -83,27 +87,31 @@ describe('texts of strangers', () => {
   it('make no expression of this process', () => {
     // Each is made of constants of the same file.
     const own = [
-      ...['documents/text/painted-bar.ts', 'evaluation/local-data.ts'],
-      ...['model/adapters/tensor-names.ts', 'model/architecture/stacks.ts', 'model/experts/dense-layouts.ts'],
-      'recipe/document.ts',
+      ...['cli/text/painted-bar.ts', 'study/evaluation/data/local-data.ts'],
       ...[
-        'sources/hub/push/answers.ts',
-        'sources/ranges/folder.ts',
-        'sources/remove-ranges.ts',
-        'store/paths.ts',
+        'core/models/adapters/tensor-names.ts',
+        'core/models/architecture/stacks.ts',
+        'core/models/experts/dense-layouts.ts',
+      ],
+      'core/methods/recipe/document.ts',
+      ...[
+        'core/models/sources/hub/push/answers.ts',
+        'core/models/sources/ranges/folder.ts',
+        'core/models/sources/remove-ranges.ts',
+        'study/store/paths.ts',
       ],
     ];
     const found = users(/\bRegExp\(/g).map((line) => line.replace(/:.*/s, ''));
-    expect([...new Set(found)]).toEqual(own);
+    expect([...new Set(found)]).toEqual(own.toSorted());
     // `text.match(other)` makes an expression of a text; these are named literals, Python, and searches of other kinds.
     expect(users(/\.(match|matchAll|search)\((?!\/)\w*/g)).toEqual([
-      'conversion/steps.ts: .matchAll(pattern',
-      'documents/pages/text-search.ts: .search(query',
-      'measure/partition/formats/python.ts: .match(pattern',
-      'measure/verification/mistaken-inputs.ts: .match(commitNames',
-      'model/adapters/check-complete.ts: .match(layerNumber',
-      'search/search.ts: .search(searching',
-      'sources/hub/push/local-paths.ts: .match(path',
+      'core/conversion/steps.ts: .matchAll(pattern',
+      'core/measure/partition/formats/python.ts: .match(pattern',
+      'core/measure/verification/mistaken-inputs.ts: .match(commitNames',
+      'core/models/adapters/check-complete.ts: .match(layerNumber',
+      'core/models/sources/hub/push/local-paths.ts: .match(path',
+      'study/pages/components/text-search.ts: .search(query',
+      'study/search/search.ts: .search(searching',
     ]);
   });
 });

@@ -9,7 +9,7 @@ import { ggufModel, value, writeGguf } from '../fixtures/gguf-files.js';
 import { pickle, torchFile, torchTensors } from '../fixtures/torch-files.js';
 import { vocabularyFixture } from '../fixtures/vocabulary.js';
 
-const expressions = new URL('../../dist/texts/expressions.cjs', import.meta.url);
+const expressions = new URL('../../dist/core/texts/expressions.cjs', import.meta.url);
 const never = '(a+)+$';
 const tried = `${'a'.repeat(40)}!`;
 

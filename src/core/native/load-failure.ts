@@ -12,7 +12,7 @@ export interface SoughtAddon {
 }
 
 /** True in a clone of the repository, which has sources that the package leaves out. */
-const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'native', 'addon.ts'));
+const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core', 'native', 'addon.ts'));
 
 /** False in a Python wheel, which is for one platform and leaves the addon's sources out. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));

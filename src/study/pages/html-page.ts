@@ -3,7 +3,7 @@ import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 
 /** Folder of the bundled scripts and styles, which `npm run build:ts` writes. */
-const assets = new URL('../../../dist/documents/assets/', import.meta.url);
+const assets = new URL('../../../dist/study/pages/assets/', import.meta.url);
 
 /** Name of the `meta` element by which layerloom knows a page that it wrote. */
 export const generatorMeta = '<meta name="generator" content="layerloom">';
@@ -51,7 +51,7 @@ ${render(h('title', null, title))}
 /**
  * Assembles one HTML file that needs no network: the drawn page, its data as JSON, its style and its script.
  *
- * @param script name of the bundle in `dist/documents/assets`
+ * @param script name of the bundle in `dist/study/pages/assets`
  * @param body the drawn page, escaped by the renderer
  */
 export const htmlPage = async ({

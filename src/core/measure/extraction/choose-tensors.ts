@@ -89,7 +89,7 @@ const matching = async (
   names: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   if (expressions.length === 0) return new Set();
-  const thread = new LibraryThread(new URL('../../../../dist/texts/expressions.cjs', import.meta.url));
+  const thread = new LibraryThread(new URL('../../../../dist/core/texts/expressions.cjs', import.meta.url));
   try {
     const found = (await thread.call('found', [expressions, names], seconds)) as string[][];
     return new Set(found.flat());

@@ -12,7 +12,7 @@ import type { LackingToken } from './transplant.js';
 export type Subwords = readonly [id: number, ...rows: readonly number[]];
 
 /** The compiled module that a thread loads, also where this file runs from its source. */
-const splitter = new URL('../../../../dist/model/tokenizer/text-splitter.cjs', import.meta.url);
+const splitter = new URL('../../../../dist/core/models/tokenizer/text-splitter.cjs', import.meta.url);
 
 /** Texts that are split by one call. */
 const together = 256;

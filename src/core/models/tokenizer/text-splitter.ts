@@ -1,5 +1,5 @@
 /**
- * Splits texts as a tokenizer does, by a library, in a thread of its own (`texts/in-thread.ts`). The build replaces the
+ * Splits texts as a tokenizer does, by a library, in a thread of its own (`core/texts/in-thread.ts`). The build replaces the
  * compiled module by its bundle (`scripts/bundle-libraries.mjs`).
  */
 import { Tokenizer } from '@huggingface/tokenizers';
