@@ -148,7 +148,7 @@ const parameterOrder = ['gate_up_proj', 'gate_up_proj_bias', 'up_proj', 'down_pr
 
 /**
  * Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT
- * matches patterns against the module's name, but for `target_parameters` against the parameter's name.
+ * matches patterns against that parameter's name, or else against the module's.
  */
 const targetOf = (
   module: string,
@@ -241,8 +241,7 @@ const pairOf = (
       'download or save the adapter again',
     );
   const configured = config.rankOf(matched);
-  // Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT
-  // matches patterns against that parameter's name, or else against the module's.
+  // The factors of several experts are stacked: `rows` is experts × rank.
   const experts = isParameter && rows % configured === 0 ? rows / configured : 1;
   if (experts > 1 && config.kind.beside !== undefined)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {

@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from './checkpoint.js';
 
-/** Returns the tensors of a checkpoint by the names that its files give them. */
+/** Returns a checkpoint's tensors by their names in its files. */
 export const storedTensors = ({
   tensors,
   stored,

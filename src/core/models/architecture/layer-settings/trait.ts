@@ -40,8 +40,8 @@ export const edited = (section: Section, edits: Edits): Section => {
 
 /**
  * Returns the edits that encode these values: with the encodings already in use if they can express them,
- * else with another. Of several encodings in use, one that cannot is removed, since loaders try the others
- * first.
+ * else with another. An encoding in use that cannot is removed if there are others, since loaders might try
+ * it first.
  *
  * @param described the section before the edits, and the new number of layers
  * @throws Unsaid
@@ -63,14 +63,7 @@ export const writeTrait = (trait: Trait, values: readonly unknown[], described: 
   throw new Unsaid(nameOf(trait), trait.because ?? `cannot say ${runs(values)}`);
 };
 
-/**
- * Returns the edits that encode these values: with the encodings already in use if they can express them,
- * else with another. An encoding in use that cannot is removed if there are others, since loaders might try
- * it first.
- *
- * @param described the section before the edits, and the new number of layers
- * @throws Unsaid
- */
+/** True if a section encodes these values. */
 export const isSaid = (trait: Trait, values: readonly unknown[], described: Described): boolean => {
   try {
     const said = readTrait(trait, described);

@@ -9,8 +9,8 @@ import {
 } from './shard-index.js';
 
 /**
- * Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as
- * transformers names them.
+ * Safetensors (huggingface/safetensors): a length, a JSON header, and the data. Shards and index have
+ * transformers' names.
  */
 export const safetensorsReader: ContainerReader = {
   name: 'safetensors',
@@ -33,7 +33,7 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** The same in files that are called as diffusers calls them. */
+/** Safetensors with diffusers' file names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },
