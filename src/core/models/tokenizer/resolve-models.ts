@@ -12,10 +12,10 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the tokenizers of models, equal ones once. A model without one is taken to have the one of
- * `models[options.reference]`, if it has as many rows.
+ * Reads the models' tokenizers, equal ones once. A model without one is assumed to have that of
+ * `models[options.reference]` if it has as many rows.
  *
- * @param options.assumes true to take this also of a model whose tokenizer cannot be read as text
+ * @param options.assumes assume the same for models without a text tokenizer
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
@@ -61,6 +61,6 @@ const without = (directory: string, reason: string): LayerloomError =>
     reason: `has no tokenizer files, ${reason}; put its tokenizer.json beside the weights`,
   });
 
-/** The error where the output's tokenizer would be made of that of a model without one. */
+/** The error if the output's tokenizer would come from a model without one. */
 export const withoutTokenizer = (directory: string): LayerloomError =>
   without(directory, 'of which the output’s would be made');
