@@ -10,37 +10,36 @@ export interface LowRankPair {
   readonly a: TensorReference;
   /** `lora_B`: [out, rank]. */
   readonly b: TensorReference;
-  /** An extra tensor of the adapter's kind, such as DoRA's magnitudes: [out]. */
+  /** The kind's extra tensor, such as DoRA's magnitudes: [out]. */
   readonly beside?: TensorReference | undefined;
-  /** Names in the adapter's file. */
   readonly names: { readonly a: string; readonly b: string };
   readonly rank: number;
   /** alpha of this module: from `alpha_pattern`, else `lora_alpha`. */
   readonly alpha: number;
-  /** s: alpha / rank, or alpha / √rank (`use_rslora`). */
+  /** alpha / rank, or alpha / √rank (`use_rslora`). */
   readonly scale: number;
-  /** True if the parameter is stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
+  /** True if stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
   readonly transposed: boolean;
   /**
-   * Set if the parameter holds several experts (`target_parameters`): A is [experts · rank, in], B [out, rank
-   * · experts].
+   * Set for a parameter of several experts (`target_parameters`): A is [experts · rank, in], B [out, rank ·
+   * experts].
    */
   readonly experts?: ExpertRows | undefined;
 }
 
 /**
- * A PEFT adapter: its configuration and its file's header, no weights. Map keys are names of base parameters:
+ * A PEFT adapter without weights. Map keys are names of base parameters:
  * `model.layers.0.self_attn.q_proj.weight`.
  */
 export interface Adapter {
   /** The adapter's directory; `config` is `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;
   readonly config: AdapterConfig;
-  /** Factors by parameter. The change is W + s · B · A, or what `config.kind` computes. */
+  /** The change is W + s · B · A, or what `config.kind` computes. */
   readonly pairs: ReadonlyMap<string, LowRankPair>;
-  /** Tensors that replace a parameter: `modules_to_save` and trained biases (`bias`). */
+  /** `modules_to_save` and trained biases (`bias`). */
   readonly replaced: ReadonlyMap<string, { readonly name: string; readonly tensor: TensorReference }>;
-  /** Tensors added to biases (`lora_bias`): bias + scale · tensor. */
+  /** For `lora_bias`: bias + scale · tensor. */
   readonly added: ReadonlyMap<
     string,
     { readonly name: string; readonly tensor: TensorReference; readonly scale: number }
@@ -50,9 +49,9 @@ export interface Adapter {
 /** Versions of PEFT that read the factors of square expert matrices differently. */
 export type ExpertLayout = 'before 0.19' | '0.19.0' | 'since 0.19.1';
 
-/** The keys of `adapter_config.json` that change what a LoRA adapter computes (PEFT 0.21). */
+/** The keys of `adapter_config.json` that affect a LoRA adapter's result (PEFT 0.21). */
 export interface AdapterConfig {
-  /** `base_model_name_or_path`, if set. */
+  /** `base_model_name_or_path`. */
   readonly base?: string;
   readonly kind: AdapterKind<AdapterChange>;
   readonly rank: number;
@@ -61,14 +60,13 @@ export interface AdapterConfig {
   readonly fanInFanOut: boolean;
   readonly bias: 'none' | 'all' | 'lora_only';
   readonly loraBias: boolean;
-  /** Rank of a module: from `rank_pattern`, else `r`. */
+  /** By `rank_pattern`, else `r`. */
   readonly rankOf: NumberOf;
-  /** alpha of a module: from `alpha_pattern`, else `lora_alpha`. */
+  /** By `alpha_pattern`, else `lora_alpha`. */
   readonly alphaOf: NumberOf;
   readonly modulesToSave: readonly string[];
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];
-  /** The PEFT version whose layout the factors of experts have. */
   readonly expertLayout: ExpertLayout;
   /** The whole parsed file. */
   readonly raw: Readonly<Record<string, unknown>>;

@@ -6,7 +6,7 @@ import { changedBy } from './changed.js';
 
 /**
  * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. The adapter's
- * tokenizer, if it has one, replaces the base's. Reads no weights.
+ * tokenizer, if any, replaces the base's. Reads no weights.
  *
  * @param config SHA-256 of `adapter_config.json`
  * @throws LayerloomError the codes of `changedBy`
@@ -18,7 +18,7 @@ export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: st
     file: reference.file + base.files.length,
   }));
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
-  // A saved tokenizer is complete. Tokenizer files of the base would contradict it.
+  // A saved tokenizer is complete; the base's files would contradict it.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
   const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });

@@ -17,9 +17,8 @@ import { addTaskHead, isOfTaskHead } from './task-head.js';
 /** The tensors of a base with an adapter applied. */
 export interface Changed {
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** Keys of the base's `config.json` to change. */
+  /** Edits of the base's `config.json`. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** Names of base tensors that the adapter replaces. */
   readonly replaced: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -95,11 +94,11 @@ export const changedBy = (
   };
 };
 
-/** Tensors that quantisation schemes store in place of, or beside, a module's weight. */
+/** Tensors of quantised weights, instead of or beside the weight. */
 const scales =
   /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
 
-/** Returns the quantised modules of a base and all modules that contain them. */
+/** Returns the quantised modules of a base and the modules around them. */
 const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
   const modules = new Set<string>();
   for (const name of tensors.keys()) {
@@ -110,7 +109,7 @@ const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => 
   return modules;
 };
 
-/** Returns a function that looks up a base tensor and throws if an adapter cannot change it. */
+/** Returns a function that looks up a base tensor, or throws if an adapter cannot change it. */
 const changeableIn = (
   base: CheckpointIndex,
   adapter: Adapter,
@@ -168,7 +167,7 @@ const isTransposed = (
   return transposed;
 };
 
-/** Replaces base tensors by those that the adapter saved whole. Returns the `config.json` keys to change. */
+/** Replaces base tensors by those saved whole. Returns the `config.json` keys to change. */
 const replaceWhole = (
   base: CheckpointIndex,
   adapter: Adapter,
@@ -214,7 +213,7 @@ const replaceWhole = (
   const isTrained = (name: string | undefined) =>
     name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
   if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;
-  // Separately trained weights are no longer tied. PEFT unties them too when it merges such an adapter.
+  // Separately trained weights are no longer tied; PEFT unties them too.
   const untied = replaced.get(head)?.tensor;
   const shared = base.tensors.get(embedding ?? '');
   if (untied !== undefined) tensors.set(head, ofAdapter(untied));

@@ -6,8 +6,8 @@ import type { Adapter } from './adapter.js';
 
 /**
  * Checks that an adapter has the tensors that its configuration promises. A missing tensor of
- * `modules_to_save` is an error. Factors missing in only some layers are a warning: files may hold weights
- * that the model does not use (shared keys and values of Gemma 3n), which PEFT does not train.
+ * `modules_to_save` is an error. Factors missing in only some layers are a warning: files may hold unused
+ * weights, which PEFT does not train (Gemma 3n's shared keys and values).
  *
  * @param adapter its parameters named as in the base's files
  * @returns warnings
@@ -37,7 +37,7 @@ const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, p
 
 const layerNumber = /(?<=\.)\d+(?=\.)/g;
 
-/** Returns the modules that lack factors although other layers have them, if PEFT was to train all layers. */
+/** Returns the modules without factors that have them in other layers, if PEFT was to train all layers. */
 const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): readonly string[] => {
   const { targetModules, raw } = config;
   const isOfAllLayers = [raw['layers_to_transform'], raw['exclude_modules']].every(
@@ -54,7 +54,7 @@ const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): read
     .filter((module) => targetModules.some((target) => `.${module}`.endsWith(`.${target}`)));
 };
 
-/** The number of layers, without draft layers, which some models number after the others. */
+/** The number of layers without draft layers, which some models number last. */
 const layersOf = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
   const layers = text?.['num_hidden_layers'];

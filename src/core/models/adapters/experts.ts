@@ -20,13 +20,13 @@ const firstMatrix = (base: CheckpointIndex, parameter: string): string | undefin
   return first !== undefined && base.tensors.has(first) ? first : undefined;
 };
 
-/** A base tensor, and the first row that it takes in the fused parameter. */
+/** A base tensor and its first row in the fused parameter. */
 interface Part {
   readonly name: string;
   readonly row: number;
 }
 
-/** A fused parameter of experts: the shape of one expert's matrix, and the base tensors that form it. */
+/** A fused parameter: the shape of an expert's matrix, and the base tensors that form it. */
 interface Experts {
   readonly matrix: readonly [rows: number, columns: number];
   readonly count: number;
@@ -71,7 +71,6 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
   return found;
 };
 
-/** The error for an adapter tensor that does not fit the base. */
 export const mismatchOf = (
   base: CheckpointIndex,
   { checkpoint, config }: Adapter,

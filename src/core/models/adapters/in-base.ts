@@ -33,13 +33,10 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
   return found;
 };
 
-/**
- * Returns a function that maps a parameter's name in any transformers version to its name in the base's
- * files.
- */
+/** Returns a function from a parameter's name in any transformers version to the base's name. */
 const spellingIn = (base: CheckpointIndex, isHere: (name: string) => boolean): ((name: string) => string) => {
   const known = byCanonicalName(base.tensors.keys());
-  // The base's prefixes before canonical names, such as `model.language_model.`.
+  // Prefixes before canonical names, such as `model.language_model.`.
   const prefixes = new Set([...known].flatMap(([plain, name]) => prefixOf(name, plain) ?? []));
   const ofExperts = expertNamesOf(base);
   return (name) => {

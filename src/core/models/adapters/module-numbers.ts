@@ -8,7 +8,7 @@ import {
   printable,
 } from './python-pattern.js';
 
-/** The entries of `rank_pattern` or `alpha_pattern`, in file order. */
+/** Entries of `rank_pattern` or `alpha_pattern`, in file order. */
 export type NumbersByPattern = readonly (readonly [key: string, value: number])[];
 
 /** Returns a module's number. @param module without PEFT's prefix: `model.layers.0.self_attn.q_proj` */
@@ -38,7 +38,7 @@ export const numbersByModule = (
   return (module) => values.get(keyOf(module)) ?? fallback;
 };
 
-/** Returns a function that finds the first key matching a module's name, or returns the name itself. */
+/** Returns a function that finds the first key matching a module, or returns the module's name. */
 const keyFinder = (keys: readonly string[], option: string, file: string): ((module: string) => string) => {
   const unsupported = (what: string, reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason }, { cause });
@@ -87,15 +87,14 @@ const behindDot = (pattern: Pattern): Pattern => {
 /** Keys of one length that have wildcards at the same positions. */
 interface NamesOfShape {
   readonly length: number;
-  /** Positions of the wildcards. */
   readonly any: readonly number[];
-  /** Index of each key, by its text with dots for wildcards. */
+  /** Index of each key, by its text. */
   readonly keys: Map<string, number>;
 }
 
 /**
- * Keys that are plain names, in which an unescaped dot matches any character. A hash lookup keeps
- * configurations with a key for every module of a large mixture fast.
+ * Keys that are plain names, with unescaped dots as wildcards. A hash lookup keeps large mixtures with a key
+ * per module fast.
  */
 class PlainNames {
   readonly #shapes = new Map<string, NamesOfShape>();

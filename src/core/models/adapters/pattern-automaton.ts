@@ -2,12 +2,11 @@ import type { Pattern } from './python-pattern.js';
 
 type Assertion = Extract<Pattern, { kind: 'assertion' }>['holds'];
 
-/** Remaining work units for the patterns of one configuration: a limit against hostile patterns. */
+/** Remaining work units for one configuration's patterns: a limit against hostile patterns. */
 export interface Effort {
   left: number;
 }
 
-/** Thrown when the patterns need more work than `Effort` allows. */
 export class EffortSpent extends Error {}
 
 /** About a second: enough for ten patterns over the modules of the largest mixtures. */
@@ -60,7 +59,7 @@ export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) 
   let count = 0;
   let step = 0;
 
-  /** Adds to `waiting` all states reachable from `state` without consuming a character. */
+  /** Adds to `waiting` the states reachable from `state` without a character. */
   const enter = (state: number, text: string, at: number): void => {
     let depth = 1;
     open[0] = state;

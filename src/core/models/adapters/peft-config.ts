@@ -6,10 +6,9 @@ import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
 import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
-/** PEFT's two file names. */
 export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
 
-/** Keys that do not change what a trained adapter computes. */
+/** Keys that do not affect a trained adapter's result. */
 const ignored = new Set([
   ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
   ...['inference_mode', 'lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
@@ -19,14 +18,13 @@ const ignored = new Set([
   ...['loftq_config', 'eva_config', 'corda_config', 'lora_ga_config', 'velora_config'],
 ]);
 
-/** Keys that the schema parses. */
 const honoured = new Set([
   ...['peft_type', 'base_model_name_or_path', 'r', 'lora_alpha', 'rank_pattern', 'alpha_pattern'],
   ...['use_rslora', 'fan_in_fan_out', 'bias', 'lora_bias', 'modules_to_save', 'target_parameters'],
   'init_lora_weights',
 ]);
 
-/** Keys that change the computation in an unsupported way. The reasons name the arithmetic. */
+/** Keys that affect the result in unsupported ways; the reasons name the arithmetic. */
 const refused: Readonly<Record<string, string>> = {
   use_qalora: 'pools inputs by groups (QA-LoRA)',
   use_bdlora: 'has block-diagonal factors (BD-LoRA)',
@@ -40,7 +38,7 @@ const refused: Readonly<Record<string, string>> = {
   ensure_weight_tying: 'ties factors of the embeddings to those of the head',
 };
 
-/** Keys of adapters that PEFT itself cannot merge. */
+/** Keys of adapters that PEFT cannot merge either. */
 const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_qalora', 'layer_replication']);
 
 /** Initialisations that subtract B · A from the base: the adapter fits only the changed base. */
@@ -158,11 +156,9 @@ const expertLayoutOf = (version: unknown): ExpertLayout => {
   return major === '0' && minor === '19' && patch === '0' ? '0.19.0' : 'since 0.19.1';
 };
 
-/** Returns s, the factor of B · A. */
 export const scaleOf = (rank: number, alpha: number, rsLora: boolean): number =>
   alpha / (rsLora ? Math.sqrt(rank) : rank);
 
-/** The contents of an `adapter_config.json` to write. */
 export interface AdapterConfigContent
   extends Partial<Pick<AdapterConfig, 'base' | 'rsLora' | 'fanInFanOut' | 'bias' | 'loraBias'>> {
   readonly rank: number;

@@ -66,7 +66,7 @@ export const readAdapterTensors = (
     const { parameter, matched } = targetOf(module, wrappers, config, file);
     const pair = pairOf({ module, matched, isParameter: matched === parameter }, factors, config, file);
     const whole = replaced.get(parameter);
-    // PEFT saves the weights below the factors as `base_layer`, for example for resized embeddings.
+    // PEFT saves the weights below the factors as `base_layer`, for example of resized embeddings.
     if (whole !== undefined && !whole.name.includes('.base_layer.'))
       throw invalid(
         file,
@@ -109,7 +109,7 @@ const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfi
 const invalid = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('ADAPTER_INVALID', { file, tensor, reason, remedy });
 
-/** Refuses a whole tensor that the configuration does not mention. */
+/** Refuses a whole tensor that the configuration does not expect. */
 const checkWhole = (
   name: string,
   { parameter, module }: { readonly parameter: string; readonly module: string },
@@ -136,7 +136,6 @@ const checkWhole = (
 /** Removes PEFT's wrappers from a module's name. PEFT nests one wrapper per adapted parameter. */
 const unwrapped = (module: string): string => module.replaceAll('.base_layer', '');
 
-/** Returns each module's number of wrappers. */
 const wrappersOf = (modules: Iterable<string>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const module of modules) counts.set(unwrapped(module), (counts.get(unwrapped(module)) ?? 0) + 1);
@@ -148,7 +147,7 @@ const parameterOrder = ['gate_up_proj', 'gate_up_proj_bias', 'up_proj', 'down_pr
 
 /**
  * Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT
- * matches patterns against that parameter's name, or else against the module's.
+ * matches patterns against the module's name, or in the second case the parameter's.
  */
 const targetOf = (
   module: string,

@@ -38,7 +38,7 @@ export const isOfTaskHead = (
   return isSaved && isOfTask(plain) && classEndOf(config.raw) !== undefined;
 };
 
-/** Returns the suffix of the class that an adapter was trained as, from its configuration. */
+/** Returns the class suffix that an adapter was trained with. */
 const classEndOf = (raw: Adapter['config']['raw']): string | undefined => {
   const named = isObject(raw['auto_mapping']) ? raw['auto_mapping']['base_model_class'] : undefined;
   const end = Object.values(classOfTask).find((one) => String(named).endsWith(one));
@@ -114,7 +114,7 @@ const className = (config: CheckpointIndex['config'], like: string, end: string)
   return family === undefined ? undefined : `${family}${end}`;
 };
 
-/** Returns the prefix before a model's canonical layer names: `model.` or nothing. */
+/** Returns the prefix before canonical layer names: `model.` or nothing. */
 const wholeOf = (names: Iterable<string>): string => {
   for (const name of names) {
     const plain = canonicalName(name);

@@ -3,7 +3,6 @@ import { keyedKinds } from './kinds/kinds.js';
 /** PEFT's name prefix. Adapters saved by transformers itself may lack it. */
 const prefix = 'base_model.model.';
 
-/** A parsed tensor name of an adapter's file. */
 export type AdapterTensorName =
   | {
       readonly kind: 'a' | 'b' | 'bias';
@@ -82,11 +81,9 @@ export const parseAdapterTensor = (name: string): AdapterTensorName => {
   return { kind: 'whole', parameter, module: parameter.slice(0, Math.max(0, parameter.lastIndexOf('.'))) };
 };
 
-/** Returns PEFT's names of a module's factors. */
 export const factorNames = (module: string, embedding = false): { readonly a: string; readonly b: string } =>
   embedding
     ? { a: `${prefix}${module}.lora_embedding_A`, b: `${prefix}${module}.lora_embedding_B` }
     : { a: `${prefix}${module}.lora_A.weight`, b: `${prefix}${module}.lora_B.weight` };
 
-/** Returns PEFT's name of a parameter saved whole (`modules_to_save`, biases). */
 export const wholeName = (parameter: string): string => `${prefix}${parameter}`;

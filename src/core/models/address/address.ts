@@ -11,7 +11,6 @@ export interface PlainAddress {
   readonly name?: string;
   /** A path or a source's name as written: `./math-1`, `org/name@main`. */
   readonly at: string;
-  /** True for an existing path. */
   readonly isHere: boolean;
 }
 
@@ -66,7 +65,7 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   return { kind: 'model', at: text, isHere: false };
 };
 
-/** True for a text that can only be a path; opening it tells whether it exists. */
+/** True for a text that can only be a path, existing or not. */
 const isPathAlone = (text: string): boolean => (isAbsolute(text) || isDotted(text)) && !text.includes('+');
 
 export const printAddress = (address: ModelAddress): string =>
@@ -75,7 +74,6 @@ export const printAddress = (address: ModelAddress): string =>
     address.kind === 'model' ? address.at : `${printAddress(address.base)}+${printAddress(address.adapter)}`,
   );
 
-/** Returns base and adapter, or the address itself. */
 export const partsOf = (address: ModelAddress): readonly ModelAddress[] =>
   address.kind === 'model' ? [address] : [address.base, address.adapter];
 
@@ -95,7 +93,6 @@ export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 export const resolveAddress = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) => (isHere || isDotted(at) ? resolve(folder, at) : at));
 
-/** Makes all paths of an address absolute; sources' names stay. */
 export const resolveAllPaths = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) =>
     !isHere && (isAbsolute(at) || isRemote(at)) ? at : resolve(folder, at),

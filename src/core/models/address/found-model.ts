@@ -19,16 +19,14 @@ export interface Origin {
 export interface FoundModel extends Origin {
   /** NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of the path. */
   readonly name: string;
-  /** Absolute path of a directory or file. */
+  /** Absolute; a directory or a file. */
   readonly path: string;
 }
 
-/** A found model, with base and adapter if it has an adapter. */
 export type FoundParts = FoundModel & {
   readonly adapted?: { readonly base: FoundModel; readonly adapter: FoundModel };
 };
 
-/** Returns base and adapter, or the model itself. */
 export const foundParts = (model: FoundParts): readonly FoundModel[] =>
   model.adapted === undefined ? [model] : [model.adapted.base, model.adapted.adapter];
 

@@ -11,7 +11,6 @@ const hub = z.strictObject({
 
 type Shape = Record<keyof Origin, z.ZodType>;
 
-/** Keys of a model's origin in plans, one per source. */
 export const originShape = { hub: hub.exactOptional() } satisfies Shape;
 
 /** The same for records, ignoring unknown keys. */

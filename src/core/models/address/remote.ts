@@ -37,7 +37,6 @@ export const isRevision = (text: string): boolean =>
   !text.includes('..') &&
   text.split('/').every((part) => revisionPart.test(part) && !part.endsWith('.lock'));
 
-/** True for a full commit hash. */
 export const isCommit = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
 
 /** Parses `org/name[@revision]`; undefined for other spellings. */
@@ -48,15 +47,14 @@ export const parseHubId = (model: string): HubModel | undefined => {
   return isRepositoryName(id) && isRevision(revision) ? { id, revision } : undefined;
 };
 
-/** True for the spelling of a hub model: `org/name[@revision]`. */
 export const isHubId = (model: string): boolean => parseHubId(model) !== undefined;
 
 /** Spelt like a hub model with a revision, valid or not. */
 const withRevision = /^[\w-][\w.-]*\/[^/@]+@/;
 
 /**
- * Refuses a text spelt like `org/name@revision` with an invalid name or revision. As a path, its `..` might
- * lead to an unintended file.
+ * Refuses `org/name@revision` with an invalid name or revision. As a path, its `..` might lead to an
+ * unintended file.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -29,8 +29,8 @@ export interface Architecture {
   /** Candidate stacks, as the prefix of the layer numbers (`model.layers`): one in most models. */
   readonly stacks: readonly string[];
   /**
-   * True if the head is the embeddings: their bytes are equal, `config.json` says so, or no head is stored.
-   * Undefined if a head is stored, `config.json` does not say, and the family's default is unknown.
+   * True if the head is the embeddings: by their bytes, by `config.json`, or because no head is stored.
+   * Undefined if a head is stored and neither `config.json` nor the family's default tells.
    */
   readonly tied: boolean | undefined;
   /** Tensors with role `other`. */
@@ -140,7 +140,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
   new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
 
-/** The error for the first missing layer, or for layer `mostLayers` if there are too many. */
+/** The error for the first missing layer, or the first above the limit. */
 const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
   let layer = 0;
   while (layer < mostLayers && present.has(layer)) layer += 1;

@@ -5,12 +5,11 @@ import type { Role } from './role.js';
 /** Name patterns and their roles; the first match wins. */
 export type Rules = readonly (readonly [RegExp, Role])[];
 
-/** The kind of model, by which docs group families. */
+/** Kinds of models in docs. */
 export type Form = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
 
 /** A family of models, with its tensor names where they are unusual. */
 export interface Family {
-  /** The name in docs. */
   readonly title: string;
   /** `model_type` of `config.json`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
@@ -22,9 +21,9 @@ export interface Family {
    * `usualWholes`.
    */
   readonly wholes?: readonly string[];
-  /** Rules for the name after the layer number, tried before the usual ones. */
+  /** Rules after the layer number, before the usual ones. */
   readonly inside?: Rules;
-  /** Rules for names outside the layers, tried before the usual ones. */
+  /** Rules outside the layers, before the usual ones. */
   readonly outside?: Rules;
   /**
    * Numbered names that serve all layers, such as T5's position biases, which the first block computes for
@@ -39,7 +38,6 @@ export const usualWholes: readonly string[] = ['model'];
 
 const stateSpace: Rules = [[/^(mamba|mixer)\./, 'attention']];
 const sharedExperts: Rules = [[/^shared_mlp\./, 'feedForward']];
-/** Scales, gates and projections of what a layer adds to the residual stream. */
 const perLayerInputs: Rules = [[/^(altup|laurel|per_layer_\w+|layer_scalar)(\.|$)/, 'residual']];
 const perLayerEmbeddings: Rules = [
   [
@@ -96,7 +94,6 @@ const bart = {
   ],
 } satisfies Partial<Family>;
 
-/** Names in diffusers. */
 const diffusion = {
   stacks: ['transformer_blocks'],
   inside: [
@@ -114,7 +111,7 @@ const diffusion = {
   ],
 } satisfies Partial<Family>;
 
-/** The known families. Other families are read by the usual names and by names of these families. */
+/** Other families are read by the usual names and by these families' names. */
 export const families: readonly Family[] = [
   { title: 'Llama', types: ['llama'], form: 'decoder' },
   { title: 'Mistral', types: ['mistral'], form: 'decoder' },
@@ -292,7 +289,6 @@ export const families: readonly Family[] = [
 
 const byType = new Map(families.flatMap((family) => family.types.map((type) => [type, family])));
 
-/** Returns the family of a `model_type` or `_class_name`; undefined if unknown. */
 export const familyOfType = (type: string): Family | undefined => byType.get(type);
 
 /** Returns a configuration's types: the whole model's, then its language model's. */

@@ -1,14 +1,12 @@
 import { type Family, families, type Rules } from './families.js';
 import type { Role } from './role.js';
 
-/** Usual names after `layers.N.`. */
 const usualInside: Rules = [
   [/^(?:(?=\w*?norm)|ln_)\w+\.(weight|bias)$/, 'blockNorm'],
   [/^(self_attn|self_attention|attention|attn|cross_attn|linear_attn)\./, 'attention'],
   [/^(mlp|feed_forward|block_sparse_moe|ffn|fc1|fc2)\./, 'feedForward'],
 ];
 
-/** Usual names outside the layers. */
 const usualOutside: Rules = [
   // A module that sentence-transformers puts after the model.
   [/^\d+_[A-Za-z]\w*\//, 'head'],
@@ -24,7 +22,7 @@ const usualOutside: Rules = [
 const buffer =
   /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq)|position_ids)$/;
 
-/** Names outside the language model: another tower, its projector, or a draft head. */
+/** Names of another tower, its projector, or a draft head. */
 export const otherTower =
   /(^|\.)((vision|visual|image|vit|audio|speech|sound|mtp|multi_modal|mm_|projector|connector|resampler|perceiver)\w*|vpm|apm)(\.|$)/;
 
@@ -55,14 +53,11 @@ const listed = (rules: 'inside' | 'outside'): Rules[] => [
 ];
 const own = { inside: listed('inside'), outside: listed('outside') };
 
-/** @param family undefined if unknown */
 export const roleInside = (family: Family | undefined, module: string): Role =>
   roleBy('inside', usualInside, family, module);
 
-/** @param family undefined if unknown */
 export const roleOutside = (family: Family | undefined, name: string): Role =>
   otherTower.test(name) ? 'tower' : roleBy('outside', usualOutside, family, name);
 
-/** True for the matrix of a token head. */
 export const isTokenHead = (name: string, role: Role | undefined): boolean =>
   role === 'head' && tokenHead.test(name);

@@ -12,7 +12,6 @@ export interface NameInStack {
   readonly module: string;
 }
 
-/** Splits a name; undefined without a layer number. */
 export type LayerName = (name: string) => NameInStack | undefined;
 
 /**

@@ -8,7 +8,6 @@ export interface Tie {
   readonly source: string;
 }
 
-/** Canonical names of token heads. */
 const heads =
   /^(lm_head|lm_head\.decoder|lm_head\.out_proj|(cls\.)?predictions\.decoder|generator_lm_head|vocab_projector|output_projection|proj_out|pred_layer\.proj|lm_loss|head|head\.decoder|decoder|output)\.weight$/;
 
@@ -39,7 +38,7 @@ const sourceIn = (names: ReadonlyMap<string, string>): string | undefined => {
 export const headOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string =>
   [...byCanonicalName(tensors.keys())].find(([canonical]) => heads.test(canonical))?.[1] ?? 'lm_head.weight';
 
-/** Returns the stored copies in a model with tied embeddings; both tensors of each tie are stored. */
+/** Returns the stored copies in a model with tied embeddings. */
 export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const source = sourceIn(names);
@@ -76,7 +75,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
   return [...ofEmbeddings, ...ofBiases].filter(({ copy }) => !tensors.has(copy));
 };
 
-/** Families that transformers 5.24 ties whatever `config.json` says. */
+/** transformers 5.24 ties these whatever `config.json` says. */
 const alwaysTied = new Set([
   't5',
   'mt5',
@@ -93,19 +92,19 @@ const typeOf = (config: CheckpointIndex['config']): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** True if transformers ties the model whatever `config.json` says, unless the values differ. */
+/** True if transformers ties the model whatever `config.json` says, unless values differ. */
 export const isAlwaysTied = (config: CheckpointIndex['config']): boolean => alwaysTied.has(typeOf(config));
 
 /** True for a family whose head and embeddings have different rows. */
 export const hasOtherRows = (config: CheckpointIndex['config']): boolean => neverTied.has(typeOf(config));
 
-/** Families that it never ties, whatever `config.json` says. */
+/** It never ties these. */
 const neverTied = new Set([
   ...['nemotron_h', 'mllama', 'mllama_text_model', 'llama4', 'moshi', 'kimi_linear', 'molmo2', 'reformer'],
   ...['rembert', 'xlstm', 'qwen2_audio', 'pix2struct', 'fsmt', 'blip-2', 'instructblip', 'voxtral'],
 ]);
 
-/** Families that it ties by default. */
+/** It ties these by default. */
 const tiedByDefault = new Set(
   `albert aya_vision bart bert bert-generation big_bird bigbird_pegasus biogpt blenderbot blenderbot-small bloom camembert
   cohere cohere2 cohere2_moe cohere2_vision convbert ctrl data2vec-text deberta deberta-v2 deepseek_vl distilbert electra
@@ -120,7 +119,7 @@ const tiedByDefault = new Set(
   ),
 );
 
-/** Families that it does not tie by default. */
+/** It does not tie these by default. */
 const untiedByDefault = new Set(
   `apertus arcee bamba bitnet codegen dbrx deepseek_v2 deepseek_v3 diffllama doge dots1 exaone4 falcon_h1 flex_olmo glm glm4
   glm4_moe glm4v gpt_neox gpt_oss gptj granite granitemoe granitemoehybrid granitemoeshared helium hunyuan_v1_dense

@@ -6,11 +6,10 @@ import { isTokenHead } from './roles.js';
 export interface VocabularyTensors {
   /** Number of rows of the token embeddings. */
   readonly rows: number;
-  /** Embeddings, head and its bias, and those of draft layers. */
   readonly names: ReadonlySet<string>;
   /**
-   * Tensors that are indexed by token but not by row: BART's bias `[1, rows]`, and a head with fewer rows
-   * than the embeddings. Tokens in them cannot be moved.
+   * Tensors indexed by token but not by row, whose tokens cannot be moved: BART's bias `[1, rows]`, and a
+   * head with fewer rows than the embeddings.
    */
   readonly unmovable: readonly string[];
 }

@@ -9,7 +9,7 @@ export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
   readonly ctimeNs: string;
   readonly links: number;
-  /** Hex hash of sampled blocks (`sampleIdentity`) or of all bytes (`fullIdentity`). */
+  /** Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
   readonly hash: string;
   readonly hashOf: 'samples' | 'bytes';
 }
@@ -24,22 +24,21 @@ export interface FileIdentity {
   /** SHA-256 of all bytes before the data, in hex. */
   readonly header: string;
   /**
-   * The hub's hash of the content, for files in the cache of ranges. It replaces mtime, which changes as more
-   * bytes arrive; `mtimeNs` is then 0.
+   * The hub's hash, for files in the cache of ranges. It replaces mtime, which changes as bytes arrive;
+   * `mtimeNs` is then 0.
    */
   readonly content?: string;
   /** Set once weights have been read. */
   readonly seen?: FileState;
 }
 
-/** The parts of a base with an adapter. */
 export interface AdaptedFrom {
   readonly base: FoundModel;
   readonly adapter: FoundModel;
   /** SHA-256 of `adapter_config.json`, in hex. */
   readonly config: string;
   readonly folder: string;
-  /** Names of the adapter's side files; all others are the base's. */
+  /** The adapter's side files; all others are the base's. */
   readonly sideFiles: readonly string[];
   /** Indexes of files whose stored tensors differ from the checkpoint's: they cannot be copied whole. */
   readonly foreignFiles: readonly number[];
@@ -53,7 +52,6 @@ export interface Quantisation {
   readonly unconvertedKey: string | undefined;
   /** Keys of `settings` about how the model was quantised, which do not describe the stored data. */
   readonly origins: readonly string[];
-  /** Stored tensors, by name. */
   readonly stored: ReadonlyMap<string, TensorReference>;
 }
 
@@ -65,18 +63,16 @@ export interface CheckpointIndex extends Origin {
    * `+`.
    */
   readonly path: string;
-  /** The directory of side files, if not `path`. */
   readonly folder?: string;
   readonly files: readonly FileIdentity[];
-  /** `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** In file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** Tensors by their names in the files, if reading renamed them. */
+  /** By their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
-  /** Parsed `config.json` with `configEdits` applied, if it exists. */
+  /** Includes `configEdits`. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** Keys of `config.json` that the tensors contradict or an adapter changes; undefined removes a key. */
+  /** Keys that the tensors contradict or an adapter changes; undefined removes a key. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Whether the head equals the embeddings, if their bytes were compared. */
   readonly tied?: boolean;
@@ -88,9 +84,8 @@ export interface CheckpointIndex extends Origin {
   readonly unread?: readonly string[];
   /** Set for a known quantisation scheme: `tensors` are then the model's before quantisation. */
   readonly quantisation?: Quantisation;
-  /** Set if files fuse the experts of mixtures: `tensors` are then each expert's, `stored` the files'. */
+  /** Set if files fuse experts: `tensors` are then each expert's, `stored` the files'. */
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
-  /** Set for a base with an adapter (`BASE+ADAPTER`). */
   readonly adapted?: AdaptedFrom;
   /** Names of small files beside the weights or within them (`carried`). */
   readonly sideFiles: readonly string[];

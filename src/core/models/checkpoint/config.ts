@@ -7,8 +7,8 @@ import { ropeDifferences } from './rope.js';
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * Keys that identify the model. Shapes imply most of them; comparing them gives a plain error. Experts of one
- * base agree in all.
+ * Keys that identify the model; experts of one base agree in all. Shapes imply most, but comparing keys gives
+ * a plain error.
  */
 const structural =
   /^(architectures|model_type|(hidden|intermediate|vocab)_size|head_dim|num_(hidden_layers|layers|attention_heads|heads|key_value_heads|kv_heads|(local_)?experts)|n_(embd|head|layer|inner))$/;
@@ -59,7 +59,6 @@ export const configDifferences = (
   };
 };
 
-/** The spellings of transformers 5 and 4. */
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
 /** Makes `editConfig` write a decimal point: transformers 5 rejects 0 for 0.0. */
@@ -67,8 +66,8 @@ export const floatingNumber = (value: number): SpeltNumber =>
   new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 /**
- * Returns the edit of a key that keeps the spelling of numbers: lists keep their decimal points, and in
- * objects only differing keys are written.
+ * Returns a key's edit that keeps the spelling of numbers: lists keep decimal points, and in objects only
+ * differing keys are written.
  */
 const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: unknown): JsonEdit => {
   const areObjects = isObject(former) && isObject(value);
@@ -87,7 +86,6 @@ const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: un
 const absent = (object: Config): Config =>
   Object.fromEntries(Object.keys(object).map((key) => [key, undefined]));
 
-/** Removes a key from the text of a JSON object, leaving all else as it is. */
 export const withoutKey = (text: string, key: string): string =>
   editJson(text, [{ path: [key], value: undefined }]);
 

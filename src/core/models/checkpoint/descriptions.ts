@@ -10,7 +10,7 @@ const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
 /**
  * Returns a file's small tensors that describe how others are stored, such as a weight's shape. They are read
- * when a checkpoint is opened. Longer tensors do not count.
+ * when a checkpoint is opened.
  */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(

@@ -1,12 +1,10 @@
 /** The provenance file. It marks a directory as ours to replace, and is written last. */
 export const provenanceName = 'layerloom.json';
 
-/** The file that marks a store of shards. */
 export const storeMarkerName = 'layerloom-store.json';
 
 export const cardName = 'README.md';
 
-/** Marks a directory as a PEFT adapter. */
 export const adapterConfigName = 'adapter_config.json';
 
 export const adapterWeightsName = 'adapter_model.safetensors';

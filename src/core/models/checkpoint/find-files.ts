@@ -30,12 +30,10 @@ export interface ModelFiles {
   readonly reader: ContainerReader;
   /** The directory of side files; undefined for a bare file without any. */
   readonly folder: string | undefined;
-  /** Absolute paths. */
   readonly weights: readonly string[];
   /** Weights of sentence-transformers modules, relative to the folder. */
   readonly modules: readonly string[];
   readonly index?: ShardIndexFile;
-  /** Names of files of weights that are not read. */
   readonly unread: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -79,7 +77,6 @@ const namesOf = (directory: string): Promise<string[]> =>
 
 interface Chosen {
   readonly reader: ContainerReader;
-  /** File names in the folder. */
   readonly files: readonly string[];
   readonly index?: ShardIndexFile;
   readonly warnings?: readonly string[];
@@ -122,10 +119,9 @@ const inDirectory = async (directory: string, names: readonly string[]): Promise
   return await withFolder(directory, { reader, ...chooseFiles(directory, found, own) });
 };
 
-/** The key of `config.json` that names the file of weights. */
 export const weightsKey = 'transformers_weights';
 
-/** Returns the file named by `transformers_weights`, which transformers prefers to all others. */
+/** Returns the file named by `transformers_weights`, which transformers prefers to others. */
 const namedInConfig = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
   if (!names.includes(configName)) return undefined;
   const file = join(directory, configName);

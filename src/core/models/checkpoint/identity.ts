@@ -11,13 +11,10 @@ import { readBlock } from './read-block.js';
 const samples = 64;
 const sampleBytes = 4096;
 
-/** Bytes read at once to hash a whole file. */
 const chunkBytes = 1024 * 1024;
 
 export interface FileStamp {
-  /** Decimal. */
   readonly mtimeNs: string;
-  /** Decimal. */
   readonly ino: string;
 }
 
@@ -28,7 +25,7 @@ const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<F
 
 /**
  * Identifies a file without reading all of it: a hex hash of size, mtime, inode, header and sampled blocks.
- * The inode distinguishes two files written in the same clock tick that differ only between the samples.
+ * The inode distinguishes files written in the same clock tick that differ only between samples.
  */
 const sampleIdentity = async (
   handle: FileHandle,
@@ -48,7 +45,7 @@ const sampleIdentity = async (
 const statedIdentity = (content: string): string =>
   createHash('sha256').update(`hub ${content}\n`).digest('hex');
 
-/** Returns the hub's SHA-256 of the whole file; undefined if it states another kind of hash. */
+/** Returns the hub's SHA-256 of the whole file, if it states one. */
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
@@ -95,7 +92,7 @@ const statOf = async (handle: FileHandle, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
     throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
-  // Other runs that fetch more of it change times and links. The hub's hash identifies its content.
+  // Other runs that fetch more of it change times and links.
   if (file.content !== undefined) return { ctimeNs: '0', links: 1 };
   if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
@@ -120,7 +117,6 @@ export const observe = (
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });
 
-/** `observe` for a file that is not open. */
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
   withFewFiles(() =>
     reading(file, async () => {

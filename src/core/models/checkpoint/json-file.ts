@@ -12,7 +12,6 @@ export interface JsonFault {
   readonly isRead: boolean;
 }
 
-/** How to read one of our JSON files. */
 export interface JsonFile<T> {
   /** Must check without transforming. */
   readonly schema: ZodType<T>;

@@ -4,4 +4,5 @@
  */
 export const layouts = ['layer', 'size'] as const;
 
+/** How an output is divided into shards: by layer or by size. */
 export type Layout = (typeof layouts)[number];

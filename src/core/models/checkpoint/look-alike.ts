@@ -5,14 +5,13 @@ import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
 import { readBlock } from './read-block.js';
 
-/** Number of evenly spaced blocks that are compared, and their size. */
 const blocks = 64;
 const blockBytes = 4096;
 
 /**
- * True if two checkpoints seem equal: the same files, files with equal sizes and headers, or the same tensors
- * in another container. In each case 64 evenly spaced blocks must be equal too, which is no proof. False for
- * a base with an adapter, whose tensors are not stored.
+ * True if two checkpoints seem equal: equal files, or equal tensors in another container, judged by headers
+ * and 64 evenly spaced blocks. This is no proof. False for a base with an adapter, whose tensors are not
+ * stored.
  *
  * Unreadable files count as different; the run reports them.
  */

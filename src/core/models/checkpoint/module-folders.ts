@@ -7,12 +7,10 @@ export const moduleFolder = /^\d+_[A-Za-z]\w*$/;
 /** Lists a model's modules; those in folders follow the model itself. */
 export const modulesName = 'modules.json';
 
-/** The file name of a module's weights, in its folder. */
 export const moduleWeightsName = writer.shardName(0, 1);
 
 const inModule = /^(?<folder>\d+_[A-Za-z]\w*)\/(?<name>.+)$/;
 
-/** A module's tensor: the folder, and the name in the folder's file. */
 export interface InModule {
   readonly folder: string;
   readonly name: string;
@@ -24,14 +22,11 @@ export const moduleOf = (tensor: string): InModule | undefined => {
   return folder === undefined || name === undefined ? undefined : { folder, name };
 };
 
-/** True for a file of a module's weights, relative to the model's directory. */
 export const isModuleWeights = (file: string): boolean => moduleOf(file)?.name === moduleWeightsName;
 
-/** Returns the module weights among a model's files. */
 export const moduleWeightsAmong = (names: readonly string[]): string[] =>
   names.includes(modulesName) ? names.filter(isModuleWeights).sort() : [];
 
-/** Returns the module weights in a directory. */
 export const listModuleWeights = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
   if (!entries.some(({ name }) => name === modulesName)) return [];

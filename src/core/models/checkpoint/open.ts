@@ -14,9 +14,8 @@ import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 
-/** Facts about files of weights known from their source. */
 export interface KnownOfFiles {
-  /** Returns the stated hash of a file's content, which then identifies it; undefined without one. */
+  /** Returns the stated hash of a file, which then identifies it. */
   readonly statedContent: (path: string) => Promise<string | undefined>;
   readonly missingBytes: MissingBytes;
 }

@@ -4,7 +4,7 @@ import { LayerloomError, reasonOf } from '../../base/errors.js';
 
 /** A run's checkpoint: a folder `checkpoint-N`, as transformers' trainers write. */
 export interface RunCheckpoint {
-  /** The number of optimizer steps, N. */
+  /** Optimizer steps. */
   readonly step: number;
   readonly folder: string;
 }

@@ -83,7 +83,7 @@ const readElements = async (
   }
 };
 
-/** Floating dtypes that a JavaScript number holds exactly, with functions that read an element. */
+/** Dtypes that a JavaScript number holds exactly, with functions that read an element. */
 const decoders: Readonly<Record<string, (bytes: DataView, at: number) => number>> = {
   F64: (bytes, at) => bytes.getFloat64(at * 8, true),
   F32: (bytes, at) => bytes.getFloat32(at * 4, true),

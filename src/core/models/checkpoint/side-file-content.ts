@@ -3,13 +3,9 @@ import type { CheckpointIndex } from './checkpoint.js';
 import { parseJsonObject } from './json.js';
 import { readSideFile } from './small-file.js';
 
-/** The fields needed to find a checkpoint's side files. */
 export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'folder' | 'adapted' | 'carried'>;
 
-/**
- * Returns a side file's path, in the base's or the adapter's folder. For carried files it is used in messages
- * only.
- */
+/** Returns a side file's path in the base's or adapter's folder; of carried files, for messages only. */
 export const sideFilePath = ({ path, folder = path, adapted }: SideFilePlace, name: string): string =>
   join(adapted?.sideFiles.includes(name) ? adapted.folder : folder, name);
 

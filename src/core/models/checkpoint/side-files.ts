@@ -19,14 +19,12 @@ const patterns: readonly RegExp[] = [
   /^(video_)?(pre)?processor_config\.json$/,
   // sentence-transformers: the model is the first of its modules.
   /^(modules|config_sentence_transformers|sentence_\w+_config)\.json$/,
-  // Code of the model (`trust_remote_code`), under any name.
+  // Code (`trust_remote_code`), under any name.
   /\.py$/,
   /^(LICEN[CS]E|NOTICE|USE_POLICY)/i,
 ];
 
-/** Folders that have side files, with a pattern for these. */
 const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
-  // From transformers.
   { folder: /^additional_chat_templates$/, file: /\.jinja$/ },
   // A sentence-transformers module: `1_Pooling/config.json`. Weights of modules are tensors of the model.
   { folder: moduleFolder, file: /^\w+\.json$/ },
@@ -41,8 +39,8 @@ const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));
 
 /**
- * Returns the sorted names of a checkpoint's side files, including `folder/name`. Excludes weights, training
- * state and the model card.
+ * Returns the sorted names of side files, including `folder/name`. Excludes weights, training state and the
+ * model card.
  */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });

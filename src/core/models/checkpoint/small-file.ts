@@ -5,9 +5,8 @@ import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js
 import { isUnreadable } from '../../base/unless-missing.js';
 
 interface Limit {
-  /** Most bytes to read. */
   readonly most: number;
-  /** The kind of file, and the remedy if it is too large, for messages. */
+  /** The kind of file and a remedy, for messages. */
   readonly what: string;
   readonly remedy?: string;
   /** True if it may be a pipe, such as `/dev/stdin`; opening then blocks until a writer opens it. */
@@ -27,9 +26,8 @@ const besideWeights: Limit = {
 };
 
 /**
- * Reads a small file: not weights, but a file of ours or one that a user names. It must be a regular file or
- * a link to one. A pipe is refused without blocking, unless `limit` allows it. Uses one descriptor and never
- * reads past the limit.
+ * Reads a small file of ours, or one that a user names. It must be a regular file or a link to one; a pipe is
+ * refused without blocking, unless `limit` allows it. Never reads past the limit.
  *
  * @throws system errors, also for refused files; `reasonOf` gives the reason
  */
@@ -188,5 +186,4 @@ const kindOf = (found: Stats): string => {
 const tooLarge = (path: string, bytes: string, { most, what, remedy = '' }: Limit): Error =>
   refusal(path, `it has ${bytes} bytes, and ${what} at most ${most}${remedy}`);
 
-/** An error formatted like Node's file system errors. */
 const refusal = (path: string, reason: string): Error => new Error(`${reason}, open '${path}'`);

@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from './checkpoint.js';
 
-/** Returns a checkpoint's tensors by their names in its files. */
+/** Returns tensors by their names in files. */
 export const storedTensors = ({
   tensors,
   stored,

@@ -5,7 +5,6 @@ type Json = Readonly<Record<string, unknown>>;
 /** Keys of `config.json` and `generation_config.json` that hold token ids. */
 const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_ids$/;
 
-/** A change of vocabulary: its sizes and the new id of each token. */
 export interface TokenMove {
   /** Rows before. */
   readonly from: number;
@@ -29,7 +28,7 @@ export const vocabularyEdits = (config: Json, move: TokenMove, extra: Json = {})
   return Object.keys(inner).length === 0 ? edits : { ...edits, text_config: { ...text, ...inner } };
 };
 
-/** Returns a configuration's token ids in another vocabulary: `{ eos_token_id: [2, 7] }`. */
+/** Returns token ids in another vocabulary: `{ eos_token_id: [2, 7] }`. */
 export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(config).flatMap(([key, value]): [string, unknown][] => {
@@ -46,7 +45,6 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
     }),
   );
 
-/** Returns the ids that belong to a tokenizer: beginning and end of text, padding and unknown. */
 export const idsOfUses = (config: Json): Record<string, unknown> =>
   Object.fromEntries(Object.entries(config).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)));
 

@@ -8,8 +8,8 @@ import { readSideFile } from './small-file.js';
 
 /**
  * True if a directory has all its weights: a single file, an index with all its shards, or an adapter's two
- * files. The hub's library leaves incomplete directories after an interruption or a partial download, and
- * broken links after a cleanup.
+ * files. The hub's library leaves incomplete directories after interruptions and partial downloads, and
+ * broken links after cleanups.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -30,6 +30,5 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
   return await allExist(weights.map((name) => join(directory, name)));
 };
 
-/** True if a directory of the hub's cache has no file of weights. */
 export const hasNoWeights = async (directory: string): Promise<boolean> =>
   !(await readdir(directory, { recursive: true })).some(isWeightsName);

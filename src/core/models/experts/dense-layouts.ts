@@ -18,7 +18,6 @@ export interface MixtureSizes {
 export interface MixtureLayout {
   /** mergekit-moe's name. A recipe's `architecture` is a case-insensitive prefix of it. */
   readonly title: string;
-  /** `model_type` of the mixture. */
   readonly family: string;
   /** `model_type` of dense models that compute the same way. */
   readonly dense: readonly string[];
@@ -26,7 +25,7 @@ export interface MixtureLayout {
   readonly holds: RegExp;
   /** Required biases that dense models may lack (then 0), by the matrix with as many rows. */
   readonly biases: readonly string[];
-  /** The form in which mergekit-moe writes its experts. */
+  /** mergekit-moe's form. */
   readonly form: ExpertForm;
   /** The part of a layer with router and experts, in files with separate experts. */
   readonly block: string;
@@ -34,7 +33,6 @@ export interface MixtureLayout {
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
   /** The shared expert: its part of the layer, and its router if any; null without a shared expert. */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
-  /** Returns the `config.json` keys that differ from the dense model's. */
   config(dense: Config, sizes: MixtureSizes): Config;
 }
 
@@ -46,7 +44,7 @@ const holding = (more?: string): RegExp =>
     `^(model\\.embed_tokens\\.weight|model\\.norm\\.weight|lm_head\\.weight|model\\.layers\\.\\d+\\.(self_attn\\.[qkvo]_proj\\.weight|input_layernorm\\.weight|post_attention_layernorm\\.weight${more === undefined ? '' : `|self_attn\\.${more}`}))$`,
   );
 
-/** Defaults of dense families in transformers 5.24 that differ from the mixtures' defaults. */
+/** Defaults of dense families (transformers 5.24) that differ from the mixtures'. */
 const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   llama: ({ num_attention_heads }) => ({
     num_key_value_heads: num_attention_heads,
@@ -63,7 +61,6 @@ const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   }),
 };
 
-/** Returns the dense family's defaults for missing keys. */
 const impliedBy = (dense: Config): Config => {
   const implied = Object.entries(ownValue(defaults, String(dense['model_type']))?.(dense) ?? {});
   const rope = dense['rope_theta'] ?? dense['rope_parameters'];
@@ -84,7 +81,7 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
   router_aux_loss_coef: 0.001,
 });
 
-/** Reference to a class of DeepSeek's code on the hub, for `auto_map`. */
+/** A class of DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
 /** In mergekit-moe's order of preference, if a recipe names no architecture (`mergekit.moe`, 0.1.5). */

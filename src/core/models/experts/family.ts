@@ -39,7 +39,6 @@ const usual: ExpertNames = {
   renamed: [],
 };
 
-/** Returns the `model_type` of a checkpoint's language model. */
 export const familyOf = ({ config }: Pick<CheckpointIndex, 'config'>): string => {
   const text = config?.['text_config'];
   const family = (isObject(text) ? text['model_type'] : undefined) ?? config?.['model_type'];
@@ -49,7 +48,6 @@ export const familyOf = ({ config }: Pick<CheckpointIndex, 'config'>): string =>
 export const expertNamesOf = (checkpoint: Pick<CheckpointIndex, 'config'>): ExpertNames =>
   expertNamesOfFamily(familyOf(checkpoint));
 
-/** @param family `model_type` */
 export const expertNamesOfFamily = (family: string): ExpertNames => ownValue(families, family) ?? usual;
 
 /** Converts a parameter's name from the model's to the files'. */
@@ -67,7 +65,6 @@ export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
 /** A fused parameter of all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
 export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down)_proj$/;
 
-/** An expert's matrix within a fused parameter. */
 export interface ExpertMatrix {
   /** The fused parameter, otherwise named as in files. */
   readonly parameter: string;
@@ -76,7 +73,6 @@ export interface ExpertMatrix {
   readonly matrices: number;
 }
 
-/** Matches any tensor of a single expert. */
 export const ofOneExpert = /(^|\.)experts\.\d+\./;
 
 const oneOfExperts = /^(?<stem>(?:.*\.)?experts)\.(?<expert>\d+)\.(?<matrix>\w+)\.weight$/;

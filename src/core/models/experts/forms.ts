@@ -1,5 +1,4 @@
 /** `fused`: a layer's experts in one parameter, as in transformers 5. `separate`: each expert has its own. */
 export const expertForms = ['fused', 'separate'] as const;
 
-/** The form of experts in files. */
 export type ExpertForm = (typeof expertForms)[number];

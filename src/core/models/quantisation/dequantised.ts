@@ -97,7 +97,6 @@ const logicalTensors = (
   return tensors;
 };
 
-/** The part of a tensor's name before the last dot. */
 export const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
 
 const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

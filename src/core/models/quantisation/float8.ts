@@ -2,7 +2,6 @@ import { itemAt } from '../../base/lookup.js';
 import { elementCount, type TensorReference } from '../../tensor/reference.js';
 import { checkForm, type FoundTensor, invalidQuantisation, type QuantisedCheckpoint } from './scheme.js';
 
-/** A block's rows and columns, for two-dimensional blocks. */
 export type BlockSize = readonly [rows: number, columns: number];
 
 /**

@@ -87,6 +87,5 @@ export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
     return part === 'qweight' ? [module] : [];
   });
 
-/** Returns a positive group size, or undefined for all features (-1, or absent). */
 export const groupSize = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;

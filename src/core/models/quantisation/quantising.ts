@@ -12,12 +12,11 @@ export type BlockSize = readonly [rows: number, columns: number];
 /** A way to quantise, by its name in options and recipes. */
 interface Quantising {
   readonly scheme: QuantisingScheme;
-  /** Block sizes, the largest first. */
+  /** The largest first. */
   readonly blocks: readonly BlockSize[];
 }
 
 const square = (size: number): BlockSize => [size, size];
-/** One scale per row. */
 const wholeRow: BlockSize = [1, Number.MAX_SAFE_INTEGER];
 
 export const quantisings = {
@@ -39,7 +38,6 @@ export const checkQuantising = (name: string): QuantisingName => {
   throw invalidParameter('quantize-report', name, `one of ${quantisingNames.join(', ')}`);
 };
 
-/** Formats of outputs. */
 export const writtenNames = ['fp8-block', 'int8'] as const satisfies readonly QuantisingName[];
 
 export type WrittenName = (typeof writtenNames)[number];
@@ -75,5 +73,4 @@ export const isQuantisable = (
   name.endsWith('.weight') &&
   !routers.test(name);
 
-/** Routers of mixtures and gates of shared experts. */
 const routers = /(^|\.)(gate|router|shared_expert_gate)\.weight$|\.(router|gate)\./;

@@ -5,7 +5,6 @@ import { bytesOfCodes, gridOf, inputFeatures, type QuantisedForm } from '../../t
 import { elementCount, type Shape, type TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
-/** `quantization_config` of `config.json`. */
 export type Settings = Readonly<Record<string, unknown>>;
 
 export interface QuantisedCheckpoint {
@@ -22,7 +21,6 @@ export interface FoundTensor {
   readonly form: Omit<QuantisedForm<TensorReference>, 'parts'>;
 }
 
-/** A quantisation scheme: all that other code needs to know about it. */
 export interface QuantisationScheme {
   /** Values of `quant_method` in `config.json`. */
   readonly methods: readonly string[];
@@ -141,6 +139,5 @@ export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTenso
 /** Models with transformers' `Conv1D` matrices, [in, out]; quantised ones are [out, in]. */
 const ofConv1D: readonly unknown[] = ['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer', 'clvp'];
 
-/** True for a model whose matrices were Conv1D before quantisation. */
 export const hasConv1D = ({ checkpoint }: Pick<QuantisedCheckpoint, 'checkpoint'>): boolean =>
   ofConv1D.includes(checkpoint.config?.['model_type']);

@@ -37,7 +37,6 @@ const partsBefore = (stack: string, { stacks = usualStacks }: Family): readonly 
   return parts.slice(0, parts.findLastIndex((part) => !words.has(part)) + 1);
 };
 
-/** Returns the parts before the first that may hold a whole model. */
 const beforeWhole = (parts: readonly string[]): readonly string[] => {
   const first = parts.findIndex(isWhole);
   return parts.slice(0, first < 0 ? parts.length : first);

@@ -9,7 +9,6 @@ import { isUnverified, missingRanges } from '../sources/ranges/folder.js';
 import { refuseUnlikeLoaders } from './as-loaded.js';
 import { readWhole } from './read-model.js';
 
-/** The folder of an unfinished merge, or a path inside it. */
 const unfinished = /\.layerloom-partial(\/|$)/;
 
 /**

@@ -24,7 +24,6 @@ const tuners =
 /** Families whose own parameters have such names. */
 const ownFactors = new Set(['phi4mm', 'phi4_multimodal']);
 
-/** Returns PEFT's part of a name; undefined for the model's own names. */
 const peftPartOf = (name: string): string | undefined =>
   name.split('.').find((part) => wraps.test(part) || tuners.test(part));
 

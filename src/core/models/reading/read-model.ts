@@ -24,7 +24,7 @@ import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
 
-/** A model read from an address: a whole one, or an adapter alone, whose files are in `checkpoint`. */
+/** A whole model, or an adapter alone, whose files are in `checkpoint`. */
 export interface Reading {
   readonly checkpoint: CheckpointIndex;
   readonly adapter?: Adapter;
@@ -49,7 +49,7 @@ export const readModel = async (model: ModelAddress): Promise<Reading> => {
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
-/** `readModel` for a whole model. @throws LayerloomError ADAPTER_WITHOUT_BASE for an adapter alone */
+/** @throws LayerloomError as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
 export const readWhole = async (model: ModelAddress): Promise<CheckpointIndex> => {
   if (model.kind === 'adapted') return await readAdapted(model);
   const found = await locate(model);
@@ -119,7 +119,7 @@ const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   });
 };
 
-/** Returns the file that names a directory's model: its index or its only file of weights. */
+/** Returns a model's index or only file of weights. */
 const modelFileAt = async (directory: string): Promise<string> => {
   const { index, weights } = await findModelFiles(directory);
   return index?.path ?? String(weights[0]);

@@ -23,7 +23,7 @@ import { sideFilePath } from '../checkpoint/side-file-content.js';
  * different values, they are separate, whatever `config.json` says. Reads values up to the first difference,
  * and none if `config.json` says untied.
  *
- * @throws LayerloomError CONFIG_INVALID if tied tensors have different shapes; READ_FAILED
+ * @throws LayerloomError CONFIG_INVALID if head and embeddings have different shapes; READ_FAILED
  */
 export const settledTies = async (
   checkpoint: CheckpointIndex,
@@ -102,7 +102,6 @@ const checkShapes = (checkpoint: CheckpointIndex, { copy, source }: Tie, says: b
     });
 };
 
-/** Returns the configuration edits that untie embeddings. */
 const untied = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   const text = config['text_config'];
   const inText = isObject(text) && text['tie_word_embeddings'] === true;

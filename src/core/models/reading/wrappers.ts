@@ -19,13 +19,11 @@ const anywhere: Readonly<Record<string, string>> = {
 /** Wrappers of the whole model. */
 const [parallel, peft] = ['module', 'base_model'] as const;
 
-/** A name without wrappers, and the removed parts. */
 interface PlainName {
   readonly name: string;
   readonly wrappers: readonly string[];
 }
 
-/** Tells which parts of a model's names are wrappers. */
 interface Wrappers {
   /** `module` and `base_model` at the start of a name. */
   readonly isLeading: (part: string) => boolean;

@@ -1,7 +1,7 @@
 import type { FetchOptions, NeededRanges } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** Returns the hash that a source states for a file; undefined for files identified by their content. */
+/** Returns the hash that a source states for a file, if any. */
 export const statedContent = async (path: string): Promise<string | undefined> => {
   const stated = await Promise.all(remoteSources.map((source) => source.statedContent(path)));
   return stated.find((content) => content !== undefined);

@@ -30,7 +30,6 @@ export const byPortableText = <Model extends FoundParts>(
   models: readonly Model[],
 ): ReadonlyMap<string, Model> => new Map(models.map((model) => [portableText(model), model]));
 
-/** Returns the model for a recipe's text, with or without `NAME=`. */
 export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: string): Model | undefined =>
   models.get(text) ?? models.get(splitName(text).rest);
 

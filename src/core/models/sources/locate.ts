@@ -33,7 +33,7 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
-/** `locate`, but undefined if the model is not here. @throws LayerloomError READ_FAILED */
+/** `locate`, but undefined if not found. @throws LayerloomError READ_FAILED */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
   locate(model).catch((error: unknown) => {
     if (error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND') return undefined;

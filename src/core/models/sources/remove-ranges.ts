@@ -16,18 +16,17 @@ export interface RangeCacheSelection {
   readonly models?: readonly string[] | undefined;
   /** Only models unused for this many milliseconds; combined with `models`. */
   readonly unusedFor?: number | undefined;
-  /** Only report what would be removed. */
   readonly dryRun?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
+/** The result of `removeFromRangeCache`. */
 export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
   /** Selected, and kept because a process uses them. */
   readonly inUse: readonly RangeCacheEntry[];
   /** Why selected models were kept: a folder on their path is a link or another user's. */
   readonly foreign: readonly string[];
-  /** Disk bytes freed. */
   readonly freed: number;
 }
 
@@ -112,7 +111,6 @@ const removeFolder = async (folder: string): Promise<void> => {
 
 const leftoverName = new RegExp(`^[0-9a-f]{40}\\${removing}$`);
 
-/** Removes leftovers of an interrupted removal. */
 const removeLeftovers = async (root: string): Promise<void> => {
   for (const model of await readdir(root, { withFileTypes: true })) {
     const directory = join(root, model.name);

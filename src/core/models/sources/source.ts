@@ -8,11 +8,10 @@ import type { RangeFolder } from './ranges/folder.js';
  */
 export type Download = boolean | 'headers';
 
-/** Bytes of a file that a run needs. */
 export interface NeededRanges {
-  /** Absolute path. */
+  /** Absolute. */
   readonly path: string;
-  /** Ascending, disjoint, from the start of the file. */
+  /** Ascending, disjoint. */
   readonly ranges: readonly Extent[];
 }
 
@@ -27,7 +26,6 @@ export interface FetchOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }
 
-/** A place where models are looked up. */
 export interface ModelSource {
   /**
    * Looks up a model on this machine.
@@ -40,11 +38,10 @@ export interface ModelSource {
 
 /**
  * A source of remote models, such as a hub or an object store. The engine only sees files: the source fetches
- * names and headers into a local folder, and before a run the byte ranges needed, into sparse files of full
- * length. It tracks what is missing, so that nothing is read as zeros.
+ * headers into a local folder, and before a run the byte ranges needed, into sparse files of full length. It
+ * tracks what is missing, so that nothing is read as zeros.
  */
 export interface RemoteSource extends ModelSource {
-  /** True if the text is spelt like one of its models. */
   names(at: string): boolean;
   /** Prefix of its folders in the cache of ranges: `WORD--…` (ranges/folder.ts). */
   readonly folders: string;
@@ -53,7 +50,7 @@ export interface RemoteSource extends ModelSource {
    * leading out of the folder.
    */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
-  /** Returns a command of another program that fetches a model to where `find` finds it. */
+  /** Returns another program's command that fetches a model to where `find` looks. */
   fetchCommand?(at: string): string;
   /**
    * Fetches headers and side files of a model, so that `find` finds it.

@@ -8,7 +8,7 @@ export interface AddedToken {
   readonly special: boolean;
 }
 
-/** The tokenizers library's settings of a token added as a plain string. */
+/** The tokenizers library's settings of a plain string token. */
 export const plainToken = (content: string, special = false): AddedToken => ({
   content,
   single_word: false,
@@ -35,7 +35,6 @@ export class AddedVocabulary {
 
   readonly #vocabulary: ReadonlyMap<string, number>;
 
-  /** @param vocabulary the model's own tokens */
   constructor(vocabulary: ReadonlyMap<string, number>) {
     this.#vocabulary = vocabulary;
   }

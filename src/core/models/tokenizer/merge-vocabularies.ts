@@ -64,13 +64,11 @@ export const mergeVocabularies = async (
   return changesNothing(models, merged) && warnings.length === 0 ? undefined : merged;
 };
 
-/** Returns the first model with a text tokenizer, else the first with any. */
 const firstReadable = (found: readonly (TokenizerFiles | undefined)[]): number => {
   const first = found.findIndex((files) => files !== undefined && files.form !== 'tokenizer.model');
   return Math.max(0, first < 0 ? found.findIndex((files) => files !== undefined) : first);
 };
 
-/** Returns the output's tokens, and the model whose files they are made from. */
 const outputTokens = (
   models: readonly ModelTokens[],
   { source, tokens }: TokenizerRequest,

@@ -2,7 +2,6 @@ import { jsonOrNone } from '../../texts/json.js';
 
 const [quote, backslash, colon, comma, open, close] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x7d];
 
-/** A JSON number. */
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 
 /**
@@ -42,7 +41,6 @@ const skipSpace = (text: string, from: number): number => {
   return at;
 };
 
-/** Returns the position after a string's closing quote. */
 const endOfString = (text: string, begin: number): number | undefined => {
   for (let at = text.indexOf('"', begin + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let escapes = 0;

@@ -14,7 +14,6 @@ import { splitTokenizer, stringsIn, type TokenizerText, withoutMerges } from './
 export interface TokenizerFiles {
   /** Equal for equal vocabularies. */
   readonly hash: string;
-  /** The file of the vocabulary. */
   readonly form: 'tokenizer.json' | 'vocab.json' | 'tokenizer.model';
   readonly settings: TokenSettings;
 }
@@ -47,13 +46,11 @@ export class TokenizerReader {
     return tokenizer;
   }
 
-  /** True if a checkpoint has a text tokenizer. */
   async hasTokens(checkpoint: CheckpointIndex): Promise<boolean> {
     const found = await this.filesOf(checkpoint);
     return found !== undefined && found.form !== 'tokenizer.model';
   }
 
-  /** @throws as `read` */
   async idsOf(checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> {
     const found = await this.filesOf(checkpoint);
     return found === undefined ? new Map() : (await this.read(checkpoint, found)).ids;
@@ -79,7 +76,6 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   return { hash, form, settings };
 };
 
-/** Returns which texts occur as a string in a JSON file, in one pass. */
 const textsAmong = (content: Buffer, texts: ReadonlySet<string>): ReadonlySet<string> => {
   // Compares undecoded bytes: the file may have half a million other strings.
   const wanted = new Map(

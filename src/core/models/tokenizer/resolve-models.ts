@@ -4,7 +4,6 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
 import type { ModelTokens, Tokenizer } from './tokenizer.js';
 
-/** A model of a merge whose vocabularies may differ. */
 export interface VocabularyModel {
   readonly checkpoint: CheckpointIndex;
   /** Rows of its embeddings. */

@@ -10,7 +10,7 @@ interface Row {
   readonly row: number;
 }
 
-/** Tokens missing from models with one tokenizer, whose rows come from the same models. */
+/** Missing tokens whose rows come from the same models. */
 export interface Missing {
   readonly models: readonly number[];
   readonly tokens: readonly string[];
@@ -20,9 +20,8 @@ export interface Missing {
 
 /**
  * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the
- * only model that has it, or the base's, or the mean of all that have it, or zeros. A row without a token is
- * the model's own unless that row is one of its tokens; else it comes from the first model for which this
- * holds.
+ * only model that has it, or the base's, or the mean of all that have it, or zeros. An output row without a
+ * token is the model's own row, unless the model has a token there; then the first other model's.
  *
  * @throws LayerloomError INVALID_PARAMETER if a token's source has no row for it
  */
@@ -100,7 +99,7 @@ const ownRows = (
   });
 };
 
-/** Splits a model's rows into its own and those from others, grouped by source. */
+/** Splits a model's rows into its own and others', grouped by source. */
 const divide = (
   own: Int32Array,
   source: (to: number) => readonly Row[],

@@ -14,13 +14,9 @@ export type Subwords = readonly [id: number, ...rows: readonly number[]];
 /** The compiled module for the thread, even when this file runs from source. */
 const splitter = new URL('../../../../dist/model/tokenizer/text-splitter.cjs', import.meta.url);
 
-/** Texts per call. */
 const together = 256;
 
-/**
- * Time limits in seconds, several times the largest tokenizer's: fixed, per token or merge, and per
- * character.
- */
+/** Time limits in seconds, several times the largest tokenizer's. */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**
@@ -85,7 +81,6 @@ const splitAll = async (
   }
 };
 
-/** Counts a tokenizer's tokens and merges. */
 const tokensIn = ({ model }: Readonly<Record<string, unknown>>): number => {
   if (!isObject(model)) return 0;
   const sizeOf = (value: unknown) =>

@@ -11,6 +11,5 @@ export const open = (tokenizer: object, config: object): void => {
   library = new Tokenizer(tokenizer, config);
 };
 
-/** Returns each text's token ids, without special tokens. */
 export const split = (texts: readonly string[]): (readonly number[])[] =>
   texts.map((text) => library?.encode(text, { add_special_tokens: false }).ids ?? []);

@@ -14,7 +14,6 @@ export interface TokenSettings {
   readonly uses: readonly (readonly [use: string, token: string])[];
 }
 
-/** Keys of special tokens in `tokenizer_config.json` and `special_tokens_map.json`. */
 const named = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
 const lists = ['additional_special_tokens', 'extra_special_tokens'];
 
@@ -78,7 +77,6 @@ const specialTokens = (value: unknown): AddedToken[] => {
   return token === undefined ? [] : [token];
 };
 
-/** Reads a token's settings from JSON; undefined without text. */
 export const settingsOf = (value: unknown): AddedToken | undefined => {
   if (!isObject(value) || typeof value['content'] !== 'string') return undefined;
   const { content, single_word, lstrip, rstrip, normalized, special } = value;

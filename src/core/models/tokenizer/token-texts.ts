@@ -39,7 +39,6 @@ export class TokenTexts {
     this.#added = new Set(model.tokenizer.added.map(({ token }) => token.content));
   }
 
-  /** Rows of the model's embeddings. */
   get rows(): number {
     return this.#model.rows;
   }

@@ -8,7 +8,7 @@ export const mostTokenizerValues = 4_000_000;
 
 /** How a vocabulary spells its tokens' bytes. */
 export type Spelling =
-  /** One character per byte (GPT-2). */
+  /** A character per byte (GPT-2). */
   | 'bytes'
   /** Text with ▁ for spaces and `<0xNN>` for bytes (SentencePiece). */
   | 'pieces'
@@ -18,7 +18,6 @@ export type Spelling =
 
 /** A tokenizer's vocabulary. */
 export interface Tokenizer {
-  /** The file, for messages. */
   readonly file: string;
   /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
   readonly algorithm: string;
@@ -27,7 +26,6 @@ export interface Tokenizer {
   readonly vocabulary: ReadonlyMap<string, number>;
   /** By id; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
-  /** Ids of all tokens. */
   readonly ids: ReadonlyMap<string, number>;
   /** Special tokens, which transformers adds again if missing. */
   readonly special: readonly AddedToken[];
@@ -80,7 +78,6 @@ export const idsOf = (
   return more.size === 0 ? vocabulary : new TokenIds(vocabulary, more);
 };
 
-/** Returns the tokens that satisfy `test`, without a list of all pairs. */
 export const tokensWhere = (
   ids: ReadonlyMap<string, number>,
   test: (id: number, token: string) => boolean,
@@ -101,7 +98,6 @@ export const endOf = (ids: ReadonlyMap<string, number>): number => {
   return end;
 };
 
-/** Describes the tokens whose ids differ. */
 export const tokenDifferences = (
   a: ReadonlyMap<string, number>,
   b: ReadonlyMap<string, number>,

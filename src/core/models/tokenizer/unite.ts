@@ -9,9 +9,7 @@ export interface OutputTokens {
   readonly ids: ReadonlyMap<string, number>;
   /** By id. */
   readonly added: Tokenizer['added'];
-  /** True if the donor's files give other tokens. */
   readonly changed: boolean;
-  /** The donor's tokens that the output lacks. */
   readonly stripped: ReadonlySet<string>;
   readonly warnings: readonly string[];
 }
@@ -124,7 +122,6 @@ const strip = ({
   return { tokenizer: kept, stripped };
 };
 
-/** Drops models with the same tokenizer and number of rows. */
 const distinct = (models: readonly ModelTokens[]): ModelTokens[] =>
   models.filter(
     ({ tokenizer, rows }, index) =>

@@ -17,13 +17,12 @@ export interface RowFill {
 
 /** A model's values for each output row. */
 export interface ModelRows {
-  /** Its own rows, ascending by `to`. Output rows in neither `own` nor a fill are 0. */
+  /** Ascending by `to`. Output rows in neither `own` nor a fill are 0. */
   readonly own: readonly RowRun[];
   /** Disjoint from `own` and each other. */
   readonly fills: readonly RowFill[];
 }
 
-/** The vocabulary of a merge of models with different ones. */
 export interface MergedVocabulary {
   /** Rows of the output's embeddings and head: `vocab_size` of its `config.json`. */
   readonly rows: number;
@@ -36,12 +35,11 @@ export interface MergedVocabulary {
   readonly models: readonly ModelRows[];
   /** Index of the model whose tokenizer files are used, except `files`. */
   readonly donor: number;
-  /** Rewritten tokenizer files. */
   readonly files: readonly { readonly name: string; readonly text: string }[];
   readonly warnings: readonly string[];
 }
 
-/** The source of a token's embedding (mergekit's `tokens:`). */
+/** Source of a token's embedding (mergekit's `tokens:`). */
 export type TokenSource =
   | { readonly kind: 'zero' }
   /** The same token's row in a model. */
@@ -49,7 +47,6 @@ export type TokenSource =
   /** Another token's row in a model. */
   | { readonly kind: 'token'; readonly model: number; readonly token: string | number };
 
-/** A recipe's request for its tokenizer. */
 export interface TokenizerRequest {
   /**
    * - `auto`: the union by the first model's ids; an error unless tokens that two models share have one id.
@@ -73,7 +70,6 @@ export interface TokenizerRequest {
  */
 export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
-/** How a model gets another one's tokenizer. */
 export interface TransplantRequest {
   readonly rows: (typeof newRows)[number];
   /** Most rows in a sum. */

@@ -3,7 +3,6 @@ import type { Missing } from './rows.js';
 import { type ModelTokens, tokensWhere } from './tokenizer.js';
 import { joined, quoted, someTokens } from './words.js';
 
-/** Warns about the sources of missing tokens' rows. */
 export const missingWarnings = (models: readonly ModelTokens[], missing: readonly Missing[]): string[] => {
   const name = (model: number) => itemAt(models, model).name;
   return missing.map(({ models: lacking, tokens, from }) => {
@@ -19,7 +18,6 @@ export const missingWarnings = (models: readonly ModelTokens[], missing: readonl
   });
 };
 
-/** Warns about the output's number of rows if models differ. */
 export const rowsWarning = (models: readonly ModelTokens[], rows: number): string[] => {
   if (models.every((model) => model.rows === rows)) return [];
   const counts = [...new Set(models.map((model) => model.rows))].map(
@@ -29,7 +27,6 @@ export const rowsWarning = (models: readonly ModelTokens[], rows: number): strin
   return [`the output’s embeddings have ${rows} rows (${counts.join(', ')})`];
 };
 
-/** Warns about tokens whose id changes. */
 export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<string, number>): string[] => {
   const told = new Set<ModelTokens['tokenizer']>();
   return models.flatMap(({ name, rows, tokenizer }) => {

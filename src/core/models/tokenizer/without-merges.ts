@@ -10,11 +10,9 @@ interface Brackets {
 const list: Brackets = { open: '[', close: ']' };
 const object: Brackets = { open: '{', close: '}' };
 
-/** A `tokenizer.json` in two parts. */
 export interface TokenizerText {
   /** The text with empty merges, and `mark` in place of the vocabulary. */
   readonly rest: string;
-  /** A text that no file has. */
   readonly mark: string;
   /** The object of ids as in the file; undefined if absent. */
   readonly vocabulary: Buffer | undefined;
@@ -72,14 +70,12 @@ export function* stringsIn(content: Buffer): Generator<readonly [begin: number, 
   }
 }
 
-/** Returns the position after a string's closing quote, or the end of the content. */
 const endOfString = (content: Buffer, begin: number): number => {
   let at = begin + 1;
   while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
   return at + 1;
 };
 
-/** Returns the position of the matching closing bracket; undefined without one. */
 const endOf = (content: Buffer, first: number, brackets: Brackets): number | undefined => {
   const [open, close] = [brackets.open.charCodeAt(0), brackets.close.charCodeAt(0)];
   let depth = 1;

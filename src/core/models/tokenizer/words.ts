@@ -1,12 +1,9 @@
-/** Returns a token in quotes, shortened if long. */
 export const quote = (token: string, shown = 40): string =>
   JSON.stringify(token.length > shown ? `${token.slice(0, shown)}…` : token);
 
-/** Returns the number of tokens and the first few in quotes. */
 export const someTokens = (tokens: readonly string[], shown = 3): string =>
   `${tokens.length} ${tokens.length === 1 ? 'token' : 'tokens'} (${quoted(tokens, shown)})`;
 
-/** Returns the first few tokens in quotes. */
 export const quoted = (tokens: readonly string[], shown = 3): string =>
   tokens
     .slice(0, shown)

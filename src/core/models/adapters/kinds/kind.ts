@@ -1,6 +1,6 @@
 import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** The rows of a tensor among the products of several experts, whose factors share one pair of matrices. */
+/** A tensor's rows among the products of several experts, whose factors share a pair of matrices. */
 export interface ExpertRows {
   /**
    * The number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], with the experts of a rank
@@ -11,33 +11,29 @@ export interface ExpertRows {
   readonly row: number;
 }
 
-/** The factors of one parameter, as files of a base with its adapter. */
+/** The factors of a parameter, as files of a base with its adapter. */
 export interface PlacedFactors {
   /** [rank, in] */
   readonly a: TensorReference;
   /** [out, rank] */
   readonly b: TensorReference;
-  /** The kind's extra tensor (`AdapterKind.beside`). */
   readonly beside?: TensorReference | undefined;
   readonly rank: number;
   /** s: alpha / rank, or alpha / √rank (rsLoRA). */
   readonly scale: number;
-  /**
-   * True if the parameter is stored as [in, out], like embeddings and `fan_in_fan_out` layers: the product is
-   * (B · A)ᵀ.
-   */
+  /** True if stored as [in, out]: the product is (B · A)ᵀ. */
   readonly transposed: boolean;
-  /** Set if the factors are those of several experts. */
+  /** Set for factors of several experts. */
   readonly experts?: ExpertRows | undefined;
 }
 
 /** A kind of adapter. `src/core/plan/adapted.ts` maps its changes to operands. */
 export interface AdapterKind<C extends TensorChange = TensorChange> {
-  /** The key of `adapter_config.json` that selects this kind; absent for plain LoRA. */
+  /** The selecting key of `adapter_config.json`; absent for plain LoRA. */
   readonly key?: string;
-  /** Last part of the name of the kind's extra tensor, which has one number per output. */
+  /** Name suffix of the kind's extra tensor, with one number per output. */
   readonly beside?: string;
-  /** Why changes of this kind cannot be summed, for errors. Absent if they can. */
+  /** Why changes of this kind cannot be summed, if so. */
   readonly noSum?: string;
   change(factors: PlacedFactors): C;
 }

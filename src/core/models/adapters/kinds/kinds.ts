@@ -16,7 +16,6 @@ export const addition = (tensor: TensorReference, scale: number): AddedChange =>
   scale,
 });
 
-/** How an adapter changes a base tensor. */
 export type AdapterChange = LowRankChange | DoraChange | AddedChange;
 
 export const plainLora: AdapterKind<AdapterChange> = lora;

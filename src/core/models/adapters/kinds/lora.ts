@@ -9,7 +9,7 @@ export interface LowRankChange {
   readonly rank: number;
   readonly scale: number;
   readonly transposed: boolean;
-  /** Set if the tensor is rows of the products of several experts. */
+  /** Set for rows of the products of several experts. */
   readonly experts?: ExpertRows | undefined;
 }
 

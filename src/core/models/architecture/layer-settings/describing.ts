@@ -5,9 +5,7 @@ import { countOf, type FoundSection, sectionsOf, sideOf } from './sections.js';
 import type { Trait } from './trait.js';
 import { isAlike, settingsOf, typeOf } from './types.js';
 
-/** A model's stack of layers and its configuration. */
 export interface ModelOfLayers {
-  /** `config.json`; undefined without one. */
   readonly config: Section | undefined;
   /** The name prefix before layer numbers: `model.layers`. */
   readonly stack: string;
@@ -16,7 +14,7 @@ export interface ModelOfLayers {
 
 /** A section of a configuration that describes a stack. */
 export interface DescribingSection {
-  /** The keys that lead to it; empty for the whole configuration. */
+  /** The keys that lead to it. */
   readonly path: readonly string[];
   readonly section: Section;
   /** Keys of the number of layers, each with its factor: units counted per layer. */
@@ -25,7 +23,6 @@ export interface DescribingSection {
   readonly traits: readonly Trait[];
   /** Keys by which the family configures layers, of this stack or another. */
   readonly known: ReadonlySet<string>;
-  /** False if the family's per-layer settings are unknown. */
   readonly isKnown: boolean;
 }
 
@@ -80,7 +77,7 @@ const countsThatSay = (
   return right.length > 0 ? Object.fromEntries(right) : undefined;
 };
 
-/** Returns the per-layer settings of a family's stack and those common to all configurations. */
+/** Returns a stack's per-layer settings: the family's and the common ones. */
 const traitsOf = (settings: LayerSettings | undefined, stack: string): readonly Trait[] => {
   const own = settings?.traits ?? [];
   const side = sideOf(stack);

@@ -30,7 +30,6 @@ export const layerDifferences = (
 
 const written = (value: unknown): string => short(JSON.stringify(value) ?? 'nothing');
 
-/** Returns the settings of each layer, by key. */
 const saidOf = (
   root: Section,
   stack: string,
@@ -54,7 +53,6 @@ const saidOf = (
   return said;
 };
 
-/** A limit far above any model's number of layers. */
 const mostLayers = 10_000;
 
 const countIn = (root: Section, stack: string): number | undefined => {

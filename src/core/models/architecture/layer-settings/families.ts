@@ -41,14 +41,14 @@ import {
 
 /** How a family configures its layers in `config.json`, as read by transformers 5.24. */
 export interface LayerSettings {
-  /** `model_type` of the section, or `_class_name` in diffusers. */
+  /** `model_type`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly traits?: readonly Trait[];
   /** Unusual keys of the number of layers, each with its factor. */
   readonly counts?: Readonly<Record<string, number>>;
   /** True if the length of a list gives the number of layers. */
   readonly countsByList?: boolean;
-  /** Set if no stack of layers can be described: the key that prevents it, and the reason. */
+  /** The key and reason why no stack can be described. */
   readonly refused?: readonly [key: string, reason: string];
 }
 

@@ -43,7 +43,6 @@ const numbers = (
   };
 };
 
-/** Values of a usual layer and of the other kind. */
 type Pair = readonly [usual: unknown, other: unknown];
 
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>

@@ -1,13 +1,12 @@
 import { short } from '../../checkpoint/containers/short-name.js';
 import { isGiven, isObject } from '../../checkpoint/json.js';
 
-/** The part of a `config.json` that describes one stack: all of it, or its `text_config`. */
+/** The part of a `config.json` about one stack: all of it, or its `text_config`. */
 export type Section = Readonly<Record<string, unknown>>;
 
 /** New values of a section's keys; undefined removes a key. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** A section, its number of layers, and the whole configuration. */
 export interface Described {
   readonly section: Section;
   readonly layers: number;
@@ -35,7 +34,6 @@ const longest = 400;
 export class Unsaid extends Error {
   readonly key: string;
   readonly reason: string;
-  /** Index of the model whose configuration is at fault. */
   model = 0;
 
   constructor(key: string, reason: string) {
@@ -45,7 +43,7 @@ export class Unsaid extends Error {
   }
 }
 
-/** Words used before transformers 5.13, which still reads them. */
+/** Words before transformers 5.13, which still reads them. */
 const formerWords: Readonly<Record<string, string>> = {
   mamba: 'linear_attention',
   attention: 'full_attention',
@@ -53,11 +51,9 @@ const formerWords: Readonly<Record<string, string>> = {
   qwen_sparse_attention: 'indexed_attention',
 };
 
-/** Returns the current word for a value. */
 export const meaningOf = (value: unknown): unknown =>
   typeof value === 'string' && Object.hasOwn(formerWords, value) ? formerWords[value] : value;
 
-/** True if two lists mean the same for each layer. */
 export const saysTheSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length &&
   a.every((value, index) => JSON.stringify(meaningOf(value)) === JSON.stringify(meaningOf(b[index])));
@@ -135,7 +131,7 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** Values of a layer that is not listed (or below the number), and of one that is. */
+/** Values of a layer that is not listed, and of one that is. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>

@@ -4,14 +4,11 @@ import type { Edits, Section } from './saying.js';
 
 /** A section of a configuration that may describe a stack. */
 export interface FoundSection {
-  /** The keys that lead to it; empty for the whole configuration. */
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys of the number of layers. */
   readonly counts: readonly string[];
 }
 
-/** The half of an encoder–decoder model that a stack belongs to. */
 export const sideOf = (stack: string): 'encoder' | 'decoder' | undefined =>
   stack.split('.').find((part) => part === 'encoder' || part === 'decoder') as
     | 'encoder'
@@ -20,7 +17,7 @@ export const sideOf = (stack: string): 'encoder' | 'decoder' | undefined =>
 
 const usualCounts = ['num_hidden_layers', 'num_layers', 'n_layer', 'n_layers', 'layers'];
 
-/** The keys of a section that count a stack's layers. */
+/** Returns the keys that count a stack's layers. */
 const countsIn = (section: Section, stack: string): string[] => {
   const isThere = (key: string) => typeof section[key] === 'number';
   if (stack.endsWith('single_transformer_blocks')) return ['num_single_layers'].filter(isThere);
@@ -35,11 +32,11 @@ const countsIn = (section: Section, stack: string): string[] => {
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
 
-/** The number of layers that a key gives, with the default of T5's decoder. */
+/** Returns a key's number of layers, with the default of T5's decoder. */
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
-/** Keeps the decoder's number of layers where it defaults to the encoder's, which changes. */
+/** Keeps the decoder's number of layers if it defaults to the encoder's. */
 export const decoderCount = (section: Section, stack: string): Edits =>
   stack.endsWith('encoder.block') && !isGiven(section['num_decoder_layers'])
     ? { num_decoder_layers: section['num_layers'] }
@@ -69,6 +66,5 @@ const sectionsIn = (section: Section, stack: string, path: readonly string[] = [
   ];
 };
 
-/** Returns the sections that may describe a stack: the whole configuration and its language model's. */
 export const sectionsOf = (config: Section, stack: string): readonly FoundSection[] =>
   sectionsIn(config, stack);

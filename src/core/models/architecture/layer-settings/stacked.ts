@@ -23,7 +23,6 @@ export interface Origin extends LayerOf {
   readonly with?: readonly LayerOf[];
 }
 
-/** Configuration edits for a new stack, and warnings of unchecked settings. */
 export interface StackedConfig {
   /** Edits of the first model's configuration; undefined removes a key. */
   readonly edits: Edits;
@@ -75,7 +74,6 @@ export const stackedConfig = (
   };
 };
 
-/** True if the stack is the first model's, unchanged. */
 const isUnchanged = (layers: number, origins: readonly Origin[]): boolean =>
   origins.length === layers &&
   origins.every((origin, index) => origin.model === 0 && origin.layer === index && origin.with === undefined);
@@ -83,7 +81,6 @@ const isUnchanged = (layers: number, origins: readonly Origin[]): boolean =>
 const unknownFamily = ({ type }: DescribingSection): string =>
   `layerloom does not know how ${type ?? 'a model without model_type'} tells layers apart: no key of config.json seems to, but its code may`;
 
-/** Records the model's index in an `Unsaid` error. */
 const inModel = <T>(model: number, call: () => T): T => {
   try {
     return call();
@@ -93,7 +90,7 @@ const inModel = <T>(model: number, call: () => T): T => {
   }
 };
 
-/** A model's section that corresponds to the first model's, checked; undefined without configuration. */
+/** A model's section corresponding to the first model's, checked. */
 const sourceOf = (
   { config, stack, layers }: ModelOfLayers,
   path: readonly string[],
@@ -163,7 +160,6 @@ const valuesOf = (
   return values;
 };
 
-/** Returns the changed keys of a section. */
 const differing = (before: Section, after: Section): Edits => {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
   return Object.fromEntries(

@@ -1,19 +1,18 @@
 import { isGiven } from '../../checkpoint/json.js';
 import { type Described, type Edits, type Saying, type Section, saysTheSame, Unsaid } from './saying.js';
 
-/** A per-layer setting of a family, such as the kind of attention or feed-forward part. */
+/** A per-layer setting, such as the kind of attention or feed-forward part. */
 export interface Trait {
   /** Possible encodings, in the order in which loaders try them. */
   readonly says: readonly [Saying, ...Saying[]];
-  /** The stack that it belongs to in encoder–decoder families; default both. */
+  /** The stack in encoder–decoder families; default both. */
   readonly of?: 'encoder' | 'decoder';
   /** True if layers are alike when the configuration does not set it. */
   readonly optional?: boolean;
-  /** Why layers cannot be reordered, for settings that do not allow it. */
+  /** Why layers cannot be reordered, for such settings. */
   readonly because?: string;
 }
 
-/** Returns the first key of a trait, for messages. */
 export const nameOf = ({ says }: Trait): string => says.flatMap(({ keys }) => keys)[0] ?? 'num_hidden_layers';
 
 /**
@@ -63,7 +62,6 @@ export const writeTrait = (trait: Trait, values: readonly unknown[], described: 
   throw new Unsaid(nameOf(trait), trait.because ?? `cannot say ${runs(values)}`);
 };
 
-/** True if a section encodes these values. */
 export const isSaid = (trait: Trait, values: readonly unknown[], described: Described): boolean => {
   try {
     const said = readTrait(trait, described);

@@ -35,17 +35,15 @@ export const firstDiffersIf = (key: string, isSo: (described: Described) => bool
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',
 });
 export const firstDiffers = firstDiffersIf('model_type', () => true);
-/** The last layer has other tensors. */
 export const lastDiffers = (key: string): Trait => ({
   says: [rule((layer, layers) => layer === layers - 1, [key])],
   because: 'makes the last layer unlike the others: it can stand last only, and no other can',
 });
-/** A layer's computation depends on its number, or on the number of layers. */
+/** A layer's computation depends on its number and on the number of layers. */
 export const byItsNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((layer, layers, given) => (isSo(given) ? `${layer} of ${layers}` : 'any'), [key])],
   because: 'makes layers compute with their number, so that none can stand in the place of another',
 });
-/** A layer's computation depends on the number of layers. */
 export const byTheirNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((_layer, layers, given) => (isSo(given) ? layers : 'any'), [key])],
   because: 'makes layers compute with the number of layers, which cannot change',
@@ -177,7 +175,6 @@ export const noRope: Trait = {
   says: [list('no_rope_layers'), lastOfEach('no_rope_layer_interval', 4, [1, 0])],
 };
 export const indexed = types(all('indexed_attention'));
-/** Whether each layer applies rotary position embeddings. */
 export const hasRope = (described: Described): readonly unknown[] => readTrait(noRope, described) ?? [];
 
 /** NLLB's mixtures, at the end of each step. */

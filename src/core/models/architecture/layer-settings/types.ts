@@ -5,14 +5,13 @@ import type { Section } from './saying.js';
 const byType = new Map(layerSettings.flatMap((one) => one.types.map((type) => [type, one] as const)));
 const alike = new Set(alikeTypes);
 
-/** Returns a family's per-layer settings; undefined if its layers are alike or it is unknown. */
+/** Returns a family's per-layer settings, if it has any. */
 export const settingsOf = (type: string | undefined): LayerSettings | undefined =>
   type === undefined ? undefined : byType.get(type);
 
-/** True for a family whose layers are known to be alike. */
 export const isAlike = (type: string | undefined): boolean => type !== undefined && alike.has(type);
 
-/** Language model families, each with the families that use it, whose `text_config` need not name it. */
+/** Language model families, each with families that use it without naming it in `text_config`. */
 const languageModels = `
 qwen2: audioflamingo3 fast_vlm got_ocr2 internvl llava_onevision musicflamingo ovis2 pp_chart2table
 qwen2: qwen2_audio vibevoice vibevoice_asr video_llama_3

@@ -38,7 +38,7 @@ export interface WeightsIndex {
 export interface ContainerReader {
   /** Name in messages. */
   readonly name: string;
-  /** File name extension, including the dot. */
+  /** Including the dot. */
   readonly extension: string;
   /** Set if a model may have several files. */
   readonly index?: WeightsIndex;
@@ -46,7 +46,7 @@ export interface ContainerReader {
   readonly indexGoesFirst?: true;
   /** True if files contain the model's configuration. */
   readonly carriesSideFiles?: true;
-  /** The file that a directory needs, in words for messages, apart from the index. */
+  /** The file that a directory needs, for messages, apart from the index. */
   readonly looksFor: string;
   /**
    * Returns a model's files in a directory without an index; empty if there are not any or the choice is

@@ -11,20 +11,18 @@ export interface TensorToWrite {
 
 /** The output format of checkpoints and stores: consecutive, contiguous tensors. */
 export interface ContainerWriter {
-  /** File name extension, including the dot. */
+  /** Including the dot. */
   readonly extension: string;
   /** The name of shard `index` (from 0) of `count`; if `count` is 1, of the whole checkpoint. */
   shardName(index: number, count: number): string;
   /** The file that maps tensors to shards, if there are several. */
   readonly indexName: string;
-  /** @param places file names by tensor */
   encodeIndex(
     places: ReadonlyMap<string, string>,
     totals: { readonly total_parameters: number; readonly total_size: number },
   ): string;
-  /** Order of tensors in a file: negative if `a` precedes `b`. */
+  /** Negative if `a` precedes `b` in a file. */
   compare(a: Pick<TensorToWrite, 'name' | 'dtype'>, b: Pick<TensorToWrite, 'name' | 'dtype'>): number;
-  /** Returns the bytes before the data of a file with these tensors in this order. */
   encodeHeader(tensors: Iterable<TensorToWrite>): Uint8Array;
   /** Most bytes before the data that loaders accept. */
   readonly mostHeaderBytes: number;

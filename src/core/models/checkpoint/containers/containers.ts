@@ -14,24 +14,20 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   ggufReader,
 ];
 
-/** The format of outputs and of shards in stores. */
 export const writer: ContainerWriter = safetensorsWriter;
 
 /** The reader of a file, by extension; the first reader if an index gave it another name. */
 export const readerOf = (file: string): ContainerReader =>
   readers.find(({ extension }) => file.endsWith(extension)) ?? readers[0];
 
-/** True for the name of a readable file of weights. */
 export const isWeightsName = (name: string): boolean =>
   readers.some(({ extension }) => name.endsWith(extension));
 
 export const indexNames: readonly string[] = readers.flatMap(({ index }) => index?.name ?? []);
 
-/** The reader whose index has this name; undefined for other files. */
 export const readerOfIndex = (name: string): ContainerReader | undefined =>
   readers.find(({ index }) => index?.name === name);
 
-/** True for a file that names a model: weights or an index. */
 export const isModelFile = (name: string): boolean =>
   isWeightsName(name) || indexNames.some((index) => name === index || name.endsWith(`/${index}`));
 
@@ -43,12 +39,10 @@ export const withoutExtension = (name: string): string => {
 
 const indexEnd = '.index.json';
 
-/** A model's weights, found by the names of its files. */
 export interface WeightsFound {
   readonly reader: ContainerReader;
-  /** Empty if only the index tells which files are weights. */
+  /** Empty if only the index tells. */
   readonly files: readonly string[];
-  /** Set if the index is among the files. */
   readonly index: WeightsIndex | undefined;
 }
 
@@ -72,7 +66,7 @@ export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly str
 /**
  * Returns why files are no checkpoint, with a remedy.
  *
- * @param names of a directory or repository in which `findWeights` found nothing
+ * @param names in which `findWeights` found nothing
  * @param remedy if the caller knows one
  */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {

@@ -1,6 +1,5 @@
 import { LayerloomError } from '../../../base/errors.js';
 
-/** Shortens a name from a file, for messages. */
 export const short = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
 /** Limit on tensor names, several times the longest in use. */

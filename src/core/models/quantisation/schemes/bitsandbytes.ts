@@ -52,7 +52,6 @@ export const bitsandbytes: QuantisationScheme = {
 
 const size = z.int().positive();
 
-/** The JSON of a 4-bit weight. */
 const stateSchema = z.object({
   quant_type: z.enum(['nf4', 'fp4']),
   blocksize: size,

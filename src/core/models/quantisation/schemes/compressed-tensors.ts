@@ -21,7 +21,6 @@ interface WeightSettings {
   readonly block: BlockSize | undefined;
 }
 
-/** Returns the settings of weights in `config_groups`. */
 export const weightSettings = (settings: Settings): readonly WeightSettings[] => {
   const groups = settings['config_groups'];
   if (!isObject(groups)) return [];
@@ -78,7 +77,6 @@ interface Module {
   readonly groups: readonly WeightSettings[];
 }
 
-/** Returns the block size that matches the number of scales. */
 const blockThatFits = (
   { scales, groups }: Module,
   rows: number,
@@ -148,7 +146,6 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
   };
 };
 
-/** Adds a module's zero points and column groups, if present. */
 const withZerosAndGroups = (
   { checkpoint }: QuantisedCheckpoint,
   module: string,

@@ -35,7 +35,7 @@ export const gptq: QuantisationScheme = {
   },
 };
 
-/** Returns a module's bits and group size: from the settings, or from its shapes if these are `dynamic`. */
+/** Returns a module's bits and group size, from its shapes if settings are `dynamic`. */
 const sizesOf = (
   { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
   module: string,

@@ -10,10 +10,9 @@ import {
 } from '../scheme.js';
 import { weightSettings } from './compressed-tensors.js';
 
-/** Modules with one of these compute more than a product with their weight, and can only be copied. */
+/** Modules with one of these compute more than a product with their weight: copied only. */
 const unread = ['pre_quant_scale', 'svdquant_lora_a', 'svdquant_lora_b'];
 
-/** Default number of elements per scale. */
 const usualBlock = 16;
 
 /**

@@ -33,8 +33,8 @@ import { unavailable } from './requests/unavailable.js';
 /**
  * Fetches a hub model's side files into the hub's cache, and its headers and descriptions into the cache of
  * ranges. Fetches no weights beyond the first 64 KiB of each file and the bytes around its header. Uses a
- * model from the hub's cache if it is whole there, and with `HF_HUB_OFFLINE` from either cache. Never fetches
- * code, weights missing from the index, or pickles if there are safetensors.
+ * model that is whole in the hub's cache, and with `HF_HUB_OFFLINE` either cache's. Never fetches code,
+ * weights missing from the index, or pickles beside safetensors.
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
@@ -54,7 +54,7 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   await checkRangeFolder(folder);
   const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
-  // Another process may have removed it before it was held.
+  // May have been removed before it was held.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision).catch((error: unknown) => {
     // A whole model may be in another user's cache, which is read-only.
@@ -96,14 +96,14 @@ const bringFolder = async (
   await writeRangeModel(folder, record);
 };
 
-/** Links to a file's blob in the hub's cache, or to the file if there are no blobs. */
+/** Links to a file's blob in the hub's cache, or to the file if it has none. */
 const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
   const blob = blobPath(at, file);
   const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Fetches a weight file's header and descriptions, or links to the file if the hub's cache has it. */
+/** Fetches or links a weight file's header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -135,7 +135,6 @@ const headerOf = async (
   }
 };
 
-/** @param extents ascending */
 const bringDescriptions = async (
   hub: HubSession,
   ranges: RangeFile,

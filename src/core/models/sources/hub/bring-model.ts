@@ -19,7 +19,6 @@ export const bringModel = async (model: string, options: FetchOptions): Promise<
   const found = await findInCaches(model);
   const here =
     found !== undefined && 'path' in found && (await hasAllWeights(found.path)) ? found : undefined;
-  // A commit does not change.
   if (here !== undefined && isCommit(parseHubId(model)?.revision ?? '')) return [];
   try {
     await bringHeaders(model, options);

@@ -21,8 +21,8 @@ import { type HubSession, mostRequests, openHub } from './requests/session.js';
 
 /**
  * Fetches the missing ranges that a run needs, over several connections. Records what arrives, so that it is
- * never fetched again. Fetches a file whole if nearly all is needed. Verifies complete files and moves them
- * into the hub's cache, leaving a link. Sends no request if nothing is missing.
+ * never fetched again. Fetches a file whole if nearly all is needed. Moves complete, verified files into the
+ * hub's cache, leaving a link. Sends no request if nothing is missing.
  *
  * @param needs files outside the cache of ranges are whole and skipped
  * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file differs from when
@@ -71,10 +71,7 @@ const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Pro
   }
 };
 
-/**
- * Moves an already complete file to the hub's cache: its header covered it, or an earlier run was
- * interrupted.
- */
+/** Moves an already complete file, after an interruption or because its header covered it. */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);
@@ -82,7 +79,7 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
   if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, need.file, signal);
 };
 
-/** True if the disk filled up after the check of free space. */
+/** True if the disk filled up meanwhile. */
 const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&

@@ -6,14 +6,14 @@ import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
 import { withoutCredentials } from './requests/server-address.js';
 import { variable } from './variables.js';
 
-/** The hub and the user's settings, from the variables of the hub's library. */
+/** The hub and the user's settings. */
 export interface HubEnvironment {
-  /** Without trailing slash, user name and password. */
+  /** Without trailing slash and credentials. */
   readonly endpoint: string;
   readonly token: string | undefined;
   /** The variable or file of the token, for messages. */
   readonly tokenFrom: string | undefined;
-  /** The variable that forbids network access, if set. */
+  /** The variable that forbids network access. */
   readonly offline: string | undefined;
   readonly cache: string;
   readonly ranges: string;
@@ -49,7 +49,6 @@ const defaultStallSeconds = 30;
 /** A day: timers allow at most a month, and some waits are multiples of this. */
 const mostStallSeconds = 86_400;
 
-/** Reads the hub's variables (variables.ts), except the proxy's. */
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {
   const seconds = Number(variable(env, 'HF_HUB_DOWNLOAD_TIMEOUT'));
   return {

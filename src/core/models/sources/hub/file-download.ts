@@ -9,7 +9,7 @@ import type { HubSession } from './requests/session.js';
 
 /**
  * Downloads ranges of one file over several connections. Opens it with the first part and closes it after the
- * last; a complete file is then verified and moved to the hub's cache.
+ * last; verifies a complete file and moves it to the hub's cache.
  */
 export class FileDownload {
   readonly #hub: HubSession;
@@ -18,7 +18,7 @@ export class FileDownload {
   readonly #file: ListedFile;
   #partsLeft: number;
   #opened: Promise<{ ranges: RangeFile; remote: RemoteFile } | undefined> | undefined;
-  /** Set once the server has ignored a range: the whole file is then fetched at once. */
+  /** Set once the server has ignored a range: fetches the whole file. */
   #whole: Promise<void> | undefined;
 
   constructor(
@@ -76,7 +76,6 @@ export class FileDownload {
     await fetchInto(ranges, remote, [all], { mayDiscard: true, present: [] });
   }
 
-  /** Closes the file and records what was written. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     this.#opened = undefined;

@@ -5,7 +5,7 @@ import { rangeCacheOf } from './cache/range-folders.js';
 
 /**
  * Finds a hub model in the hub's cache, or in the cache of ranges if the former lacks weights. A model with
- * only side files counts as missing: its ranges were removed.
+ * only side files is not found.
  */
 export const findInCaches: ModelSource['find'] = async (at) => {
   const found = await findInHubCache(at);

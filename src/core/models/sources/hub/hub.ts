@@ -2,7 +2,7 @@ import type { FetchOptions } from '../source.js';
 
 /** A hub model whose headers and side files are here. */
 export interface BroughtModel {
-  /** The directory to open: a snapshot in the hub's cache, or a folder in the cache of ranges. */
+  /** A snapshot in the hub's cache, or a folder in the cache of ranges. */
   readonly path: string;
   readonly id: string;
   /** The commit. */
@@ -12,7 +12,6 @@ export interface BroughtModel {
 export interface HubOptions extends FetchOptions {
   /** Variables for hub, token and caches; default `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Retry limits; default `usualPatience`. */
   readonly patience?: Patience | undefined;
 }
 

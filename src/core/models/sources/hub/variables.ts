@@ -1,7 +1,7 @@
 import type { SettingWords } from '../../../base/setting.js';
 
 // Environment variables for the hub and its files, mostly those of the hub's library. Not a zod object, so
-// that commands without other checks need not load zod.
+// that commands need not load zod for them.
 
 export const hubVariables = {
   HF_TOKEN: {

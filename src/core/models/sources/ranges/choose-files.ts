@@ -32,7 +32,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
     : undefined;
   if (found === undefined && adapter === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
-  // Includes an adapter's configuration, which must be noticed even beside a model.
+  // An adapter's configuration must be noticed even beside a model.
   const main = [adapterConfigName, found?.index?.name];
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));
   const names = new Set([

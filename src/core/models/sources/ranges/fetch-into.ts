@@ -5,10 +5,8 @@ import { readHeader } from '../../checkpoint/containers/read-header.js';
 import { descriptionsIn } from '../../checkpoint/descriptions.js';
 import type { RangeFile } from './range-file.js';
 
-/** Takes bytes that start at `position` in the file. */
 export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
 
-/** A remote file read by byte ranges. */
 export interface RemoteBytes {
   /** The file server's ETag, once known. */
   readonly served: string | undefined;
@@ -17,7 +15,6 @@ export interface RemoteBytes {
 }
 
 interface FetchOptions {
-  /** Called with the number of new bytes. */
   readonly onBytes?: (bytes: number) => void;
   /** See `RemoteBytes.read`. */
   readonly mayDiscard?: boolean;

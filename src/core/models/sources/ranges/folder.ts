@@ -27,10 +27,8 @@ export const modelRecordPath = (folder: string): string => join(folder, recordsN
 export const rangeRecordPath = (folder: string, name: string): string =>
   join(folder, recordsName, ...`${name}.jsonl`.split('/'));
 
-/** Holds the files that processes lock while they use a model. */
 export const holdersPath = (folder: string): string => join(folder, recordsName, 'holders');
 
-/** A model's commit in the cache of ranges. */
 export interface RangeFolder {
   readonly folder: string;
   /** Prefix of its source's folders (`RemoteSource.folders`). */
@@ -41,7 +39,6 @@ export interface RangeFolder {
 }
 
 export interface RangeCachePlace extends RangeFolder {
-  /** Name within the folder. */
   readonly name: string;
 }
 
@@ -107,7 +104,6 @@ export const isUnverified = async (path: string): Promise<boolean> => {
 export interface RangeCacheModel {
   readonly id: string;
   readonly commit: string;
-  /** Names of weight files. */
   readonly weights: readonly string[];
   readonly sideFiles: readonly string[];
 }
@@ -160,7 +156,6 @@ export const isUsable = async (folder: string): Promise<boolean> => {
   return (await Promise.all(model.weights.map((name) => isUsableFile(folder, name)))).every(Boolean);
 };
 
-/** True for a link to a whole file, and for a sparse file of the recorded length. */
 const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   const path = join(folder, name);
   const found = await lstat(path).catch(() => undefined);

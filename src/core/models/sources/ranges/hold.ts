@@ -6,13 +6,11 @@ import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
 import { foreignRangeFolder } from './own-folder.js';
 import { rangeCacheRoot } from './root.js';
 
-/** A file in `holders/` that this process keeps locked. */
 interface Holder {
   readonly path: string;
   readonly locked: LockedFile;
 }
 
-/** Folders held by this process. */
 const held = new Map<string, Promise<Holder>>();
 
 /** Held while adding holders and removing folders. The file is never removed. */
@@ -43,7 +41,6 @@ export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): 
     taken.catch(() => held.delete(folder));
   }
   await held.get(folder);
-  // Without headers, there is no record yet.
   await utimes(modelRecordPath(folder), now, now).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });

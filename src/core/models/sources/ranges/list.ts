@@ -7,11 +7,11 @@ import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './fol
 import { readRangeRecord } from './record.js';
 import { rangeCacheRoot } from './root.js';
 
+/** A weight file in the cache of ranges. */
 export interface RangeCacheFile {
   readonly name: string;
   /** Length of the whole file; 0 for a broken link. */
   readonly bytes: number;
-  /** Bytes that are here. */
   readonly present: number;
   /** Disk bytes; 0 for a link. */
   readonly onDisk: number;
@@ -55,7 +55,6 @@ const describeFolder = async ({ id, commit, folder }: RangeFolder): Promise<Rang
   return { id, commit, folder, files, onDisk, lastUse: await lastUse(folder) };
 };
 
-/** Lists the cache of ranges by name and commit. */
 export const listRangeCache = async (root = rangeCacheRoot()): Promise<RangeCacheEntry[]> => {
   const found: RangeCacheEntry[] = [];
   for (const model of (await namesIn(root)).sort())

@@ -7,7 +7,6 @@ import { type ListedFile, type RangeRecord, readRangeRecord } from './record.js'
 export interface FileNeed {
   readonly place: RangeCachePlace;
   readonly record: RangeRecord;
-  /** As listed when its header was fetched. */
   readonly file: ListedFile;
   readonly needed: readonly Extent[];
 }

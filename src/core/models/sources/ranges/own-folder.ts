@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import { LayerloomError } from '../../../base/errors.js';
 import { foreignBelow } from '../../../base/own-directory.js';
 
-/** A commit's folder, and its cache: `CACHE/KIND--org--name/COMMIT`. */
 const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
 
 /**

@@ -1,7 +1,6 @@
 import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../../tensor/extent.js';
 
 export interface PartlyNeeded {
-  /** Length of the whole file. */
   readonly bytes: number;
   readonly present: readonly Extent[];
   readonly needed: readonly Extent[];
@@ -19,7 +18,7 @@ const partBytes = 16 * 1024 * 1024;
 
 /**
  * Decides which bytes to fetch: those needed and missing, the rest of nearly complete files, so that other
- * programs can use them, and short gaps. The extra is at most 0.5 %.
+ * programs can use them, and short gaps: at most 0.5 % extra.
  *
  * @returns extents by file, ascending and disjoint
  */
@@ -71,7 +70,6 @@ const gapsOf = (extents: readonly Extent[]): Extent[] =>
     return before === undefined ? [] : [{ begin: before.end, end: begin }];
   });
 
-/** Cuts extents into one piece per request. */
 export const cutIntoParts = (extents: readonly Extent[], most = partBytes): Extent[] =>
   extents.flatMap(({ begin, end }) =>
     Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => ({

@@ -22,8 +22,7 @@ import {
 const recordEvery = 4 * 1024 * 1024;
 
 /**
- * A sparse file's mtime in seconds, derived from its content, so that its identity stays the same as ranges
- * arrive and after fetching again.
+ * A sparse file's mtime in seconds, derived from its content: its identity stays the same as ranges arrive.
  */
 const timeOf = ({ etag }: ListedFile): number => {
   const bits = Number.parseInt(/^[0-9a-f]{7}/.exec(etag)?.[0] ?? '0', 16);
@@ -158,7 +157,6 @@ export class RangeFile implements AsyncDisposable {
     return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
   }
 
-  /** Discards the file's bytes as useless. */
   async discard(): Promise<void> {
     this.#written = [];
     await this.#recording;
@@ -168,7 +166,6 @@ export class RangeFile implements AsyncDisposable {
     await removeRangeFile(modelRecordPath(this.#folder));
   }
 
-  /** Removes the record, once a link has replaced the file. */
   async forget(): Promise<void> {
     await removeRangeFile(rangeRecordPath(this.#folder, this.#file.name));
   }
@@ -181,7 +178,6 @@ export class RangeFile implements AsyncDisposable {
     try {
       await this.record();
     } catch (error) {
-      // The first error is the one to report.
       if (!hadFailed) throw error;
     } finally {
       await this.#data.close();
@@ -202,7 +198,6 @@ const behind = (chunks: readonly Buffer[], bytes: number): Buffer[] => {
   return rest;
 };
 
-/** True if the path is a link to the whole file. */
 const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> => {
   const found = await unlessMissing(path, lstat(path));
   if (!found?.isSymbolicLink()) return false;

@@ -12,7 +12,6 @@ export interface FileContent {
   readonly sha256?: string;
 }
 
-/** A model's file, as its source lists it. */
 export interface ListedFile extends FileContent {
   readonly name: string;
   readonly bytes: number;
@@ -23,7 +22,6 @@ export const isContentName = (value: unknown): value is string =>
   typeof value === 'string' && /^[\w-]{1,128}$/.test(value);
 
 export interface RangeRecord extends FileContent {
-  /** Length of the whole file. */
   readonly bytes: number;
   /** Ranges that are synced to disk, ascending and disjoint. */
   readonly present: readonly Extent[];
@@ -61,11 +59,9 @@ export const parseRangeRecord = (text: string): RangeRecord | undefined => {
   return { ...content, present: joinExtents(present), ...(served === undefined ? {} : { served }) };
 };
 
-/** True if the whole file is present. */
 export const isComplete = ({ bytes, present }: Pick<RangeRecord, 'bytes' | 'present'>): boolean =>
   subtractExtents([{ begin: 0, end: bytes }], present).length === 0;
 
-/** The first line of a record. */
 export const contentLine = ({ etag, sha256 }: FileContent, bytes: number): string =>
   `${JSON.stringify({ bytes, etag, ...(sha256 === undefined ? {} : { sha256 }) })}\n`;
 

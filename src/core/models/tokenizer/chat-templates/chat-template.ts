@@ -2,7 +2,7 @@ import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { ownValue } from '../../../base/lookup.js';
 import { chatTemplates } from './formats.js';
 
-/** Values of a chat template, to complete "expected …". */
+/** Completes "expected …". */
 export const chatTemplateWords = `auto, ${Object.keys(chatTemplates).join(', ')}, or a template's text (Jinja, with a {)`;
 
 /** Values that are not a template's text. */

@@ -5,10 +5,8 @@ import { type SideFilePlace, sideFileContent, sideFileObject } from '../../check
 /** The file of a chat template since transformers 4.43. */
 export const chatTemplateFile = 'chat_template.jinja';
 
-/** The fields needed to find a chat template. */
 type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
 
-/** Configurations of tokenizers and processors that may hold a chat template. */
 const configurations = ['tokenizer_config.json', 'processor_config.json', 'chat_template.json'] as const;
 
 /** Files with nothing but chat templates: an output with another template omits them. */
@@ -20,7 +18,7 @@ export const mayHoldChatTemplate = (name: string): boolean =>
 
 /**
  * Reads a checkpoint's chat template like transformers: its own file, else the key in
- * `tokenizer_config.json`. Of several named templates, takes `default`.
+ * `tokenizer_config.json`. Takes `default` if there are several.
  *
  * @throws LayerloomError READ_FAILED, and JSON errors
  */
@@ -45,7 +43,7 @@ const defaultOf = (templates: unknown): string | undefined => {
 /**
  * Returns the most common template, ignoring surrounding white space, as mergekit's `auto` does. Counts each
  * checkpoint once, and skips those without a template. A tie goes to the first; mergekit's choice depends on
- * set order. Undefined without any.
+ * set order.
  */
 export const commonestChatTemplate = async (
   checkpoints: readonly Templates[],

@@ -10,7 +10,7 @@ const made: Readonly<Record<string, { readonly model_type: string; readonly arch
   qwen3: { model_type: 'qwen3', architecture: 'Qwen3ForCausalLM' },
 };
 
-/** Required metadata keys, after the architecture's name, and their keys in `config.json`. */
+/** Required metadata keys (without the architecture's name) and their keys in `config.json`. */
 const numbers = {
   block_count: 'num_hidden_layers',
   context_length: 'max_position_embeddings',

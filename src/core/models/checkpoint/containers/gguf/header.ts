@@ -21,12 +21,12 @@ export interface GgufHeader {
 /** Limits on header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** First read; doubled each time. */
+/** Doubled each time. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;
 
-/** All types of the format by number, including unreadable ones. Missing numbers are removed types. */
+/** All types, including unreadable ones. Missing numbers are removed types. */
 const typeNames: Readonly<Record<number, string>> = {
   ...{
     0: 'F32',
@@ -93,7 +93,7 @@ const unreadBlocks: Readonly<Record<string, readonly [elements: number, bytes: n
 };
 
 /**
- * Counts a file's tensors and elements, including those of unreadable types.
+ * Counts tensors and elements, including those of unreadable types.
  *
  * @throws LayerloomError for an invalid header or a truncated file
  */
@@ -188,7 +188,6 @@ const listed = (from: Scanner, file: string): Listed => {
 interface Layout {
   readonly file: string;
   readonly fileBytes: number;
-  /** Offset of the tensors' data. */
   readonly data: number;
   readonly alignment: number;
 }

@@ -1,6 +1,6 @@
 /** How an architecture of GGUF (`general.architecture`) differs from transformers. */
 export interface GgufArchitecture {
-  /** transformers' module names by GGUF's, in a layer and outside. */
+  /** transformers' module names by GGUF's. */
   readonly layer: Readonly<Record<string, string>>;
   readonly outside: Readonly<Record<string, string>>;
   /** True if rows of queries and keys are interleaved within each head. */
@@ -45,7 +45,7 @@ export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   gemma3: { ...plain, layer: { ...fourNorms, ...headNorms }, inNorms: 1 },
 };
 
-/** Returns a tensor's name in transformers; undefined if the architecture has no such tensor. */
+/** Returns a tensor's name in transformers; undefined if unknown. */
 export const transformersName = (name: string, { layer, outside }: GgufArchitecture): string | undefined => {
   const {
     number,
@@ -58,7 +58,6 @@ export const transformersName = (name: string, { layer, outside }: GgufArchitect
   return number === undefined ? `${found}.${part}` : `model.layers.${number}.${found}.${part}`;
 };
 
-/** Returns a tensor's layer; undefined outside the layers. */
 export const blockOf = (name: string): number | undefined => {
   const number = /^blk\.(?<number>\d+)\./.exec(name)?.groups?.['number'];
   return number === undefined ? undefined : Number(number);
@@ -69,7 +68,7 @@ export const positionFactors = 'rope_freqs.weight';
 
 export const isNorm = (name: string): boolean => name.endsWith('norm.weight');
 
-/** The metadata key with the number of heads of a query or key tensor, whose rows may be interleaved. */
+/** The metadata key for the number of heads of a query or key tensor. */
 export const headsKey = (name: string): string | undefined => {
   const of = /^blk\.\d+\.attn_(?<of>[qk])\.(weight|bias)$/.exec(name)?.groups?.['of'];
   if (of === undefined) return undefined;

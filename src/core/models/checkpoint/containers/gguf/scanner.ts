@@ -1,9 +1,9 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import { short } from '../short-name.js';
 
-/** Thrown if the bytes read so far end before the header does. */
+/** Thrown if the bytes read so far end too soon. */
 export class MoreNeeded extends Error {
-  /** The least number of bytes needed. */
+  /** The least number needed. */
   readonly bytes: number;
 
   constructor(bytes: number) {

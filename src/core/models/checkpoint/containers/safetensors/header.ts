@@ -12,14 +12,16 @@ export const maxHeaderBytes = 100_000_000;
 /** Bytes of the header's length: a little-endian 64-bit integer. */
 export const prefixBytes = 8;
 
+/** A tensor as a header lists it. */
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Bytes from the start of the data, after the header. */
+  /** Relative to the data's start. */
   readonly begin: number;
   readonly end: number;
 }
 
+/** The header of a safetensors file. */
 export interface Header {
   readonly metadata: Readonly<Record<string, string>>;
   readonly tensors: ReadonlyMap<string, HeaderTensor>;
@@ -45,9 +47,8 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
 };
 
 /**
- * Parses a safetensors header (without the prefix) by the reference implementation's rules. Also refuses
- * duplicate names, which it leaves undefined. The data must cover the rest of the file without overlap or
- * gap.
+ * Parses a safetensors header (without the prefix) by the reference implementation's rules, and refuses
+ * duplicate names too. The data must cover the rest of the file without overlap or gap.
  *
  * @param dataBytes bytes of the file after the header
  * @throws LayerloomError naming file and tensor: HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE,
@@ -64,7 +65,7 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
   return header;
 };
 
-/** Limit on JSON values: enough for 300,000 tensors. */
+/** Enough for 300,000 tensors. */
 const mostValues = 8_000_000;
 
 const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {
@@ -127,7 +128,7 @@ const parseMetadata = (value: unknown, file: string): Record<string, string> => 
   return value as Record<string, string>;
 };
 
-/** Limit on dimensions: torch's own. */
+/** torch's own limit. */
 const mostDimensions = 64;
 
 /** True for an integer that float64 holds exactly; `oddNumber` has checked its spelling. */

@@ -8,10 +8,7 @@ import {
   singleFileName,
 } from './shard-index.js';
 
-/**
- * Safetensors (huggingface/safetensors): a length, a JSON header, and the data. Shards and index have
- * transformers' names.
- */
+/** Safetensors with transformers' file names: a length, a JSON header, and the data. */
 export const safetensorsReader: ContainerReader = {
   name: 'safetensors',
   extension: '.safetensors',
@@ -33,7 +30,7 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** Safetensors with diffusers' file names. */
+/** With diffusers' file names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },

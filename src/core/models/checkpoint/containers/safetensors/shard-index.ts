@@ -6,18 +6,16 @@ import { isObject } from '../../json.js';
 export const singleFileName = 'model.safetensors';
 export const indexFileName = 'model.safetensors.index.json';
 
-/** diffusers' names. */
 export const diffusersFileName = 'diffusion_pytorch_model.safetensors';
 export const diffusersIndexName = 'diffusion_pytorch_model.safetensors.index.json';
 
-/** Returns `model-00002-of-00005.safetensors`, or `model.safetensors` for a single shard. */
 export const shardFileName = (index: number, count: number): string => {
   const digits = (n: number) => String(n).padStart(5, '0');
   return count === 1 ? singleFileName : `model-${digits(index + 1)}-of-${digits(count)}.safetensors`;
 };
 
 /**
- * Parses the `weight_map` of a sharded checkpoint: file names by tensor.
+ * Parses `weight_map`: file names by tensor.
  *
  * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
  */

@@ -93,7 +93,7 @@ export const takeGlobal = (name: string, file: string): Value => {
 };
 
 /**
- * Builds the value of a call of a known global.
+ * Builds the value of a known global's call.
  *
  * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
@@ -130,7 +130,7 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
 const isCount = (value: Value | undefined): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Limit on dimensions: torch's own. */
+/** torch's own limit. */
 const mostDimensions = 64;
 
 /** The length check comes first, as many tensors may refer to one long tuple. */

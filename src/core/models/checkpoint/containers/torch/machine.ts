@@ -11,7 +11,6 @@ export class Machine {
   readonly file: string;
   readonly #bytes: Buffer;
   readonly #stack: Value[] = [];
-  /** The stack's length at each mark. */
   readonly #marks: number[] = [];
   readonly #memo: Value[] = [];
   #at = 0;
@@ -22,7 +21,6 @@ export class Machine {
     this.file = file;
   }
 
-  /** Returns the only remaining value. */
   stop(): Value {
     const value = this.pop();
     if (this.#stack.length > 0 || this.#marks.length > 0)

@@ -73,7 +73,6 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   },
 };
 
-/** Names of the other opcodes. */
 const otherNames: Readonly<Record<number, string>> = {
   48: 'POP',
   49: 'POP_MARK',

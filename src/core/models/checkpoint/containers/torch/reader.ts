@@ -8,7 +8,6 @@ import { invalid, unsupported } from './refusals.js';
 import { tensorsOf } from './state-dict.js';
 import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
 
-/** Limit on the pickle. */
 const mostPickleBytes = 64 * 1024 * 1024;
 
 const singleFileName = 'pytorch_model.bin';
@@ -27,7 +26,7 @@ const index: WeightsIndex = {
   },
 };
 
-/** Builds the input of `parseHeader`: the pickle's length, the pickle, and the storages' ranges as JSON. */
+/** Builds the input of `parseHeader`: length, pickle, and the storages' ranges as JSON. */
 const join = (pickle: Uint8Array, storages: readonly (readonly [string, Extent])[]): Uint8Array => {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(pickle.length);
@@ -98,7 +97,6 @@ const torchReader: ContainerReader = {
   looksFor: singleFileName,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   collectHeader,
-  // Unused: `collectHeader` is set.
   headerEnd: () => 0,
   parseHeader: (header, file) => {
     const { pickle, storages } = split(header);
@@ -106,7 +104,7 @@ const torchReader: ContainerReader = {
   },
 };
 
-/** The same format under another extension, as a bare file. */
+/** The format under another extension, as a bare file. */
 const bare = (extension: string): ContainerReader => {
   const { index: _, ...reader } = torchReader;
   return { ...reader, extension, weightsIn: () => [] };

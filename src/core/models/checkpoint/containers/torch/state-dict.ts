@@ -9,7 +9,6 @@ import { type DictValue, isDict, isTensor, type TensorValue, type Value } from '
 /** Keys under which trainers nest a state dict. */
 const usualKeys = ['state_dict', 'model', 'module'];
 
-/** Returns a pickle's tensors by name, with their ranges. */
 export const tensorsOf = (
   root: Value,
   storages: ReadonlyMap<string, Extent>,

@@ -22,7 +22,6 @@ export interface TensorValue {
   readonly strides: readonly number[];
 }
 
-/** A dict or OrderedDict. */
 export interface DictValue {
   readonly kind: 'dict';
   readonly items: Map<Value, Value>;

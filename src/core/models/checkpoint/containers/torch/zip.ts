@@ -9,13 +9,11 @@ export type ReadRange = (begin: number, end: number) => Promise<Uint8Array>;
 export interface ZipEntry {
   readonly name: string;
   readonly bytes: number;
-  /** Offset of the local header. */
   readonly header: number;
   /** Offset of the next local header or the directory, which the data must not pass. */
   readonly limit: number;
 }
 
-/** Limits on bytes and entries read into memory. */
 const mostDirectoryBytes = 64 * 1024 * 1024;
 const mostEntries = 200_000;
 

@@ -51,7 +51,6 @@ const failed = (file: string) => (cause: unknown) => {
   throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
 };
 
-/** Replaces `path` by a relative link. */
 export const placeLink = async (path: string, target: string): Promise<void> => {
   await mkdir(dirname(path), { recursive: true });
   await putInPlace(path, (temporary) => symlink(relative(dirname(path), target), temporary));
@@ -77,14 +76,12 @@ const lockPath = (at: HubCacheCommit, { etag }: ListedFile): string => join(lock
 export const writeRef = async (at: HubCacheCommit, revision: string): Promise<void> => {
   if (revision === at.commit) return;
   const path = join(repositoryPath(at), 'refs', ...revision.split('/'));
-  // Replaces a ref that cannot be read.
   if ((await readRef(repositoryPath(at), revision).catch(() => undefined)) === at.commit) return;
   await mkdir(dirname(path), { recursive: true })
     .then(() => putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably)))
     .catch(failed(path));
 };
 
-/** Checks a file's bytes against the hub's hash. */
 export interface ContentCheck {
   update(bytes: Buffer): void;
   /** @returns the expected hash if it differs; undefined if it matches or the hub states none */

@@ -13,7 +13,6 @@ import type { ModelSource } from '../../source.js';
 import { variable } from '../variables.js';
 import { commitOfSnapshot, readRef } from './own-repository.js';
 
-/** The hub library's directory of caches and token. */
 export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HOME') ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'),
@@ -42,7 +41,6 @@ export const rangeFolders = 'models';
 /** A model's folder in both caches: `models--org--name`. */
 export const modelFolder = (id: string): string => `${rangeFolders}--${id.replace('/', '--')}`;
 
-/** Returns the hub's command to download a model into its cache. */
 export const downloadCommand = (model: string): string => {
   const [repository = '', revision] = model.split('@');
   return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
@@ -69,14 +67,12 @@ export const cachedCommit = async ({ id, revision }: HubModel, env = process.env
     ? revision
     : ((await readRef(join(hubCacheRoot(env), modelFolder(id)), revision)) ?? revision);
 
-/** A snapshot of the hub's cache, or a commit's folder in the cache of ranges. */
 const commitPath =
   /^(?<folder>(?<repository>(?:.*?\/)?models--(?<organisation>[^/]+?)--(?<model>[^/]+))\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40}))(?:\/(?<inside>.+))?$/s;
 
 /** A path in a commit's folder, parsed by names only. */
 export interface CommitPath {
   readonly hub: HubRevision;
-  /** Folders of the commit and of its repository. */
   readonly folder: string;
   readonly repository: string;
 }

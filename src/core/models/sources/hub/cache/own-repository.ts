@@ -6,9 +6,9 @@ import { unlessMissing } from '../../../../base/unless-missing.js';
 import { isCommit, isRevision } from '../../../address/remote.js';
 import { readFileIfAny } from '../../../checkpoint/small-file.js';
 
-// Caches are shared, so their content is untrusted: a ref may hold a path, a snapshot may be a link. A
-// repository's files must lie in its folder after resolving all links. Links in place of the cache or of the
-// repository's folder are followed: users set them up to use another disk.
+// Caches are shared and untrusted: a ref may hold a path, a snapshot may be a link. A repository's files must
+// lie in its folder after resolving all links. Links in place of the cache or of the repository's folder are
+// followed: users set them up to use another disk.
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason });
@@ -38,7 +38,6 @@ const isWithin = (folder: string, path: string): boolean => path.startsWith(`${f
 /** A content-addressed blob shared by all repositories of a cache. */
 const sharedBlob = /^blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/;
 
-/** Refuses links in a folder whose target fails `isOwn`. */
 const checkLinks = async (
   folder: string,
   repository: string,

@@ -7,7 +7,6 @@ const size = z.int().nonnegative();
 
 const address = z.string().refine((text) => parseAddress(text) !== undefined, 'is no address of a server');
 
-/** A header for the client to send. */
 const header = z.record(z.string(), z.union([z.string(), z.number()]).transform(String));
 
 /** Limit on a file sent within a commit, in base64 and in memory; the hub accepts 10 MB. */
@@ -111,7 +110,7 @@ const parsedBy =
 
 const ofModel = (rest: string): RegExp => new RegExp(`^/api/models/[^/]+/[^/]+/${rest}`);
 
-/** API paths with checks of their answers; other answers pass unchecked. */
+/** Other answers pass unchecked. */
 const checks: readonly (readonly [RegExp, Check])[] = [
   [ofModel('preupload/'), checkPreupload],
   [/\.git\/info\/lfs\/objects\/batch$/, checkBatch],

@@ -4,7 +4,7 @@ import { isHubId } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/json.js';
 
 /**
- * Checks a model card's front matter for `base_model` and `license`, which the hub uses.
+ * Checks a model card's `base_model` and `license`, which the hub uses.
  *
  * @param text of README.md; undefined without one
  * @returns warnings

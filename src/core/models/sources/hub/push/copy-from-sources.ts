@@ -4,7 +4,6 @@ import type { FileToPush } from './files-to-push.js';
 import type { HubCalls } from './hub-calls.js';
 import { sha256Of } from './known-files.js';
 
-/** A hub model, by commit, that a checkpoint was merged from. */
 export interface Source {
   readonly id: string;
   readonly revision: string;

@@ -11,7 +11,6 @@ import { checkSideFile } from '../../../checkpoint/small-file.js';
 export interface FileToPush {
   /** Name in the repository. */
   readonly name: string;
-  /** Absolute. */
   readonly path: string;
   readonly bytes: number;
 }

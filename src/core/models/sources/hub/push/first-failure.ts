@@ -3,7 +3,6 @@
  * requests, so that its promise never settles: race it against this one.
  */
 export class FirstFailure {
-  /** Rejects with the first failure. */
   readonly promise: Promise<never>;
   #reject: (error: unknown) => void = () => {};
 
@@ -11,13 +10,12 @@ export class FirstFailure {
     this.promise = new Promise((_, reject) => {
       this.#reject = reject;
     });
-    // Avoids an unhandled rejection if nobody waits.
+    // Avoids an unhandled rejection.
     this.promise.catch(() => {});
   }
 
   readonly note = (error: unknown): void => this.#reject(error);
 
-  /** Wraps a `fetch` to note its failures. */
   watching(ask: typeof fetch): typeof fetch {
     return async (input, init) => {
       try {

@@ -7,12 +7,11 @@ export interface RemoteEntry {
   readonly lfs?: { readonly oid: string };
 }
 
-/** Calls to the hub, through its library. */
 export interface HubCalls {
   /** Lists files at a revision, omitting missing ones. */
   pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
   /** Lists all files of a commit; empty if the model is gone or not accessible. */
   listFiles(id: string, commit: string): Promise<readonly HubFile[]>;
-  /** Sends a POST to the API; undefined if it refuses. */
+  /** Undefined if the API refuses. */
   post(path: string, body: object): Promise<unknown>;
 }

@@ -12,7 +12,6 @@ const isOfWords = (name: string): boolean =>
     name,
   );
 
-/** Folders with users' own files. */
 const ofUsers = [
   '/home/',
   '/Users/',
@@ -34,7 +33,7 @@ const isLocal = (text: string, isJson: boolean): boolean =>
   // A card uses relative paths only for models that must lie beside it.
   (isJson && /^\.{1,2}\//.test(text));
 
-/** Returns, in words, the first local path in each file to push. */
+/** Returns, in words, the first local path in each file. */
 export const localPathsIn = async (files: readonly FileToPush[]): Promise<string[]> => {
   const found: string[] = [];
   for (const { name, path: file, bytes } of files) {

@@ -20,8 +20,7 @@ import { upload } from './upload.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates the
- * repository if missing. Skips files that it already has, so that an interrupted push continues when run
- * again.
+ * repository if missing. Skips files already there, so that running it again continues an interrupted push.
  *
  * @param directory of the checkpoint
  * @param repository `org/name`
@@ -61,12 +60,10 @@ export const pushCheckpoint = async (
     if (options.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
     throw pushError(hub, id, error);
   } finally {
-    // Cancels the library's remaining requests.
     hub.stop();
   }
 };
 
-/** @throws LayerloomError INVALID_PARAMETER */
 const checkRepository = (repository: string): string => {
   const { id } = parseHubId(repository) ?? {};
   if (id === undefined || id !== repository)
@@ -78,7 +75,6 @@ const checkRepository = (repository: string): string => {
   return id;
 };
 
-/** @throws LayerloomError READ_FAILED */
 const cardOf = async (directory: string): Promise<string | undefined> => {
   const file = join(resolve(directory), cardName);
   if (!(await exists(file))) return undefined;
@@ -96,7 +92,7 @@ const requireToken = ({ environment: { token, endpoint } }: HubSession, model: s
     });
 };
 
-/** Returns the hub models that the checkpoint was merged from, by `layerloom.json`. */
+/** Returns the merged hub models, by `layerloom.json`. */
 const sourcesOf = async (directory: string): Promise<Source[]> => {
   const path = join(resolve(directory), provenanceName);
   if (!(await exists(path))) return [];

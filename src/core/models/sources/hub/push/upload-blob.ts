@@ -3,13 +3,11 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { LayerloomError, reasonOf } from '../../../../base/errors.js';
 
-/** Bytes read at once. */
 const pieceBytes = 256 * 1024;
 
 const readFailed = (file: string, cause: unknown): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
 
-/** A file's length when listed, and callbacks on reading. */
 interface Source {
   readonly path: string;
   readonly bytes: number;
@@ -19,7 +17,7 @@ interface Source {
 
 /**
  * A file's bytes, read from disk each time they are sent. Read errors are READ_FAILED for the reader, and
- * also reported to `onFault`: the library would retry them like network errors.
+ * also reported to `onFault`, so that they are not retried like network errors.
  */
 export class UploadBlob extends Blob {
   readonly #source: Source;
@@ -33,7 +31,6 @@ export class UploadBlob extends Blob {
     this.#end = end;
   }
 
-  /** @throws LayerloomError READ_FAILED */
   static async of(path: string, onFault: Source['onFault'] = () => {}): Promise<UploadBlob> {
     const { size: bytes } = await stat(path).catch((cause: unknown) => {
       throw readFailed(path, cause);

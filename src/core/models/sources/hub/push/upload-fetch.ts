@@ -18,7 +18,6 @@ export interface SentBytes {
 /** A token in the form that the hub's library accepts; requests replace it by the user's. */
 export const placeholderToken = 'hf_';
 
-/** Most characters of a refusal to show. */
 const mostSaid = 500;
 
 /**
@@ -81,7 +80,6 @@ const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): st
   return /^\/api\/(models|repos)\/|\.git\/info\/lfs\/objects\/batch$/.test(path) ? path : undefined;
 };
 
-/** Headers that the library reads. */
 const kept = ({ headers }: Answer): Record<string, string> =>
   Object.fromEntries(
     ['etag', 'x-request-id', 'link'].flatMap((name) => {
@@ -112,7 +110,6 @@ const fromApi = async (
 /** A commit's body is several lines of JSON. */
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
-/** Returns the API's reason for a refusal. */
 const saidIn = (text: string, { status, headers }: Answer): string => {
   // Without JSON, the status must do.
   const value = jsonOrNone(text);
@@ -120,9 +117,7 @@ const saidIn = (text: string, { status, headers }: Answer): string => {
   return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
 };
 
-/**
- * Confirms that the storage has taken a file, or ends the push: its addresses are for this push and expire.
- */
+/** Confirms that the storage has taken a file, or ends the push: its addresses expire. */
 const takenByStorage = async (
   hub: HubSession,
   answer: Answer,
@@ -148,6 +143,6 @@ const takenByStorage = async (
   return new Response('{}', { headers: kept(answer) });
 };
 
-/** The storage's answer about a chunk, which need not be sent if known; the storage may not know it. */
+/** The storage's answer about a chunk, which need not be sent if known. */
 const knownToStorage = async (hub: HubSession, answer: Answer): Promise<Response> =>
   new Response(new Uint8Array(await readAll(hub, answer)), { status: answer.status });

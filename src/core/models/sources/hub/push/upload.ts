@@ -11,7 +11,6 @@ import type { PushedFile, PushOptions, PushResult } from './push-result.js';
 import { UploadBlob } from './upload-blob.js';
 import { placeholderToken, uploadFetch } from './upload-fetch.js';
 
-/** The hub's library with parameters common to all calls. */
 type Library = Awaited<ReturnType<typeof openLibrary>>;
 
 const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => {
@@ -20,11 +19,10 @@ const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => 
     fetch: uploadFetch(hub, { add: onSent }),
     accessToken: placeholderToken,
   };
-  // Loaded on demand; only pushes need it.
   return { common, ...(await import('./hub-library.js')) };
 };
 
-/** Sends files in one commit, creating repository and branch if missing. */
+/** Sends files in one commit. Creates repository and branch if missing. */
 export const upload = async (
   hub: HubSession,
   id: string,
@@ -64,7 +62,7 @@ export const upload = async (
     abortSignal: hub.signal,
   });
   const commit = await Promise.race([commitOf(events), failure.promise]);
-  // Small files are in the commit, and others were already there.
+  // Small files are in the commit; others were already there.
   onProgress?.({ done: total, total });
   return { files: pushed, bytesSent: sent, commit };
 };
@@ -90,7 +88,6 @@ const commitOf = async (events: ReturnType<Library['commitIter']>): Promise<stri
   return step.value.commit.oid;
 };
 
-/** Creates the repository and the branch if missing. */
 const requireRepository = async (
   { common, checkRepoAccess, createRepo, createBranch, HubApiError }: Library,
   id: string,

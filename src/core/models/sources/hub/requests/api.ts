@@ -24,7 +24,6 @@ const getJson = (hub: HubSession, { id, revision }: HubModel, address: string): 
     return { value: parseJson(hub, answer, text), headers: answer.headers };
   });
 
-/** Resolves a revision to its commit. */
 export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Promise<string> => {
   const address = `${hub.environment.endpoint}/api/models/${id}/revision/${encodeURIComponent(revision)}`;
   const { value } = await getJson(hub, { id, revision }, address);
@@ -34,14 +33,12 @@ export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Pr
   return commit;
 };
 
-/** Limit on pages of the file list, with a thousand files each. */
+/** A page has a thousand files. */
 const mostPages = 200;
 
-/** Parses the next page's address from the `Link` header. */
 const nextOf = (link: string | undefined): string | undefined =>
   /<(?<next>[^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.groups?.['next'];
 
-/** Yields the entries of a commit by page. */
 async function* listPages(
   hub: HubSession,
   { id, commit }: { id: string; commit: string },
@@ -63,7 +60,7 @@ async function* listPages(
   }
 }
 
-/** Limit on files, more than any model has. */
+/** More than any model has. */
 const mostFiles = 200_000;
 
 /** Limit on a file, larger than any on the hub and smaller than file systems allow. */
@@ -96,7 +93,6 @@ const parseFile = ({
   return isSize(size) ? { bytes: size, etag: oid } : wrongSize(size);
 };
 
-/** Lists a commit's files by name. */
 export const listFiles = async (
   hub: HubSession,
   at: { id: string; commit: string },

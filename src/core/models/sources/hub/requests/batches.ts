@@ -7,7 +7,6 @@ import type { Readable } from 'node:stream';
 export interface LeastPace {
   readonly bytes: number;
   readonly ms: number;
-  /** Returns the error to throw. */
   readonly error: () => Error;
 }
 

@@ -27,7 +27,6 @@ const fewAttempts = 4;
 /** Bytes since the last failure that count as progress. */
 const leastProgress = 1024;
 
-/** The same after a failure by slowness. */
 const progressIfSlow = 1024 * 1024;
 
 /** Counts a request's consecutive failures and waits between retries. */
@@ -86,7 +85,6 @@ export class Attempts {
   }
 }
 
-/** Retries `work` after transient failures. */
 export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Promise<T> => {
   const attempts = new Attempts(hub);
   for (;;) {

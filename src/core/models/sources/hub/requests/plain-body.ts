@@ -5,7 +5,6 @@ import type { Extent } from '../../../../tensor/extent.js';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Request headers for a file's bytes as stored. */
 export const plainRange = ({ begin, end }: Extent): Headers => ({
   range: `bytes=${begin}-${end - 1}`,
   'accept-encoding': 'identity',
@@ -37,9 +36,7 @@ export const alteredBy = (headers: Headers): string | undefined => {
   return undefined;
 };
 
-/** The range in a 206 body. */
 export interface BodyRange extends Extent {
-  /** Length of the whole file, if stated. */
   readonly total?: number;
 }
 

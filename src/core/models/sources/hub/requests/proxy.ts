@@ -10,7 +10,6 @@ export interface ConnectionLimits {
   readonly connections: number;
 }
 
-/** Connections to servers, direct or through the user's proxy. */
 export interface Connections {
   for(url: URL): Dispatcher;
   close(): Promise<void>;
@@ -29,7 +28,7 @@ const excludes = (entry: string, { hostname, host }: URL): boolean => {
   return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));
 };
 
-/** Returns an address's proxy by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
+/** Returns the proxy by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
 export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined => {
   const exceptions = (inEitherCase(env, 'NO_PROXY') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
   if (exceptions.some((entry) => excludes(entry.toLowerCase(), url))) return undefined;
@@ -69,7 +68,6 @@ const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): Pr
   return new ProxyAgent({ uri, ...limits, factory: poolOf, clientFactory });
 };
 
-/** Opens connections on demand. */
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
   // A pool forgets a client that failed to connect, yet may give it a waiting request. So clients are closed

@@ -6,7 +6,6 @@ import { type Answer, hostOf, isPage, pageError } from './send.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** Asks for JSON, possibly compressed. */
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 
 /** Limit on an API answer; a list page has a thousand files. */

@@ -26,7 +26,6 @@ const withoutQuotes = (etag: string | undefined): string | undefined =>
 
 const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** A hub file, read by byte ranges. */
 export class RemoteFile implements RemoteBytes {
   readonly file: ListedFile;
   readonly #hub: HubSession;
@@ -51,7 +50,6 @@ export class RemoteFile implements RemoteBytes {
     this.#served = served;
   }
 
-  /** The file server's ETag, once known. */
   get served(): string | undefined {
     return this.#served;
   }
@@ -91,7 +89,6 @@ export class RemoteFile implements RemoteBytes {
     return content;
   }
 
-  /** Yields one answer's bytes before `end`. */
   async *#answer(position: number, end: number, mayDiscard: boolean): AsyncGenerator<Buffer[]> {
     const answer = await this.#request(position, end);
     let first = true;
@@ -174,7 +171,6 @@ export class RemoteFile implements RemoteBytes {
     return range;
   }
 
-  /** Encoded bytes would be written as weights. */
   #notPlain({ url }: Answer, altered: string): LayerloomError {
     return unavailable(
       this.#hub,
@@ -217,7 +213,6 @@ export class RemoteFile implements RemoteBytes {
 const lengthOf = (chunks: readonly Buffer[]): number =>
   chunks.reduce((bytes, chunk) => bytes + chunk.length, 0);
 
-/** Returns at most `most` bytes of `chunks`, after the first `skip`. */
 const cut = (chunks: readonly Buffer[], skip: number, most: number): Buffer[] => {
   const wanted: Buffer[] = [];
   let [before, rest] = [skip, most];

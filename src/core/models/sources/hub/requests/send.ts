@@ -8,7 +8,6 @@ import { parseAddress } from './server-address.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** An answer with an unread body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -105,7 +104,6 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
   };
   const limitMs = mostStallsBefore * hub.environment.stallMs;
   const late = () => own.abort(new Transient(`${url.host} gave no answer in ${limitMs / 1000} s`));
-  // No limit while sending a body.
   const timer = body === undefined ? setTimeout(late, limitMs) : undefined;
   try {
     const answer = request(url, {
@@ -127,7 +125,6 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
   }
 };
 
-/** Rejects with the signal's reason once aborted. */
 const rejected = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
@@ -142,7 +139,6 @@ export const discard = (body: Answer['body']): void => {
   body.dump({ limit: restBytes }).then(settled, settled);
 };
 
-/** Most characters of a server's reason to show. */
 const mostSaid = 500;
 
 /** Returns the hub's reason from a header, in parentheses. */
@@ -151,11 +147,10 @@ export const reasonGiven = (headers: Readonly<Record<string, string>>): string =
   return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;
 };
 
-/** True for an HTML page, as proxies and login portals send. */
+/** True for HTML, as proxies and login portals send. */
 export const isPage = (headers: Readonly<Record<string, string>>): boolean =>
   /^(text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
 
-/** @returns the error for an unexpected HTML page */
 export const pageError = (hub: HubSession, url: string, status: number): LayerloomError =>
   unavailable(
     hub,

@@ -13,11 +13,9 @@ export interface HubSession extends AsyncDisposable {
   readonly signal: AbortSignal;
   /** True once any server has answered; a network that never worked is given up sooner. */
   reached: boolean;
-  /** Ends all requests, because one has failed. */
   stop(): void;
 }
 
-/** Limit on parallel requests. */
 export const mostRequests = 8;
 
 /**
