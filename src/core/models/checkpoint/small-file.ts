@@ -125,7 +125,7 @@ const isOfModels = (name: string): boolean =>
 
 /**
  * Stops an untrusted link from bringing any file of this machine into an output. The target must be in the
- * same directory, content-addressed, or have the same name. Common names also need a model's files beside
+ * same directory, be content-addressed, or have the same name; common names also need a model's files beside
  * them.
  */
 const mayBeLinked = async (path: string, target: string): Promise<boolean> => {

@@ -100,8 +100,8 @@ const readAdapted = async (model: ModelAddress & { kind: 'adapted' }): Promise<C
 };
 
 /**
- * Decides by file names what a path is. Refuses a directory with a whole model and an adapter: loaders
- * disagree on whether to use the model, the model with the adapter, or the adapter's base with it.
+ * Decides by file names what a path is. Refuses a directory with both a whole model and an adapter: loaders
+ * disagree on which to use, and on which base.
  */
 const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   if (!(await stat(path)).isDirectory())

@@ -6,8 +6,7 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 
 /**
  * Reads a JSON object of ids, `{"token": id, …}`, into a map in text order. `JSON.parse` takes three times
- * the time and twice the memory for a hundred thousand keys. Undefined for other text, which JSON's own
- * parser then reports.
+ * the time and twice the memory for a hundred thousand keys. Undefined for other text.
  */
 export const readIds = (text: string): Map<string, number> | undefined => {
   const ids = new Map<string, number>();
