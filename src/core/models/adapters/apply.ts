@@ -5,8 +5,8 @@ import type { Adapter } from './adapter.js';
 import { changedBy } from './changed.js';
 
 /**
- * Returns a base with an adapter as one checkpoint: the base's files and then the adapter's. The tokenizer is the adapter's
- * where that has one. No weights are read.
+ * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. The adapter's
+ * tokenizer, if any, replaces the base's. Reads no weights.
  *
  * @param config SHA-256 of `adapter_config.json`
  * @throws LayerloomError the codes of `changedBy`
@@ -18,7 +18,7 @@ export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: st
     file: reference.file + base.files.length,
   }));
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
-  // A tokenizer that was saved is whole: files of the base beside it would contradict it.
+  // A saved tokenizer is complete; the base's files would contradict it.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
   const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });

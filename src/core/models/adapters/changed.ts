@@ -14,21 +14,20 @@ import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
 import { addTaskHead, isOfTaskHead } from './task-head.js';
 
-/** A base with an adapter. */
+/** The tensors of a base with an adapter applied. */
 export interface Changed {
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** Keys of the base's `config.json` that change with them. */
+  /** Edits of the base's `config.json`. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** Tensors of the base that others stand in the place of. */
   readonly replaced: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the tensors of a base with an adapter: those that it changes with their `change`, and those that it replaces. No
- * weights are read.
+ * Returns a base's tensors with an adapter: changed ones carry a `change`, replaced ones refer to the
+ * adapter's file. Reads no weights.
  *
- * @param ofAdapter gives the place of the adapter's tensors among the files of the whole
+ * @param ofAdapter maps a reference in the adapter's files to one in the combined list of files
  * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
  */
 export const changedBy = (
@@ -95,11 +94,11 @@ export const changedBy = (
   };
 };
 
-/** Tensors of quantised modules beside a weight. */
+/** Tensors of quantised weights, instead of or beside the weight. */
 const scales =
   /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
 
-/** Returns the modules of a base, and what these are in, that have tensors of quantised weights. */
+/** Returns the quantised modules of a base and the modules around them. */
 const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => {
   const modules = new Set<string>();
   for (const name of tensors.keys()) {
@@ -110,7 +109,7 @@ const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => 
   return modules;
 };
 
-/** Returns a function that returns a tensor of the base to which a change can be added. */
+/** Returns a function that looks up a base tensor, or throws if an adapter cannot change it. */
 const changeableIn = (
   base: CheckpointIndex,
   adapter: Adapter,
@@ -136,7 +135,10 @@ const changeableIn = (
   };
 };
 
-/** Returns true if the product of the factors is to be transposed; checks that it then has the shape of the base's tensor. */
+/**
+ * Returns true if the product of the factors must be transposed. Throws unless it then has the base tensor's
+ * shape.
+ */
 const isTransposed = (
   base: CheckpointIndex,
   adapter: Adapter,
@@ -151,7 +153,7 @@ const isTransposed = (
       reason: `changes a parameter of ${shape.length} dimensions ([${shape.join(', ')}]), as experts of a mixture have, which is not supported`,
     });
   const isEmbedding = names.a.includes('lora_embedding_A');
-  // PEFT decides by the kind of each module, whatever the configuration says of all.
+  // PEFT decides this by module type; `fan_in_fan_out` does not override it.
   const transposed = isEmbedding || (isConv1d(base.config, name) ?? configured);
   const [out, inner] = [itemAt(b.shape, 0), itemAt(a.shape, 1)];
   const product = transposed ? [inner, out] : [out, inner];
@@ -165,10 +167,7 @@ const isTransposed = (
   return transposed;
 };
 
-/**
- * Puts the tensors that the adapter has whole in the place of the base's, and returns the keys of `config.json` that
- * change with them.
- */
+/** Replaces base tensors by those saved whole. Returns the `config.json` keys to change. */
 const replaceWhole = (
   base: CheckpointIndex,
   adapter: Adapter,
@@ -214,7 +213,7 @@ const replaceWhole = (
   const isTrained = (name: string | undefined) =>
     name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
   if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;
-  // Trained apart they are no longer one: PEFT unties them too when it merges such an adapter.
+  // Separately trained weights are no longer tied; PEFT unties them too.
   const untied = replaced.get(head)?.tensor;
   const shared = base.tensors.get(embedding ?? '');
   if (untied !== undefined) tensors.set(head, ofAdapter(untied));

@@ -5,11 +5,11 @@ import { isObject } from '../checkpoint/json.js';
 import type { Adapter } from './adapter.js';
 
 /**
- * Checks that an adapter has what its configuration says of this base. Without a tensor of `modules_to_save` it is refused.
- * Factors that are missing in some layers only are a warning: a base's files may hold weights that the model does not use
- * (keys and values that Gemma 3n shares between layers), and PEFT trains none for these.
+ * Checks that an adapter has the tensors that its configuration promises. A missing tensor of
+ * `modules_to_save` is an error. Factors missing in only some layers are a warning: files may hold unused
+ * weights, which PEFT does not train (Gemma 3n's shared keys and values).
  *
- * @param adapter its parameters named as the base's files name them
+ * @param adapter its parameters named as in the base's files
  * @returns warnings
  * @throws LayerloomError ADAPTER_INVALID
  */
@@ -37,7 +37,7 @@ const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, p
 
 const layerNumber = /(?<=\.)\d+(?=\.)/g;
 
-/** Returns the modules without factors whose like has them in other layers, where PEFT was to train all layers. */
+/** Returns the modules without factors that have them in other layers, if PEFT was to train all layers. */
 const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): readonly string[] => {
   const { targetModules, raw } = config;
   const isOfAllLayers = [raw['layers_to_transform'], raw['exclude_modules']].every(
@@ -54,7 +54,7 @@ const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): read
     .filter((module) => targetModules.some((target) => `.${module}`.endsWith(`.${target}`)));
 };
 
-/** The number of layers without draft layers, which some models number after them. */
+/** The number of layers without draft layers, which some models number last. */
 const layersOf = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
   const layers = text?.['num_hidden_layers'];

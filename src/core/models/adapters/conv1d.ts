@@ -1,11 +1,9 @@
-/** Families whose linear layers are transformers' Conv1D, stored as [in, out]; all others have torch's Linear. */
+/** Families that use transformers' Conv1D, stored as [in, out]; all others use torch's Linear. */
 const families = new Set(['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer']);
 
 const modules = /(^|\.)(c_attn|q_attn|c_proj|c_fc)\.weight$/;
 
-/**
- * True for a parameter of a Conv1D, false for one of a Linear; undefined where the configuration names no family.
- */
+/** True for a parameter of a Conv1D, false for a Linear, undefined if the configuration names no family. */
 export const isConv1d = (
   config: Readonly<Record<string, unknown>> | undefined,
   parameter: string,

@@ -5,13 +5,13 @@ import { expertNamesOf, familyOf, matricesOf } from '../experts/family.js';
 import { matricesIn } from '../experts/separated.js';
 import type { Adapter, ExpertLayout, LowRankPair } from './adapter.js';
 
-/** Families whose modules say of themselves that their experts are stored as [in, out] (`is_transposed` in transformers 5). */
+/** Families whose expert modules set `is_transposed` in transformers 5: stored as [in, out]. */
 const saidTransposed = new Set(['gpt_oss', 'openai_privacy_filter', 'aria_text']);
 
-/** Families whose files have square experts transposed to those of the model, or may have: shapes do not tell. */
+/** Families whose files may store experts transposed. Shapes of square matrices do not tell. */
 const maybeTransposed = new Set(['qwen3_vl_moe', 'qwen3_vl_moe_text']);
 
-/** True if a base has a parameter, or the matrices of experts that it is made of. */
+/** True if a base has a parameter, either fused or as separate expert matrices. */
 export const hasParameter = (base: CheckpointIndex, parameter: string): boolean =>
   base.tensors.has(parameter) || firstMatrix(base, parameter) !== undefined;
 
@@ -20,13 +20,13 @@ const firstMatrix = (base: CheckpointIndex, parameter: string): string | undefin
   return first !== undefined && base.tensors.has(first) ? first : undefined;
 };
 
-/** A tensor of the base as rows of a parameter that has the matrices of all experts, one below the other. */
+/** A base tensor and its first row in the fused parameter. */
 interface Part {
   readonly name: string;
   readonly row: number;
 }
 
-/** A parameter of experts: the extents of each expert's matrix, and the base's tensors that it is made of. */
+/** A fused parameter: the shape of an expert's matrix, and the base tensors that form it. */
 interface Experts {
   readonly matrix: readonly [rows: number, columns: number];
   readonly count: number;
@@ -34,10 +34,10 @@ interface Experts {
 }
 
 /**
- * Returns an adapter's pairs by the tensors of the base: a pair of experts stands for each matrix of theirs, where the base
- * has each by itself, with the rows that are its own.
+ * Returns an adapter's pairs by base tensor. If the base stores experts separately, a pair for a fused
+ * parameter is repeated for each matrix, with that matrix's rows.
  *
- * @param adapter its parameters named as the base's files name them
+ * @param adapter its parameters named as in the base's files
  * @throws LayerloomError ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED
  */
 export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): ReadonlyMap<string, LowRankPair> => {
@@ -71,7 +71,6 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
   return found;
 };
 
-/** The error for an adapter whose tensor does not fit its base. */
 export const mismatchOf = (
   base: CheckpointIndex,
   { checkpoint, config }: Adapter,
@@ -86,7 +85,7 @@ export const mismatchOf = (
     trainedOn: config.base,
   });
 
-/** Returns whether factors are those of transposed matrices; undefined where they fit neither way. */
+/** Returns whether the factors belong to transposed matrices; undefined if they fit neither way. */
 const isTransposed = (
   [rows, columns]: Experts['matrix'],
   { a, b }: LowRankPair,
@@ -100,8 +99,8 @@ const isTransposed = (
 };
 
 /**
- * PEFT took the first dimension of each matrix for that of inputs before 0.19; 0.19.0 the second in families that say that
- * they are transposed; later versions the second in all others (`ParamWrapper`).
+ * PEFT's `ParamWrapper` took the first dimension as inputs before 0.19. 0.19.0 took the second for families
+ * with `is_transposed`; later versions take the second for all others.
  */
 const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean => {
   if (layout === 'before 0.19') return true;
@@ -109,8 +108,8 @@ const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean 
 };
 
 /**
- * Returns what an adapter has in the place of the base's parameters, by the tensors of the base: a fused parameter that is
- * saved whole stands for each matrix of its experts, where the base has each by itself.
+ * Returns the adapter's replacements by base tensor. If the base stores experts separately, a fused parameter
+ * is repeated for each matrix.
  *
  * @throws LayerloomError ADAPTER_MISMATCH
  */
@@ -153,7 +152,7 @@ const expertsIn = (
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
   const parts: Part[] = [];
   let [count, row] = [0, 0];
-  // One more than is wanted, so that a base of more experts is told.
+  // Looks for one expert too many, to notice a base with more experts.
   for (; count <= wanted; count += 1) {
     const matrices = matricesOf(names, parameter, count) ?? [];
     if (!matrices.every((name) => base.tensors.has(name))) break;

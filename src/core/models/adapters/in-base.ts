@@ -8,8 +8,8 @@ import type { Adapter } from './adapter.js';
 import { hasParameter } from './experts.js';
 
 /**
- * Returns an adapter with its parameters named as the base's files name them; those that the base lacks keep their names.
- * Refuses low-rank changes of embeddings that are tied to the head.
+ * Returns an adapter with its parameters renamed as in the base's files. Unknown parameters keep their names.
+ * Refuses low-rank changes of tied embeddings.
  *
  * @throws LayerloomError ADAPTER_UNSUPPORTED
  */
@@ -33,10 +33,10 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
   return found;
 };
 
-/** Returns a function from a parameter's name, as any version of transformers has it, to its name in the files of a base. */
+/** Returns a function from a parameter's name in any transformers version to the base's name. */
 const spellingIn = (base: CheckpointIndex, isHere: (name: string) => boolean): ((name: string) => string) => {
   const known = byCanonicalName(base.tensors.keys());
-  // The prefixes before the canonical names of the base's tensors: `model.language_model.`.
+  // Prefixes before canonical names, such as `model.language_model.`.
   const prefixes = new Set([...known].flatMap(([plain, name]) => prefixOf(name, plain) ?? []));
   const ofExperts = expertNamesOf(base);
   return (name) => {

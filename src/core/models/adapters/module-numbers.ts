@@ -8,20 +8,20 @@ import {
   printable,
 } from './python-pattern.js';
 
-/** The keys of `rank_pattern` or `alpha_pattern`, with their numbers, in the order of the file. */
+/** Entries of `rank_pattern` or `alpha_pattern`, in file order. */
 export type NumbersByPattern = readonly (readonly [key: string, value: number])[];
 
 /** Returns a module's number. @param module without PEFT's prefix: `model.layers.0.self_attn.q_proj` */
 export type NumberOf = (module: string) => number;
 
 /**
- * Returns the numbers that a pattern of PEFT's configuration gives to modules, as its `get_pattern_key` does: that of the
- * first key for which Python's `re.match(rf"(.*\.)?({key})$", module)` finds a match, or of the key that is the module's name;
- * else `fallback`. The keys follow Python's rules: `\Z`, `{,2}` and `[]x]` are also expressions of JavaScript, which
- * mean something else there.
+ * Returns the lookup that PEFT's `get_pattern_key` does. The first key for which Python's
+ * `re.match(rf"(.*\.)?({key})$", module)` succeeds wins, then a key equal to the module's name, then
+ * `fallback`. Keys follow Python's syntax: `\Z`, `{,2}` and `[]x]` mean something else in JavaScript.
  *
  * @param option `rank_pattern` or `alpha_pattern`, and `file`, for errors
- * @throws LayerloomError ADAPTER_UNSUPPORTED for a key that is not understood; so does the result, where patterns take too long
+ * @throws LayerloomError ADAPTER_UNSUPPORTED for an unsupported key; the returned function throws it if
+ *   matching takes too long
  */
 export const numbersByModule = (
   numbers: NumbersByPattern,
@@ -38,7 +38,7 @@ export const numbersByModule = (
   return (module) => values.get(keyOf(module)) ?? fallback;
 };
 
-/** Returns a function that finds the first of some keys that matches a module's name; the name itself where none does. */
+/** Returns a function that finds the first key matching a module, or returns the module's name. */
 const keyFinder = (keys: readonly string[], option: string, file: string): ((module: string) => string) => {
   const unsupported = (what: string, reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason }, { cause });
@@ -72,7 +72,7 @@ const keyFinder = (keys: readonly string[], option: string, file: string): ((mod
   };
 };
 
-/** `(.*\.)?` and then the pattern. */
+/** Prefixes a pattern with `(.*\.)?`. */
 const behindDot = (pattern: Pattern): Pattern => {
   const anything: Pattern = {
     kind: 'repeat',
@@ -84,18 +84,17 @@ const behindDot = (pattern: Pattern): Pattern => {
   return { kind: 'sequence', items: [{ kind: 'repeat', item: path, least: 0, most: 1 }, pattern] };
 };
 
-/** Names of one length, in which any character may stand at the same places. */
+/** Keys of one length that have wildcards at the same positions. */
 interface NamesOfShape {
   readonly length: number;
-  /** These places. */
   readonly any: readonly number[];
-  /** Places of the keys, by their text with a dot for any character. */
+  /** Index of each key, by its text. */
   readonly keys: Map<string, number>;
 }
 
 /**
- * Keys that are names, in which a dot that is not escaped stands for any character. They are found by their text, so that
- * configurations with a key for each module of a large mixture take no longer for that.
+ * Keys that are plain names, with unescaped dots as wildcards. A hash lookup keeps large mixtures with a key
+ * per module fast.
  */
 class PlainNames {
   readonly #shapes = new Map<string, NamesOfShape>();
@@ -105,7 +104,7 @@ class PlainNames {
     this.#effort = effort;
   }
 
-  /** Adds a key; returns false, and does not, where it is more than a name. */
+  /** Adds a key, or returns false if it is not a plain name. */
   add(pattern: Pattern, place: number): boolean {
     if (pattern.kind !== 'sequence') return false;
     const characters = pattern.items.map((item) => (item.kind === 'character' ? item.oneOf : ''));
@@ -119,7 +118,9 @@ class PlainNames {
     return true;
   }
 
-  /** Returns the place of the first key that a module's name is, or ends with behind a dot; Infinity where there is none. */
+  /**
+   * Returns the index of the first key that equals a module's name or a dotted suffix of it, else Infinity.
+   */
   firstOf(module: string): number {
     let first = Number.POSITIVE_INFINITY;
     for (const { length, any, keys } of this.#shapes.values()) {

@@ -2,18 +2,17 @@ import type { Pattern } from './python-pattern.js';
 
 type Assertion = Extract<Pattern, { kind: 'assertion' }>['holds'];
 
-/** Work that is left for the patterns of one configuration: a stranger's patterns end, whatever they are. */
+/** Remaining work units for one configuration's patterns: a limit against hostile patterns. */
 export interface Effort {
   left: number;
 }
 
-/** Patterns and names together need more than `Effort` has. */
 export class EffortSpent extends Error {}
 
-/** Enough for ten patterns over the modules of the largest mixtures; a second of work. */
+/** About a second: enough for ten patterns over the modules of the largest mixtures. */
 export const usualEffort = (): Effort => ({ left: 6e7 });
 
-/** What a state costs by its memory, in visits. */
+/** Cost of a state's memory, in visits. */
 const costOfState = 1_000;
 
 /** @throws EffortSpent */
@@ -22,7 +21,7 @@ export const spend = (effort: Effort, cost: number): void => {
   if (effort.left < 0) throw new EffortSpent();
 };
 
-/** A state leads to `next`; one of two ways also to `other`. Without a way on it is the end. */
+/** A state of the automaton: leads to `next`, and in a branch also to `other`. */
 interface State {
   readonly oneOf?: string;
   readonly holds?: Assertion;
@@ -33,10 +32,10 @@ interface State {
 const none = -1;
 
 /**
- * Returns a test whether a text of printable ASCII matches a pattern as a whole. It follows all ways through the pattern at
- * once (Thompson's automaton), so that its time is at most the number of states times the text's length.
+ * Returns a function that tests whether a pattern matches a whole text of printable ASCII. Uses Thompson's
+ * automaton, which follows all paths at once: time is at most states × text length.
  *
- * @throws EffortSpent, and so does the test
+ * @throws EffortSpent, and so does the returned function
  */
 export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) => boolean) => {
   const states: State[] = [];
@@ -47,12 +46,12 @@ export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) 
   const end = add({ next: none });
   const first = build(pattern, end, add);
 
-  // Flat, since a visit costs more in objects than all that it does.
+  // Typed arrays: a visit costs less than an object lookup.
   const next = Int32Array.from(states, (state) => state.next);
   const other = Int32Array.from(states, (state) => state.other ?? none);
   const oneOf = states.map((state) => state.oneOf);
   const holds = states.map((state) => state.holds);
-  /** The last step in which a state was reached; steps are counted on from text to text. */
+  /** The last step that reached each state. Steps keep counting across texts. */
   const reached = new Uint32Array(states.length);
   const open = new Int32Array(2 * states.length + 1);
   let waiting = new Int32Array(states.length);
@@ -60,7 +59,7 @@ export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) 
   let count = 0;
   let step = 0;
 
-  /** Adds to `waiting` the states that a state leads to without a character. */
+  /** Adds to `waiting` the states reachable from `state` without a character. */
   const enter = (state: number, text: string, at: number): void => {
     let depth = 1;
     open[0] = state;
@@ -99,7 +98,7 @@ export const wholeMatcher = (pattern: Pattern, effort: Effort): ((text: string) 
   };
 };
 
-/** Adds the states of a pattern that leads to `next`; returns its first. */
+/** Adds the states of a pattern that continues at `next`; returns its first state. */
 const build = (pattern: Pattern, next: number, add: (state: State) => number): number => {
   switch (pattern.kind) {
     case 'character':
@@ -124,7 +123,7 @@ const build = (pattern: Pattern, next: number, add: (state: State) => number): n
           first = add({ next, other: build(item, first, add) });
       for (let count = 0; count < least; count += 1) {
         const before = build(item, first, add);
-        // Nothing is in it, as often as it may stand there.
+        // The item is empty, so repeating it adds nothing.
         if (before === first) break;
         first = before;
       }
@@ -136,7 +135,7 @@ const build = (pattern: Pattern, next: number, add: (state: State) => number): n
 const isHeld = (holds: Assertion, text: string, at: number): boolean => {
   if (holds === 'atStart') return at === 0;
   if (holds === 'atEnd') return at === text.length;
-  // Python, before 3.14, finds neither in a text without characters.
+  // Before 3.14, Python matches neither `\b` nor `\B` in an empty text.
   if (text === '') return false;
   const [before, after] = [text.charAt(at - 1), text.charAt(at)].map((one) => /\w/.test(one));
   return (before !== after) === (holds === 'atBoundary');

@@ -6,27 +6,25 @@ import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
 import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
 
-/** Names of PEFT's two files in an adapter's directory; its pickled weights are refused. */
 export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
 
-/** Keys that change nothing in what a trained adapter computes. */
+/** Keys that do not affect a trained adapter's result. */
 const ignored = new Set([
   ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
   ...['inference_mode', 'lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
-  // Which modules were trained: the tensors themselves say it.
+  // The tensors themselves say which modules were trained.
   ...['target_modules', 'exclude_modules', 'layers_to_transform', 'layers_pattern'],
-  // How A and B began; `init_lora_weights` says where that has changed the base too.
+  // Initialisation of A and B; `init_lora_weights` says whether it changed the base too.
   ...['loftq_config', 'eva_config', 'corda_config', 'lora_ga_config', 'velora_config'],
 ]);
 
-/** Keys that are honoured, parsed by the schema. */
 const honoured = new Set([
   ...['peft_type', 'base_model_name_or_path', 'r', 'lora_alpha', 'rank_pattern', 'alpha_pattern'],
   ...['use_rslora', 'fan_in_fan_out', 'bias', 'lora_bias', 'modules_to_save', 'target_parameters'],
   'init_lora_weights',
 ]);
 
-/** Keys that change what an adapter computes in a way that is not read here; the reasons name the arithmetic. */
+/** Keys that affect the result in unsupported ways; the reasons name the arithmetic. */
 const refused: Readonly<Record<string, string>> = {
   use_qalora: 'pools inputs by groups (QA-LoRA)',
   use_bdlora: 'has block-diagonal factors (BD-LoRA)',
@@ -40,13 +38,13 @@ const refused: Readonly<Record<string, string>> = {
   ensure_weight_tying: 'ties factors of the embeddings to those of the head',
 };
 
-/** Keys of adapters that PEFT does not merge either. */
+/** Keys of adapters that PEFT cannot merge either. */
 const mergedNowhere = new Set(['alora_invocation_tokens', 'arrow_config', 'use_qalora', 'layer_replication']);
 
-/** Initialisations that take B · A away from the base at first: the adapter belongs to what remains of it. */
+/** Initialisations that subtract B · A from the base: the adapter fits only the changed base. */
 const changesBase = /^(pissa|corda|olora|lora_ga|loftq)/i;
 
-/** The values of a pattern; its keys are read by `entriesInOrder`. */
+/** The values of a pattern; `entriesInOrder` reads its keys. */
 const numbers = (isNumber: (value: unknown) => boolean, expected: string) =>
   z
     .custom<Record<string, number>>((value) => isObject(value) && Object.values(value).every(isNumber), {
@@ -55,7 +53,7 @@ const numbers = (isNumber: (value: unknown) => boolean, expected: string) =>
     .nullish();
 const names = z.union([z.string(), z.array(z.string())]).nullish();
 
-/** Defaults are PEFT's: configurations written by older versions lack later keys. */
+/** Defaults are PEFT's, because older configurations lack later keys. */
 const schema = z.looseObject({
   base_model_name_or_path: z.string().nullish(),
   r: z.int().min(1).default(8),
@@ -75,7 +73,7 @@ const schema = z.looseObject({
   init_lora_weights: z.union([z.boolean(), z.string()]).nullish(),
 });
 
-/** True for values by which PEFT writes that a feature is not used. */
+/** True for values that PEFT writes for an unused feature. */
 const isUnused = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -84,8 +82,8 @@ const isUnused = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0);
 
 /**
- * Parses the text of an `adapter_config.json` of PEFT (0.21 and before): known keys that change nothing are ignored, those that change
- * what a LoRA adapter computes are honoured or refused by their names, and so is every unknown key that is set.
+ * Parses an `adapter_config.json` of PEFT 0.21 or older. Keys that do not change the computation are ignored;
+ * the others are honoured or refused by name. An unknown key that is set is refused.
  *
  * @param file its path, for errors
  * @throws LayerloomError ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
@@ -151,38 +149,36 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   };
 };
 
-/** PEFT writes its version since 0.18. */
+/** PEFT records its version since 0.18. */
 const expertLayoutOf = (version: unknown): ExpertLayout => {
   const [, major, minor, patch] = /^(\d+)\.(\d+)\.(\d+)/.exec(String(version ?? '0.17.0')) ?? [];
   if (major === '0' && Number(minor) < 19) return 'before 0.19';
   return major === '0' && minor === '19' && patch === '0' ? '0.19.0' : 'since 0.19.1';
 };
 
-/** Returns s, by which B · A is multiplied. */
 export const scaleOf = (rank: number, alpha: number, rsLora: boolean): number =>
   alpha / (rsLora ? Math.sqrt(rank) : rank);
 
-/** What an adapter that is written says of itself. */
 export interface AdapterConfigContent
   extends Partial<Pick<AdapterConfig, 'base' | 'rsLora' | 'fanInFanOut' | 'bias' | 'loraBias'>> {
   readonly rank: number;
   readonly alpha: number;
-  /** By whole names of modules, or their ends. */
+  /** Keys are full module names or suffixes. */
   readonly rankPattern?: Readonly<Record<string, number>>;
   readonly alphaPattern?: Readonly<Record<string, number>>;
-  /** Modules with factors: names, of which PEFT compares the end. */
+  /** Modules with factors. PEFT compares suffixes. */
   readonly targetModules: readonly string[] | string;
   readonly modulesToSave?: readonly string[];
   readonly targetParameters?: readonly string[];
-  /** The version whose layout factors of experts have. */
+  /** The version whose expert layout the factors have. */
   readonly peftVersion?: string;
   /** Default `CAUSAL_LM`. */
   readonly taskType?: string | null;
 }
 
 /**
- * Returns the text of an `adapter_config.json` that PEFT reads, in its order of keys. Keys of patterns may be whole
- * names of modules, which match only themselves.
+ * Returns the text of an `adapter_config.json`, with keys in PEFT's order. A full module name as a pattern
+ * key matches only that module.
  */
 export const adapterConfigText = (content: AdapterConfigContent): string =>
   `${JSON.stringify(

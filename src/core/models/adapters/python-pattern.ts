@@ -1,6 +1,7 @@
 /**
- * A regular expression over printable ASCII, as a tree. It says which whole texts match: groups, names of groups and lazy
- * quantifiers are gone, since they change what a match captures and not whether there is one. `oneOf` has each character once.
+ * A regular expression over printable ASCII, as a syntax tree for whole-text matching. Groups, group names
+ * and lazy quantifiers are dropped, since they do not change whether a text matches. `oneOf` lists each
+ * character once.
  */
 export type Pattern =
   | { readonly kind: 'character'; readonly oneOf: string }
@@ -9,16 +10,15 @@ export type Pattern =
   | { readonly kind: 'choice'; readonly options: readonly Pattern[] }
   | { readonly kind: 'repeat'; readonly item: Pattern; readonly least: number; readonly most: number };
 
-/** The characters of names that patterns are matched with. Within them `\d`, `\w`, `\s`, `.` and `$` have no Unicode rules. */
+/** The characters that names may have. In this range `\d`, `\w`, `\s`, `.` and `$` need no Unicode rules. */
 export const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index)).join('');
 
-/** True for a text of these characters. */
 export const isPrintable = (text: string): boolean => /^[ -~]*$/.test(text);
 
-/** A construct that is an error in Python, or is not read here; the message says which, after the pattern's name. */
+/** An invalid or unsupported pattern. The message follows the pattern's name. */
 export class PatternRefused extends Error {}
 
-/** Characters that need one of the expressions below; all others stand for themselves, but for the dot. */
+/** Characters with a special meaning, except the dot; all others match themselves. */
 const special = '\\[(){*+?^$|';
 const longest = 1_000;
 const mostRepeats = 1_000;
@@ -44,7 +44,7 @@ const assertions = {
   B: 'insideWord',
 } as const;
 
-/** An escaped character that stands for itself: Python has a meaning, or an error, for letters and digits. */
+/** An escaped literal. Python gives escaped letters and digits a meaning, or rejects them. */
 const escaped = /\\(?<character>[^A-Za-z0-9])/y;
 const category = /\\(?<letter>[dDwWsS])/y;
 const assertion = /\\(?<letter>[AZbB])|(?<sign>[$^])/y;
@@ -53,9 +53,11 @@ const set = /\[(?<negated>\^?)(?<body>\]?(?:\\.|[^\]\\])*)\]/y;
 const quantifier = /(?:(?<sign>[*+?])|\{(?<least>\d+)\}|\{(?<from>\d*),(?<to>\d*)\})\??/y;
 
 /**
- * Parses a regular expression of Python's `re` (3.11). Refuses what Python refuses, and these, which PEFT's users hardly
- * write: flags, look-around, back-references, possessive quantifiers, atomic groups, comments, escapes of control
- * characters and of code points, braces that are no quantifier, characters outside of printable ASCII.
+ * Parses a regular expression of Python's `re` (3.11). Refuses what Python refuses. Also unsupported:
+ *
+ * - flags, look-around, back-references, possessive quantifiers, atomic groups, comments
+ * - escapes of control characters and of code points
+ * - braces that form no quantifier, and characters outside printable ASCII
  *
  * @throws PatternRefused
  */
@@ -116,7 +118,7 @@ export const parsePythonPattern = (text: string): Pattern => {
       const inner = choice();
       if (text[at] !== ')') throw new PatternRefused('has a group without an end');
       at += 1;
-      // As a sequence of its own, which a quantifier may follow whatever is in it.
+      // A sequence of its own, so that a quantifier applies to the whole group.
       return { kind: 'sequence', items: [inner] };
     }
     const asserted = take(assertion);
@@ -149,7 +151,7 @@ export const parsePythonPattern = (text: string): Pattern => {
 const member =
   /\\(?<letter>[dDwWsS])(?!-.)|(?:\\(?<escapedFirst>[^A-Za-z0-9])|(?<first>[^\\]))(?:-(?:\\(?<escapedLast>[^A-Za-z0-9])|(?<last>[^\\]))|(?!-.))/y;
 
-/** Returns the characters of a set between its brackets; undefined where it has none, or something else than these. */
+/** Returns the characters of a bracketed set; undefined if it is empty or unsupported. */
 const membersOf = (body: string): string | undefined => {
   const members = new Set<string>();
   let at = 0;

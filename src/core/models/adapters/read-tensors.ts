@@ -12,7 +12,6 @@ interface Named {
   readonly tensor: TensorReference;
 }
 
-/** The factors of one module. */
 interface Factors {
   a?: Named;
   b?: Named;
@@ -21,12 +20,12 @@ interface Factors {
   embedding: boolean;
 }
 
-/** Modules of embeddings and heads, which PEFT saves whole where a vocabulary was resized. */
+/** Embeddings and heads, which PEFT saves whole if the vocabulary was resized. */
 const vocabularyModule =
   /(^|\.)(embed_tokens|lm_head|wte|embed_in|embed_out|word_embeddings|tok_embeddings|embedding|output)$/;
 
 /**
- * Sorts the tensors of an adapter's file by the parameters that they change.
+ * Sorts an adapter's tensors by the parameter that they change.
  *
  * @param file the path, for errors
  * @throws LayerloomError ADAPTER_INVALID, ADAPTER_UNSUPPORTED
@@ -67,7 +66,7 @@ export const readAdapterTensors = (
     const { parameter, matched } = targetOf(module, wrappers, config, file);
     const pair = pairOf({ module, matched, isParameter: matched === parameter }, factors, config, file);
     const whole = replaced.get(parameter);
-    // Under `base_layer` PEFT saves what the factors are added to, as of embeddings of another size.
+    // PEFT saves the weights below the factors as `base_layer`, for example of resized embeddings.
     if (whole !== undefined && !whole.name.includes('.base_layer.'))
       throw invalid(
         file,
@@ -92,7 +91,7 @@ export const readAdapterTensors = (
 const keyOfBeside = (name: string): string =>
   keyedKinds.find((kind) => kind.beside === name)?.key ?? 'another key';
 
-/** Checks the tensor that adapters of a kind have beside a module's factors: one number for each output. */
+/** Checks the extra tensor of an adapter kind: one number per output. */
 const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfig, file: string): void => {
   if (kind.beside === undefined) return;
   if (beside === undefined)
@@ -110,7 +109,7 @@ const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfi
 const invalid = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('ADAPTER_INVALID', { file, tensor, reason, remedy });
 
-/** Refuses a tensor that the configuration does not account for. */
+/** Refuses a whole tensor that the configuration does not expect. */
 const checkWhole = (
   name: string,
   { parameter, module }: { readonly parameter: string; readonly module: string },
@@ -134,22 +133,21 @@ const checkWhole = (
   );
 };
 
-/** A module's name without the wrappers of PEFT that stand in each other for several parameters of it. */
+/** Removes PEFT's wrappers from a module's name. PEFT nests one wrapper per adapted parameter. */
 const unwrapped = (module: string): string => module.replaceAll('.base_layer', '');
 
-/** Returns the number of wrappers of each module. */
 const wrappersOf = (modules: Iterable<string>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const module of modules) counts.set(unwrapped(module), (counts.get(unwrapped(module)) ?? 0) + 1);
   return counts;
 };
 
-/** Parameters of experts as the modules of transformers have them: PEFT wraps them in this order, the first innermost. */
+/** Expert parameters in the order in which PEFT wraps them, innermost first. */
 const parameterOrder = ['gate_up_proj', 'gate_up_proj_bias', 'up_proj', 'down_proj', 'down_proj_bias'];
 
 /**
- * Returns the parameter that a module's factors change: its weight, or one that `target_parameters` names. PEFT compares
- * patterns with the name of the module, and of such a parameter with its own.
+ * Returns the parameter that a module's factors change: its weight, or one of `target_parameters`. PEFT
+ * matches patterns against the module's name, or in the second case the parameter's.
  */
 const targetOf = (
   module: string,
@@ -242,7 +240,7 @@ const pairOf = (
       'download or save the adapter again',
     );
   const configured = config.rankOf(matched);
-  // Of experts there are the ranks of each, one behind the other.
+  // The factors of several experts are stacked: `rows` is experts × rank.
   const experts = isParameter && rows % configured === 0 ? rows / configured : 1;
   if (experts > 1 && config.kind.beside !== undefined)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {

@@ -7,18 +7,21 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import type { Adapter } from './adapter.js';
 
-/** The ends of the classes that transformers has for a task of PEFT. */
+/** Class name suffixes in transformers, by PEFT's task type. */
 const classOfTask: Readonly<Record<string, string>> = {
   SEQ_CLS: 'ForSequenceClassification',
   TOKEN_CLS: 'ForTokenClassification',
   QUESTION_ANS: 'ForQuestionAnswering',
 };
 
-/** Heads of tokens, which classes of other tasks do not have. */
+/** Language-model heads, which classes of other tasks lack. */
 const tokenHeads =
   /^(lm_head|cls|generator_lm_head|generator_predictions|vocab_\w+|output_projection|proj_out|decoder\.(weight|bias)$)/;
 
-/** True if a tensor that an adapter has whole is the head of another task, which the base lacks. @throws LayerloomError ADAPTER_UNSUPPORTED */
+/**
+ * True if a tensor saved whole is the head of another task, which the base lacks. @throws LayerloomError
+ * ADAPTER_UNSUPPORTED
+ */
 export const isOfTaskHead = (
   { config, checkpoint }: Pick<Adapter, 'config' | 'checkpoint'>,
   name: string,
@@ -35,7 +38,7 @@ export const isOfTaskHead = (
   return isSaved && isOfTask(plain) && classEndOf(config.raw) !== undefined;
 };
 
-/** Returns the end of the class that an adapter was trained as, by what its configuration says of its task. */
+/** Returns the class suffix that an adapter was trained with. */
 const classEndOf = (raw: Adapter['config']['raw']): string | undefined => {
   const named = isObject(raw['auto_mapping']) ? raw['auto_mapping']['base_model_class'] : undefined;
   const end = Object.values(classOfTask).find((one) => String(named).endsWith(one));
@@ -43,11 +46,11 @@ const classEndOf = (raw: Adapter['config']['raw']): string | undefined => {
 };
 
 /**
- * Puts the head of another task in the place of the base's own, where the adapter has one, and returns the keys of
- * `config.json` that then change: the class, and the number of its labels.
+ * Replaces the base's head by the adapter's task head, if it has one. Returns the `config.json` keys that
+ * then change: the class and its number of labels.
  *
- * @param given the adapter, with the tensors that it has whole by the names of the base
- * @param tensors of the base, with the adapter's head
+ * @param given the adapter, whose replacements have the base's names
+ * @param tensors of the base, with the adapter's head; modified
  * @throws LayerloomError ADAPTER_UNSUPPORTED
  */
 export const addTaskHead = (
@@ -74,7 +77,7 @@ export const addTaskHead = (
       'save the base with the class that the adapter was trained as, and give that',
     );
   const [own, trained] = [wholeOf(base.tensors.keys()), wholeOf(given.pairs.keys())];
-  // transformers adds or takes away the class's own part of a name, and knows no other.
+  // transformers adds or removes the class's own prefix only.
   if (own !== trained && own !== '' && trained !== '')
     throw unsupported(
       `is of ${named}, whose parameters are named ${trained}… and those of ${base.path} ${own}…`,
@@ -103,7 +106,7 @@ const namedClass = (raw: Adapter['config']['raw']): string | undefined => {
   return typeof named === 'string' && /^\w+For\w+$/.test(named) ? named : undefined;
 };
 
-/** Families whose text model has classes named apart from those of their generating one. */
+/** Families whose text-only classes have a different name stem. */
 const ofText: Readonly<Record<string, string>> = { gemma3_text: 'Gemma3Text', qwen3_5_text: 'Qwen3_5Text' };
 
 const className = (config: CheckpointIndex['config'], like: string, end: string): string | undefined => {
@@ -111,7 +114,7 @@ const className = (config: CheckpointIndex['config'], like: string, end: string)
   return family === undefined ? undefined : `${family}${end}`;
 };
 
-/** Returns what stands before the canonical names of a model's layers: `model.`, or nothing. */
+/** Returns the prefix before canonical layer names: `model.` or nothing. */
 const wholeOf = (names: Iterable<string>): string => {
   for (const name of names) {
     const plain = canonicalName(name);

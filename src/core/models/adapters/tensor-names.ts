@@ -1,29 +1,28 @@
 import { keyedKinds } from './kinds/kinds.js';
 
-/** PEFT's prefix of names in an adapter's file. Adapters that transformers writes by itself may lack it. */
+/** PEFT's name prefix. Adapters saved by transformers itself may lack it. */
 const prefix = 'base_model.model.';
 
-/** A tensor of an adapter's file, by its name. */
 export type AdapterTensorName =
   | {
       readonly kind: 'a' | 'b' | 'bias';
       /** The module without the prefix: `model.layers.0.self_attn.q_proj`. */
       readonly module: string;
-      /** The module is an embedding (`lora_embedding_A`), which is stored as [in, out]. */
+      /** True for an embedding (`lora_embedding_A`), stored as [in, out]. */
       readonly embedding: boolean;
     }
-  /** Stands beside the factors of a module, for adapters of a kind. */
+  /** An extra tensor of an adapter kind. */
   | { readonly kind: 'beside'; readonly name: string; readonly module: string }
-  /** Takes the place of a parameter of the base: `modules_to_save`, biases, an embedding saved whole. */
+  /** Replaces a base parameter: `modules_to_save`, a bias, or an embedding saved whole. */
   | { readonly kind: 'whole'; readonly parameter: string; readonly module: string }
-  /** The base's own weights beside a module that was trained; not used. */
+  /** A copy of the base's own weights; not used. */
   | { readonly kind: 'unused' };
 
 const beside = keyedKinds
   .flatMap((kind) => kind.beside ?? [])
   .map((name) => ({ name, pattern: new RegExp(`^(?<module>.+)\\.${name}(\\..+)?$`) }));
 
-/** A name that ends with a factor, behind which the adapter's name and what the factor has may stand. */
+/** A name ending in a factor, optionally followed by the adapter's name and `weight` or `bias`. */
 interface FactorName {
   readonly module: string;
   readonly embedding: boolean;
@@ -47,7 +46,7 @@ const factorIn = (name: string): FactorName | undefined => {
 
 const savedMark = '.modules_to_save.';
 
-/** The module that was saved whole, and the parameter of it, behind the adapter's name where that stands there. */
+/** Splits the name of a tensor in `modules_to_save` into module and parameter, without the adapter's name. */
 const savedIn = (name: string): { readonly module: string; readonly rest: string } | undefined => {
   const at = name.lastIndexOf(savedMark, name.length - savedMark.length - 1);
   if (at < 1) return undefined;
@@ -58,8 +57,8 @@ const savedIn = (name: string): { readonly module: string; readonly rest: string
 };
 
 /**
- * Parses a name in an adapter's file, as versions of PEFT spell it: with or without the adapter's own name
- * (`lora_A.default.weight`), `modules_to_save.default.` or plain.
+ * Parses a tensor name in any spelling of PEFT: with the adapter's name (`lora_A.default.weight`,
+ * `modules_to_save.default.`) or without.
  */
 export const parseAdapterTensor = (name: string): AdapterTensorName => {
   const plain = name.startsWith(prefix) ? name.slice(prefix.length) : name;
@@ -82,11 +81,9 @@ export const parseAdapterTensor = (name: string): AdapterTensorName => {
   return { kind: 'whole', parameter, module: parameter.slice(0, Math.max(0, parameter.lastIndexOf('.'))) };
 };
 
-/** Returns the names by which PEFT's files have a module's factors. */
 export const factorNames = (module: string, embedding = false): { readonly a: string; readonly b: string } =>
   embedding
     ? { a: `${prefix}${module}.lora_embedding_A`, b: `${prefix}${module}.lora_embedding_B` }
     : { a: `${prefix}${module}.lora_A.weight`, b: `${prefix}${module}.lora_B.weight` };
 
-/** Returns the name by which PEFT's files have a parameter saved whole (`modules_to_save`, biases). */
 export const wholeName = (parameter: string): string => `${prefix}${parameter}`;

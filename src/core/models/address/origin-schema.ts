@@ -11,8 +11,7 @@ const hub = z.strictObject({
 
 type Shape = Record<keyof Origin, z.ZodType>;
 
-/** The keys by which plans keep the origin of a model, each of one source. */
 export const originShape = { hub: hub.exactOptional() } satisfies Shape;
 
-/** The same in records, of which keys that are not known are left out. */
+/** The same for records, ignoring unknown keys. */
 export const recordedOriginShape = { hub: hub.strip().exactOptional() } satisfies Shape;

@@ -9,49 +9,42 @@ import { isTokenHead, roleInside, roleOutside } from './roles.js';
 import { ambiguous, findStacks, type LayerName, type NameInStack, stackNamed } from './stacks.js';
 import { saysTied } from './ties.js';
 
-/** The position of a tensor in its model. */
+/** A tensor's position in its model. */
 export interface Place {
-  /** Layer number, from 0 next to the embeddings; undefined outside the layers. */
+  /** Layer number, from 0 at the embeddings; undefined outside the layers. */
   readonly layer: number | undefined;
   readonly role: Role;
-  /** The part of the name after `layers.N.`, or the whole name outside the layers. */
+  /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
 }
 
-/** The architecture of a checkpoint, as its tensors' names and `config.json` tell it. */
+/** A checkpoint's architecture, derived from tensor names and `config.json`. */
 export interface Architecture {
-  /** `model_type` of `config.json`, or a guess from the tensor names. */
+  /** `model_type` of `config.json`, or a guess from tensor names. */
   readonly family: string;
-  /**
-   * The naming convention. Meta's and Hugging Face's checkpoints of one model permute the rows of q and k
-   * differently.
-   */
+  /** The naming convention. Meta's checkpoints order the rows of q and k differently from Hugging Face's. */
   readonly naming: 'huggingface' | 'meta';
-  /** The number of layers. 0 if no tensor has a layer number, or if there are several candidate stacks. */
+  /** Number of layers; 0 without layer numbers, or with several candidate stacks. */
   readonly layers: number;
-  /**
-   * Candidates for the stack of layers, as the prefix of the layer numbers (`model.layers`): one in most
-   * models.
-   */
+  /** Candidate stacks, as the prefix of the layer numbers (`model.layers`): one in most models. */
   readonly stacks: readonly string[];
   /**
-   * True if the model uses its embeddings as head: by the bytes of both, by `config.json`, or because it stores no head.
-   * Undefined if it stores a head, its `config.json` does not say, and the family's default is not known.
+   * True if the head is the embeddings: by their bytes, by `config.json`, or because no head is stored.
+   * Undefined if a head is stored and neither `config.json` nor the family's default tells.
    */
   readonly tied: boolean | undefined;
-  /** Tensors with role `other`. None if all names are those of a known family. */
+  /** Tensors with role `other`. */
   readonly unrecognised: readonly string[];
   readonly places: ReadonlyMap<string, Place>;
 }
 
 /**
- * Derives the architecture from the names of a checkpoint's tensors and its `config.json`. Families that
- * families.ts does not know work too, by the pattern `…layers.N.…` (or `h`, `blocks`) and the names of those that it
- * knows; the tensors whose role is unknown are listed in `unrecognised`.
+ * Derives the architecture from a checkpoint's tensor names and `config.json`. An unknown family is read by
+ * the pattern `…layers.N.…` (or `h`, `blocks`) and by the names of known families. Tensors without a known
+ * role are listed in `unrecognised`.
  *
- * @param stack which stack of layers is meant, where there are several: `encoder`, `decoder`, or its whole prefix
- * @throws LayerloomError INVALID_PARAMETER for a stack that the model does not have; LAYER_MISSING beyond the layers that
- *   models have
+ * @param stack selects one of several stacks: `encoder`, `decoder`, or the whole prefix
+ * @throws LayerloomError INVALID_PARAMETER for an unknown stack; LAYER_MISSING above the limit on layers
  */
 export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string): Architecture => {
   const names = [...checkpoint.tensors.keys()];
@@ -77,7 +70,7 @@ export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string
 };
 
 /**
- * Checks that the model has exactly one stack of layers, with no layer missing.
+ * Checks that the model has exactly one stack, without missing layers.
  *
  * @throws LayerloomError NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING
  */
@@ -88,7 +81,7 @@ export const requireLayers = ({ stacks, layers, places }: Architecture, model: s
   if (present.size < layers) throw layerMissing(model, layers, present);
 };
 
-/** Returns a function from names to places. Layers of a stack that is not the one are outside the layers. */
+/** Returns a function from names to places. Layers of other stacks count as outside the layers. */
 const placer = (
   family: Family | undefined,
   found: readonly string[],
@@ -111,8 +104,8 @@ const placer = (
 };
 
 /**
- * Returns the first layer number that belongs to a draft head: models with multi-token prediction
- * (DeepSeek-V3, GLM-4.5) number its layers after the last of the model.
+ * Returns the first layer number of a draft head. Models with multi-token prediction (DeepSeek-V3, GLM-4.5)
+ * number it after their own layers.
  */
 const draftLayersFrom = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
@@ -137,7 +130,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
   if (tied !== undefined) return tied;
   const value = config?.['tie_word_embeddings'];
   if (typeof value === 'boolean') return value;
-  // A class without a head of tokens ties nothing.
+  // A class without a token head ties nothing.
   const [name] = classesIn(config);
   if (!hasHead)
     return name !== undefined && stemOfClass(name) !== undefined && !givesTokens(name) ? undefined : true;
@@ -147,7 +140,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
   new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
 
-/** The first layer that is not there; of more layers than models have, the one behind them. */
+/** The error for the first missing layer, or the first above the limit. */
 const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
   let layer = 0;
   while (layer < mostLayers && present.has(layer)) layer += 1;

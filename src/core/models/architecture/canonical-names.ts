@@ -1,7 +1,7 @@
 /**
- * Leading parts of names that stand for a whole model, or for the language model of a larger one: transformers'
- * `base_model_prefix`, which files of the base class lack, and the places to which its versions have moved the language
- * model of models with other towers.
+ * Name prefixes of a whole model, or of the language model within a larger one: transformers'
+ * `base_model_prefix`, which files of the base class lack, and prefixes that its versions gave multimodal
+ * models.
  */
 const wholes = new Set([
   ...['model', 'transformer', 'language_model', 'backbone', 'gpt_neox', 'rwkv', 'biogpt'],
@@ -9,10 +9,9 @@ const wholes = new Set([
   ...['roformer', 'convbert', 'mobilebert', 'ernie', 'esm', 'layoutlm', 'nystromformer', 'luke'],
 ]);
 
-/** True for a part of a name that stands for a whole model in some class. */
 export const isWhole = (part: string): boolean => wholes.has(part);
 
-/** Parts of names that files call otherwise than transformers 5 does (`conversion_mapping.py`). */
+/** Name parts that files spell differently from transformers 5 (`conversion_mapping.py`). */
 const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
   [/LayerNorm\.gamma$/, 'LayerNorm.weight'],
   [/LayerNorm\.beta$/, 'LayerNorm.bias'],
@@ -21,8 +20,8 @@ const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
 ];
 
 /**
- * Returns the name of a parameter that is the same for every class and every version by which transformers writes a
- * model: `h.0.ln_1.weight` for `transformer.h.0.ln_1.weight` too.
+ * Returns a parameter's name without the prefixes that depend on class and transformers version:
+ * `h.0.ln_1.weight` for `transformer.h.0.ln_1.weight`.
  */
 export const canonicalName = (name: string): string => {
   let rest = renamed.reduce((spelt, [inFiles, inModel]) => spelt.replace(inFiles, inModel), name);
@@ -31,7 +30,7 @@ export const canonicalName = (name: string): string => {
   return rest;
 };
 
-/** Returns names by their canonical ones; a canonical name that several have is left out. */
+/** Maps canonical names to names, leaving out ambiguous ones. */
 export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   const several = new Set<string>();
@@ -45,8 +44,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Returns how names of one model are spelt in the manner of another, for those that the other spells otherwise. Names that
- * the other does not have, such as those of further layers, stand where its like do.
+ * Maps names of one model to the spelling of another, where they differ. A name that the other model lacks,
+ * such as a further layer's, gets the prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted
  */
@@ -71,10 +70,7 @@ export const spellingsLike = (
   return spelt;
 };
 
-/**
- * Returns the prefixes before canonical names in a model's own, by the first parts of the canonical ones; undefined where
- * there are several.
- */
+/** Maps the first part of canonical names to the prefix before it; undefined if ambiguous. */
 const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, string | undefined> => {
   const places = new Map<string, string | undefined>();
   for (const [plain, name] of canonical) {
@@ -86,6 +82,6 @@ const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, s
 
 const firstPart = (name: string): string => name.slice(0, Math.max(0, name.indexOf('.')));
 
-/** Returns the prefix before a canonical name in a name; undefined where that ends otherwise. */
+/** Returns the prefix before a canonical name; undefined if `name` does not end with it. */
 export const prefixOf = (name: string, plain: string): string | undefined =>
   name.endsWith(plain) ? name.slice(0, name.length - plain.length) : undefined;

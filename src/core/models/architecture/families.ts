@@ -2,43 +2,42 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import type { Role } from './role.js';
 
-/** Patterns of names and the roles of tensors so named; the first that matches gives the role. */
+/** Name patterns and their roles; the first match wins. */
 export type Rules = readonly (readonly [RegExp, Role])[];
 
-/** What a family of models is, by which docs group them. */
+/** Kinds of models in docs. */
 export type Form = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
 
-/** A family of models: what their configuration calls them, and what their tensors are called where that is not usual. */
+/** A family of models, with its tensor names where they are unusual. */
 export interface Family {
-  /** As docs call it. */
   readonly title: string;
-  /** `model_type` of `config.json`, or `_class_name` of diffusers'. */
+  /** `model_type` of `config.json`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly form: Form;
-  /** What stands before the number of a layer, without what stands before that; default `usualStacks`. */
+  /** Name parts right before the layer number; default `usualStacks`. */
   readonly stacks?: readonly string[];
-  /** The attributes by which classes with a head hold the model below it, `base_model_prefix` in transformers; default `usualWholes`. */
+  /**
+   * Attributes that hold the base model in classes with a head (`base_model_prefix` in transformers); default
+   * `usualWholes`.
+   */
   readonly wholes?: readonly string[];
-  /** Of the part of a name after the number of its layer; usual names follow. */
+  /** Rules after the layer number, before the usual ones. */
   readonly inside?: Rules;
-  /** Of names outside the layers; usual names follow. */
+  /** Rules outside the layers, before the usual ones. */
   readonly outside?: Rules;
   /**
-   * Matches names with a layer number that serve all layers, such as T5's position biases, which the first block
-   * computes for the others: they are outside the layers, with the embeddings.
+   * Numbered names that serve all layers, such as T5's position biases, which the first block computes for
+   * all. They count as embeddings.
    */
   readonly ofAllLayers?: RegExp;
 }
 
-/** What stands before the numbers of layers in most families. */
 export const usualStacks: readonly string[] = ['layers', 'h', 'blocks'];
 
-/** The attribute by which most classes with a head hold the model below it. */
 export const usualWholes: readonly string[] = ['model'];
 
 const stateSpace: Rules = [[/^(mamba|mixer)\./, 'attention']];
 const sharedExperts: Rules = [[/^shared_mlp\./, 'feedForward']];
-/** Scales, gates and projections by which a layer adds to the residual stream. */
 const perLayerInputs: Rules = [[/^(altup|laurel|per_layer_\w+|layer_scalar)(\.|$)/, 'residual']];
 const perLayerEmbeddings: Rules = [
   [
@@ -52,7 +51,7 @@ const lastNorm: Rules = [
   [/(^|\.)(layer_norm|final_norm|embedding_norm|ln_out)\.(weight|bias)$/, 'finalNorm'],
 ];
 
-/** BERT's, and of models that were made from its code. */
+/** BERT and models derived from its code. */
 const bert = {
   stacks: ['encoder.layer'],
   inside: [
@@ -95,7 +94,6 @@ const bart = {
   ],
 } satisfies Partial<Family>;
 
-/** As diffusers calls them. */
 const diffusion = {
   stacks: ['transformer_blocks'],
   inside: [
@@ -113,10 +111,7 @@ const diffusion = {
   ],
 } satisfies Partial<Family>;
 
-/**
- * The families that are known, one entry each. A family that is not here is read by usual names, and by those of the
- * others where they fit; its `title` and place in docs are what it lacks.
- */
+/** Other families are read by the usual names and by these families' names. */
 export const families: readonly Family[] = [
   { title: 'Llama', types: ['llama'], form: 'decoder' },
   { title: 'Mistral', types: ['mistral'], form: 'decoder' },
@@ -294,10 +289,9 @@ export const families: readonly Family[] = [
 
 const byType = new Map(families.flatMap((family) => family.types.map((type) => [type, family])));
 
-/** Returns the family of a `model_type` or `_class_name`; undefined for one that is not known. */
 export const familyOfType = (type: string): Family | undefined => byType.get(type);
 
-/** Returns what a configuration calls its family, that of the whole model first, then that of its language model. */
+/** Returns a configuration's types: the whole model's, then its language model's. */
 export const typesIn = (config: CheckpointIndex['config']): string[] => {
   const text = config?.['text_config'];
   const found = [

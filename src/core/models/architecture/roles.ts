@@ -1,16 +1,14 @@
 import { type Family, families, type Rules } from './families.js';
 import type { Role } from './role.js';
 
-/** Usual names, for the part of a name after `layers.N.`. */
 const usualInside: Rules = [
   [/^(?:(?=\w*?norm)|ln_)\w+\.(weight|bias)$/, 'blockNorm'],
   [/^(self_attn|self_attention|attention|attn|cross_attn|linear_attn)\./, 'attention'],
   [/^(mlp|feed_forward|block_sparse_moe|ffn|fc1|fc2)\./, 'feedForward'],
 ];
 
-/** Usual names outside the layers. */
 const usualOutside: Rules = [
-  // A module of sentence-transformers, behind the model.
+  // A module that sentence-transformers puts after the model.
   [/^\d+_[A-Za-z]\w*\//, 'head'],
   [
     /(^|\.)(embed_tokens|embed_positions|tok_embeddings|embed_in|word_embeddings|word_embeddings_layernorm|wte|wpe)\.(weight|bias)$/,
@@ -20,21 +18,21 @@ const usualOutside: Rules = [
   [/(^|\.)(lm_head|embed_out|output)\.(weight|bias)$/, 'head'],
 ];
 
-/** Matches constant tables that older exports store, which are computed and not learnt. */
+/** Computed constant tables that older exports store. */
 const buffer =
   /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq)|position_ids)$/;
 
-/**
- * Matches names outside the language model: another tower, its projector, or a draft head for multi-token
- * prediction.
- */
+/** Names of another tower, its projector, or a draft head. */
 export const otherTower =
   /(^|\.)((vision|visual|image|vit|audio|speech|sound|mtp|multi_modal|mm_|projector|connector|resampler|perceiver)\w*|vpm|apm)(\.|$)/;
 
-/** Matches the matrix by which a head gives tokens, which is the embeddings' where these are tied. */
+/** The matrix of a token head, which may be tied to the embeddings. */
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
-/** Returns the role by a family's own names, then usual ones; where the family is not known, then by those of all others. */
+/**
+ * Returns the role by the family's names, then by usual ones. For an unknown family, tries all other
+ * families' names last.
+ */
 const roleBy = (
   rules: 'inside' | 'outside',
   usual: Rules,
@@ -55,14 +53,11 @@ const listed = (rules: 'inside' | 'outside'): Rules[] => [
 ];
 const own = { inside: listed('inside'), outside: listed('outside') };
 
-/** @param family undefined for one that is not known */
 export const roleInside = (family: Family | undefined, module: string): Role =>
   roleBy('inside', usualInside, family, module);
 
-/** @param family undefined for one that is not known */
 export const roleOutside = (family: Family | undefined, name: string): Role =>
   otherTower.test(name) ? 'tower' : roleBy('outside', usualOutside, family, name);
 
-/** True for the matrix of a head that gives tokens. */
 export const isTokenHead = (name: string, role: Role | undefined): boolean =>
   role === 'head' && tokenHead.test(name);

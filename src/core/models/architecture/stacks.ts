@@ -3,21 +3,20 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { type Family, families, usualStacks } from './families.js';
 import { otherTower } from './roles.js';
 
-/** A name with the number of a layer, taken apart. */
+/** A tensor name split at its layer number. */
 export interface NameInStack {
-  /** What stands before the number: `model.layers`. */
+  /** The part before the number: `model.layers`. */
   readonly stack: string;
   readonly layer: number;
-  /** What stands after it. */
+  /** The part after it. */
   readonly module: string;
 }
 
-/** Takes a name apart; undefined for one without a layer's number. */
 export type LayerName = (name: string) => NameInStack | undefined;
 
 /**
- * Finds the stacks of layers among a model's names: those of its family, or those of usual names, or, where there are
- * none, those of any other family. Stacks of other towers count only where there are no others.
+ * Finds a model's stacks of layers by its family's names, then by usual names, then by any family's. Stacks
+ * of other towers count only if there are no others.
  */
 export const findStacks = (
   names: readonly string[],
@@ -48,10 +47,10 @@ const layerNames = (words: readonly string[]): LayerName => {
 };
 
 /**
- * Returns the one of a model's stacks that is meant: by its whole prefix, or a part of it, such as `decoder` for
+ * Returns the stack that `wanted` selects: a whole prefix, or a part such as `decoder` of
  * `model.decoder.layers`.
  *
- * @throws LayerloomError INVALID_PARAMETER where none is meant, or several
+ * @throws LayerloomError INVALID_PARAMETER unless exactly one matches
  */
 export const stackNamed = (stacks: readonly string[], wanted: string, model: string): string => {
   const found = stacks.filter((stack) => stack === wanted || stack.split('.').includes(wanted));
@@ -64,10 +63,9 @@ export const stackNamed = (stacks: readonly string[], wanted: string, model: str
   throw invalidParameter('stack', wanted, expected);
 };
 
-/** Returns the error of a model whose stack of layers must be chosen. */
 export const ambiguous = (model: string, stacks: readonly string[]): LayerloomError =>
   new LayerloomError('STACKS_AMBIGUOUS', { model, stacks, choices: stacks.map(shortName) });
 
-/** Returns the shortest text that means a stack: `decoder` for `model.decoder.layers`. */
+/** Returns the shortest text that selects a stack: `decoder` for `model.decoder.layers`. */
 const shortName = (stack: string): string =>
   stack.split('.').find((part) => part === 'encoder' || part === 'decoder') ?? stack;

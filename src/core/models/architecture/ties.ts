@@ -2,17 +2,16 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 import { byCanonicalName } from './canonical-names.js';
 
-/** A tensor, and the one whose values it has where embeddings are tied. */
+/** A tensor that is a copy of another if embeddings are tied. */
 export interface Tie {
   readonly copy: string;
   readonly source: string;
 }
 
-/** Canonical names of the matrix of a head that gives tokens. */
 const heads =
   /^(lm_head|lm_head\.decoder|lm_head\.out_proj|(cls\.)?predictions\.decoder|generator_lm_head|vocab_projector|output_projection|proj_out|pred_layer\.proj|lm_loss|head|head\.decoder|decoder|output)\.weight$/;
 
-/** Canonical names of the embeddings that a head is tied to, the likeliest first. */
+/** Canonical names of embeddings that a head is tied to, the likeliest first. */
 const embeddings: readonly RegExp[] = [
   /^shared\.weight$/,
   /^(embed_tokens|wte|word_embeddings?|embed_in|tokens_embed|tok_embeddings|embeddings|w)\.weight$/,
@@ -20,13 +19,12 @@ const embeddings: readonly RegExp[] = [
   /^(text_model|decoder)\.embed_tokens\.weight$/,
 ];
 
-/** Parts that share the embeddings of a model with an encoder and a decoder. */
+/** Tensors that share an encoder–decoder model's embeddings. */
 const sharing = ['encoder.embed_tokens.weight', 'decoder.embed_tokens.weight'];
 
-/** Biases that older files hold twice. */
+/** Modules whose bias older files store twice. */
 const biases = ['cls.predictions', 'predictions', 'lm_head'];
 
-/** Returns the name of the token embeddings. */
 export const embeddingOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string | undefined =>
   sourceIn(byCanonicalName(tensors.keys()));
 
@@ -36,11 +34,11 @@ const sourceIn = (names: ReadonlyMap<string, string>): string | undefined => {
   return undefined;
 };
 
-/** Returns the name of the head; `lm_head.weight` where the checkpoint has none. */
+/** Returns the name of the head; `lm_head.weight` if the checkpoint has none. */
 export const headOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string =>
   [...byCanonicalName(tensors.keys())].find(([canonical]) => heads.test(canonical))?.[1] ?? 'lm_head.weight';
 
-/** Returns the tensors of a model that are others' copies where its embeddings are tied; both of each are there. */
+/** Returns the stored copies in a model with tied embeddings. */
 export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const source = sourceIn(names);
@@ -59,8 +57,8 @@ export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly 
 };
 
 /**
- * Returns the copies that loaders make where embeddings are tied, and that a checkpoint does not hold: without them a model
- * whose head is its own, and which is said not to be tied, would lack more than its head.
+ * Returns the copies that loaders make for tied embeddings and the checkpoint does not store. An untied model
+ * with a head of its own would otherwise miss these too.
  */
 export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
@@ -77,7 +75,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
   return [...ofEmbeddings, ...ofBiases].filter(({ copy }) => !tensors.has(copy));
 };
 
-/** Families that transformers 5.24 ties whatever `config.json` says. */
+/** transformers 5.24 ties these whatever `config.json` says. */
 const alwaysTied = new Set([
   't5',
   'mt5',
@@ -94,19 +92,19 @@ const typeOf = (config: CheckpointIndex['config']): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** True for a model whose parts transformers ties whatever `config.json` says, unless their values differ. */
+/** True if transformers ties the model whatever `config.json` says, unless values differ. */
 export const isAlwaysTied = (config: CheckpointIndex['config']): boolean => alwaysTied.has(typeOf(config));
 
-/** True for a family whose head has rows for tokens that its embeddings do not have, or the other way round. */
+/** True for a family whose head and embeddings have different rows. */
 export const hasOtherRows = (config: CheckpointIndex['config']): boolean => neverTied.has(typeOf(config));
 
-/** Families whose embeddings it never ties, whatever `config.json` says. */
+/** It never ties these. */
 const neverTied = new Set([
   ...['nemotron_h', 'mllama', 'mllama_text_model', 'llama4', 'moshi', 'kimi_linear', 'molmo2', 'reformer'],
   ...['rembert', 'xlstm', 'qwen2_audio', 'pix2struct', 'fsmt', 'blip-2', 'instructblip', 'voxtral'],
 ]);
 
-/** Families that it ties where `config.json` does not say. */
+/** It ties these by default. */
 const tiedByDefault = new Set(
   `albert aya_vision bart bert bert-generation big_bird bigbird_pegasus biogpt blenderbot blenderbot-small bloom camembert
   cohere cohere2 cohere2_moe cohere2_vision convbert ctrl data2vec-text deberta deberta-v2 deepseek_vl distilbert electra
@@ -121,7 +119,7 @@ const tiedByDefault = new Set(
   ),
 );
 
-/** Families that it does not tie where `config.json` does not say. */
+/** It does not tie these by default. */
 const untiedByDefault = new Set(
   `apertus arcee bamba bitnet codegen dbrx deepseek_v2 deepseek_v3 diffllama doge dots1 exaone4 falcon_h1 flex_olmo glm glm4
   glm4_moe glm4v gpt_neox gpt_oss gptj granite granitemoe granitemoehybrid granitemoeshared helium hunyuan_v1_dense
@@ -131,8 +129,8 @@ const untiedByDefault = new Set(
 );
 
 /**
- * Returns true if transformers 5.24 ties a model's embeddings by its configuration; undefined where that does not say, and
- * the family is not known.
+ * Returns true if transformers 5.24 ties the embeddings by this configuration; undefined if the family is
+ * unknown and the configuration does not say.
  */
 export const saysTied = (config: CheckpointIndex['config']): boolean | undefined => {
   if (config === undefined) return undefined;
@@ -141,17 +139,17 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
   if (neverTied.has(type)) return false;
   const text = config['text_config'];
   const [own, ofText] = [config, isObject(text) ? text : {}].map((of) => of['tie_word_embeddings']);
-  // The language model's own setting ties the whole model too.
+  // The language model's setting ties the whole model too.
   if (own === true || ofText === true) return true;
   if (typeof own === 'boolean') return own;
   if (tiedByDefault.has(type)) return true;
   return untiedByDefault.has(type) || typeof ofText === 'boolean' ? false : undefined;
 };
 
-/** True for a family of which it is known by which name transformers looks for a head. */
+/** True if it is known under which name transformers looks for the family's head. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
   [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 
-/** True if a checkpoint's head is its embeddings: their bytes or its configuration say so, or it has no head. */
+/** True if the head is the embeddings: by their bytes, by the configuration, or because no head is stored. */
 export const isTied = (checkpoint: CheckpointIndex): boolean =>
   checkpoint.tied ?? (saysTied(checkpoint.config) === true || !checkpoint.tensors.has(headOf(checkpoint)));

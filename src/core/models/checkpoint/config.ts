@@ -7,17 +7,17 @@ import { ropeDifferences } from './rope.js';
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * Keys that say which model the weights are of. Shapes tell most of it; these are what they leave open, and
- * what makes an error plain. Where two experts differ in one, they are not experts of one base.
+ * Keys that identify the model; experts of one base agree in all. Shapes imply most, but comparing keys gives
+ * a plain error.
  */
 const structural =
   /^(architectures|model_type|(hidden|intermediate|vocab)_size|head_dim|num_(hidden_layers|layers|attention_heads|heads|key_value_heads|kv_heads|(local_)?experts)|n_(embd|head|layer|inner))$/;
 
-/** Keys whose difference says nothing about a merge, or that are compared elsewhere. */
+/** Keys that do not matter to a merge, or are compared elsewhere. */
 const incidental =
   /^(_.*|transformers_version|(torch_)?dtype|use_cache|tie_word_embeddings|rope_.*|partial_rotary_factor|rotary_pct|\w+_config|initializer_range)$/;
 
-/** Comparable whatever the order of keys. */
+/** Makes values comparable whatever the order of keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
@@ -27,9 +27,9 @@ const describe = (key: string, a: unknown, b: unknown): string =>
   `${key} ${JSON.stringify(a)} against ${JSON.stringify(b)}`;
 
 /**
- * Compares two `config.json`: `errors` where they describe other models (architecture, sizes, heads, RoPE),
- * `warnings` elsewhere. A key that stands in one alone is not compared: versions of transformers leave out
- * different defaults.
+ * Compares two `config.json`. `errors` lists differences of the model (architecture, sizes, heads, RoPE),
+ * `warnings` all others. Skips keys that only one file has, since transformers versions omit different
+ * defaults.
  */
 export const configDifferences = (
   a: Config,
@@ -59,16 +59,15 @@ export const configDifferences = (
   };
 };
 
-/** As transformers 5 and 4 spell it. */
 const dtypeKeys = ['dtype', 'torch_dtype'];
 
-/** Returns a value for `editConfig` that is written as a number with a point: transformers 5 refuses 0 for 0.0. */
+/** Makes `editConfig` write a decimal point: transformers 5 rejects 0 for 0.0. */
 export const floatingNumber = (value: number): SpeltNumber =>
   new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 /**
- * Returns the edit of a key that keeps the spelling of numbers: a list is written with points if the one before has some, and
- * of an object only the keys that differ are written.
+ * Returns a key's edit that keeps the spelling of numbers: lists keep decimal points, and in objects only
+ * differing keys are written.
  */
 const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: unknown): JsonEdit => {
   const areObjects = isObject(former) && isObject(value);
@@ -83,20 +82,19 @@ const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: un
   return { path, value: isList && hasPoints ? value.map(floatingNumber) : value };
 };
 
-/** Returns the keys of an object, each undefined: those that an object lacks which takes its place go. */
+/** Maps all keys of an object to undefined, to remove those that its replacement lacks. */
 const absent = (object: Config): Config =>
   Object.fromEntries(Object.keys(object).map((key) => [key, undefined]));
 
-/** The text of a JSON object without one of its keys, otherwise as it is; unchanged where it has none. */
 export const withoutKey = (text: string, key: string): string =>
   editJson(text, [{ path: [key], value: undefined }]);
 
 /**
- * `config.json` for the output: the text as it is, but for `_name_or_path`, which names a directory of
- * whoever trained it, and, where the merge converts, `dtype` and `torch_dtype`.
+ * Returns the output's `config.json`: the original text without `_name_or_path`, which names a directory of
+ * whoever trained it. Sets `dtype` and `torch_dtype` if the merge converts.
  *
- * @param edits further values to set; a key whose value is undefined goes. Of an object, such as `text_config`, the keys
- *   that differ are set.
+ * @param edits further values; undefined removes a key. In an object such as `text_config`, only differing
+ *   keys are set
  */
 export const editConfig = (
   text: string,

@@ -2,15 +2,15 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Extent } from '../../tensor/extent.js';
 import type { FileHeader, TensorInFile } from './containers/container-reader.js';
 
-/** Bytes of a description at most; bitsandbytes writes some hundred. */
+/** Limit on a description's bytes; bitsandbytes writes a few hundred. */
 export const mostDescriptionBytes = 4096;
 
-/** The names that bitsandbytes gives them: the text of a module of four bits, and the number of an order of eight-bit codes. */
+/** Names in bitsandbytes: JSON of a 4-bit module, and the layout number of 8-bit codes. */
 const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
 /**
- * Returns the small tensors of a file that say how others are stored, the shape of a weight, say: they are no weights, and
- * read when a checkpoint is opened. What is longer is none.
+ * Returns a file's small tensors that describe how others are stored, such as a weight's shape. They are read
+ * when a checkpoint is opened.
  */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(
@@ -18,10 +18,10 @@ export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [str
       dtype === 'U8' && begin < end && end - begin <= mostDescriptionBytes && names.test(name),
   );
 
-/** Returns the bytes that lie not here, of a file that is here in part: they would be read as zeros. */
+/** Returns the ranges of a partly downloaded file that are missing; they would be read as zeros. */
 export type MissingBytes = (path: string, ranges: readonly Extent[]) => Promise<readonly Extent[]>;
 
-/** Reads the descriptions of an open file; of one that is here in part none, unless all have come. */
+/** Reads the descriptions of an open file; none if some of their bytes are missing. */
 export const readDescriptions = async (
   handle: FileHandle,
   path: string,

@@ -2,12 +2,12 @@ import { readFile, statfs } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { LayerloomError } from '../../base/errors.js';
 
-/** What Linux's statfs says of a file system in memory. */
+/** Linux's `statfs` type of tmpfs. */
 const tmpfs = 0x01021994;
 
 /**
- * Returns the bytes of memory that are free, with those that caches would give back and swap: a file system in memory
- * may promise more. Of a container no more than its limit; what of that is used is not known without its caches.
+ * Returns free memory plus swap, since tmpfs may promise more. In a container, at most its limit: its use is
+ * not known, since caches count.
  */
 const freeMemory = async (): Promise<number> => {
   const swap = /^SwapFree: +(?<kilobytes>\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'));
@@ -16,11 +16,11 @@ const freeMemory = async (): Promise<number> => {
 };
 
 /**
- * Checks that a file system has `needed` free bytes, one in memory also the memory. Quotas are not checked; exceeding one is WRITE_FAILED
- * later.
+ * Checks that a file system has `needed` free bytes; for tmpfs, also that memory has. Does not check quotas,
+ * which fail later with WRITE_FAILED.
  *
  * @param directory an existing directory of that file system
- * @param out the output, for the error's details
+ * @param out the output, for the error
  * @throws LayerloomError DISK_SPACE
  */
 export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {

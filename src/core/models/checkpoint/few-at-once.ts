@@ -1,12 +1,12 @@
-/** Twice the number of libuv's threads. */
+/** Twice libuv's number of threads. */
 const most = 8;
 
 const waiting: (() => void)[] = [];
 let running = 0;
 
 /**
- * Runs work that opens a file to look at it and closes it: few at once, in the order in which they are asked for, since a
- * process may open few files at once and a checkpoint may have any number. Such work may not wait for more of it.
+ * Runs work that opens and closes a file, at most 8 at a time and in order: processes may open only so many
+ * files. Such work must not call this function itself, which could deadlock.
  */
 export const withFewFiles = async <T>(work: () => Promise<T>): Promise<T> => {
   if (running === most) await new Promise<void>((begin) => waiting.push(begin));

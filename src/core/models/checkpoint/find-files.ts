@@ -20,29 +20,26 @@ import { listModuleWeights, modulesName } from './module-folders.js';
 import { checkpointName } from './run-folder.js';
 import { readSideFile } from './small-file.js';
 
-/** An index, as read. */
 export interface ShardIndexFile {
   readonly path: string;
   readonly weightMap: ReadonlyMap<string, string>;
 }
 
-/** The files of a model: those that loaders read, in the order in which they look for them. */
+/** A model's files, in the order in which loaders look for them. */
 export interface ModelFiles {
   readonly reader: ContainerReader;
-  /** The directory of its side files; undefined for a bare file that has none. */
+  /** The directory of side files; undefined for a bare file without any. */
   readonly folder: string | undefined;
-  /** Absolute. */
   readonly weights: readonly string[];
-  /** Weights of modules of sentence-transformers, from the folder on. */
+  /** Weights of sentence-transformers modules, relative to the folder. */
   readonly modules: readonly string[];
   readonly index?: ShardIndexFile;
-  /** Names of files of weights beside these, which are not read. */
   readonly unread: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Finds the files of a model at a path: a directory, its index, or one file of weights.
+ * Finds a model's files at a path: a directory, an index, or one file of weights.
  *
  * @throws LayerloomError NOT_A_CHECKPOINT, INDEX_INVALID, INDEX_UNSAFE_NAME, CONFIG_INVALID, READ_FAILED
  */
@@ -67,7 +64,7 @@ const inFile = async (path: string, folder: string): Promise<ModelFiles> => {
   return { reader: bare.reader, folder: undefined, weights: [path], modules: [], unread: [], warnings: [] };
 };
 
-/** True for a file whose directory describes it: one of no several, that says nothing of itself. */
+/** True for a single file that its directory's `config.json` describes. */
 const isWhole = async (path: string): Promise<boolean> =>
   !/-\d{5}-of-\d{5}\./.test(basename(path)) &&
   readerOf(path).carriesSideFiles !== true &&
@@ -80,7 +77,6 @@ const namesOf = (directory: string): Promise<string[]> =>
 
 interface Chosen {
   readonly reader: ContainerReader;
-  /** Names in the folder. */
   readonly files: readonly string[];
   readonly index?: ShardIndexFile;
   readonly warnings?: readonly string[];
@@ -104,7 +100,7 @@ const withFolder = async (
 };
 
 /**
- * True for a directory with weights of a model that loaders take without being told, by the names of its files: not GGUF's.
+ * True if file names show weights that loaders take by default, which excludes GGUF.
  *
  * @throws LayerloomError CONFIG_INVALID, READ_FAILED
  */
@@ -123,10 +119,9 @@ const inDirectory = async (directory: string, names: readonly string[]): Promise
   return await withFolder(directory, { reader, ...chooseFiles(directory, found, own) });
 };
 
-/** The key of `config.json` that names the file of the weights. */
 export const weightsKey = 'transformers_weights';
 
-/** Returns the file that `transformers_weights` names, which transformers loads before all others. */
+/** Returns the file named by `transformers_weights`, which transformers prefers to others. */
 const namedInConfig = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
   if (!names.includes(configName)) return undefined;
   const file = join(directory, configName);
@@ -147,7 +142,7 @@ const readIndex = async (
   return { path, weightMap, files: [...new Set(weightMap.values())].sort() };
 };
 
-/** Chooses between a whole file and an index, as transformers does: the file goes first. */
+/** Chooses between a whole file and an index. Like transformers, prefers the whole file. */
 const chooseFiles = (
   directory: string,
   found: WeightsFound,
@@ -157,7 +152,7 @@ const chooseFiles = (
   const [whole] = files;
   if (index === undefined) return { files };
   if (whole === undefined || index.files.join() === files.join()) return { files: index.files, index };
-  // Loaders would lack what stands in the other files.
+  // Loaders would miss the tensors in other files.
   if (isIndexRead(found, index.files))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path: directory,

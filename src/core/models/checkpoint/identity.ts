@@ -7,31 +7,25 @@ import { readHeaderOf } from './containers/read-header.js';
 import { withFewFiles } from './few-at-once.js';
 import { readBlock } from './read-block.js';
 
-/** Blocks that are read of a file, at equal distances, and their size. */
+/** Number of evenly spaced blocks sampled from a file, and their size. */
 const samples = 64;
 const sampleBytes = 4096;
 
-/** Bytes read at once to hash a whole file. */
 const chunkBytes = 1024 * 1024;
 
-/** A file as the system numbered and dated it. */
 export interface FileStamp {
-  /** Nanoseconds, in decimal. */
   readonly mtimeNs: string;
-  /** Inode number, in decimal. */
   readonly ino: string;
 }
 
-/** Returns the stamp of an open file. */
 const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<FileStamp> => ({
   mtimeNs,
   ino: String((await handle.stat({ bigint: true })).ino),
 });
 
 /**
- * Identifies a file's content without reading all of it: by size, modification time, inode number, header
- * and sampled blocks, as a hash in hexadecimal. Two files of one header that were written in one tick of the
- * file system's clock, and differ only between the samples, are two inodes.
+ * Identifies a file without reading all of it: a hex hash of size, mtime, inode, header and sampled blocks.
+ * The inode distinguishes files written in the same clock tick that differ only between samples.
  */
 const sampleIdentity = async (
   handle: FileHandle,
@@ -47,15 +41,15 @@ const sampleIdentity = async (
   return hash.digest('hex');
 };
 
-/** Identifies a file by the hash that the hub states of it: bytes that are not here yet cannot be sampled. */
+/** Identifies a file by the hub's hash: missing bytes cannot be sampled. */
 const statedIdentity = (content: string): string =>
   createHash('sha256').update(`hub ${content}\n`).digest('hex');
 
-/** Returns the SHA-256 of all of a file that the hub states of it; undefined where it states another hash. */
+/** Returns the hub's SHA-256 of the whole file, if it states one. */
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** The SHA-256 of all of a file, in hexadecimal. @throws LayerloomError INTERRUPTED */
+/** SHA-256 of the whole file, in hex. @throws LayerloomError INTERRUPTED */
 const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -83,7 +77,7 @@ const hashBy: Readonly<
 const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
   new LayerloomError('INPUT_CHANGED', { file: path, reason });
 
-/** @throws LayerloomError INPUT_CHANGED; READ_FAILED in place of what the system says */
+/** Wraps system errors. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
 const reading = async <T>({ path }: FileIdentity, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
@@ -93,22 +87,22 @@ const reading = async <T>({ path }: FileIdentity, work: () => Promise<T>): Promi
   }
 };
 
-/** The file's status, its size and modification time being those of its identity. */
+/** Returns the file's status, having checked size and mtime against its identity. */
 const statOf = async (handle: FileHandle, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
     throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
-  // Times and links change as other runs fetch more of it, and its bytes are those that the hub states.
+  // Other runs that fetch more of it change times and links.
   if (file.content !== undefined) return { ctimeNs: '0', links: 1 };
   if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
 };
 
 /**
- * Takes the state of a file before its first weight is read.
+ * Records a file's state before its first weight is read.
  *
- * @param handle of the file, open for reading
- * @throws LayerloomError INPUT_CHANGED where it is no longer the file that was identified; READ_FAILED
+ * @param handle the file, open for reading
+ * @throws LayerloomError INPUT_CHANGED if it is no longer the identified file; READ_FAILED
  */
 export const observe = (
   handle: FileHandle,
@@ -116,14 +110,13 @@ export const observe = (
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
   reading(file, async () => {
-    // The status first: whatever is written after it shows in the next one.
+    // Status first: any later write changes the next status.
     const status = await statOf(handle, file);
     const { hash } = await readHeaderOf(readerOf(file.path), handle, file.path, file.bytes);
     if (hash !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });
 
-/** `observe`, of a file that is not open. */
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
   withFewFiles(() =>
     reading(file, async () => {
@@ -136,7 +129,10 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
     }),
   );
 
-/** Reads a file that must be what it was when it was identified, before and after. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+/**
+ * Reads a file, checking before and after that it has not changed. @throws LayerloomError INPUT_CHANGED,
+ * READ_FAILED
+ */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
     reading(file, async () => {
@@ -153,7 +149,7 @@ const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Prom
   );
 
 /**
- * Reads all of a file. Returns its SHA-256 in hexadecimal and its stamp.
+ * Reads a whole file. Returns its SHA-256 in hex, and its stamp.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED, INTERRUPTED
  */
@@ -166,17 +162,20 @@ export const contentOf = (
     ...(await stampOf(handle, file)),
   }));
 
-/** Returns the identity by samples that a file's content has under another stamp. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+/**
+ * Returns the sampled identity that a file would have with another stamp. @throws LayerloomError
+ * INPUT_CHANGED, READ_FAILED
+ */
 export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<string> =>
   readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
 
 /**
- * Returns the state of a file whose content is still what it was in the state `before`. Linking moves the
- * status-change time too: where the number of links has changed, or this process may have linked the file,
- * its content is hashed once more; so it is wherever `before` has a hash of all bytes. A status-change time
- * that moved for no such reason counts as a write whose modification time was put back.
+ * Returns a file's new state if its content has not changed since `before`. Hard links change ctime too. The
+ * content is therefore hashed again if the number of links changed, this process may have linked the file, or
+ * `before` has a full hash. Any other change of ctime is refused: the file may have been written and its
+ * mtime set back.
  *
- * @param relinked whether this process has made or removed links of the file since
+ * @param relinked true if this process added or removed links of the file since
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
 export const observeAgain = (

@@ -7,18 +7,18 @@ import { readSideFile } from './small-file.js';
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** False for a key that is absent or null, which mean the same in recipes. */
+/** False for absent or null, which mean the same in recipes. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** The object in a side file that Python wrote. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
+/** Reads the object in a side file written by Python. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
 export const readJsonObject = async (file: string): Promise<Record<string, unknown>> =>
   parseJsonObject(await readSideFile(file), file);
 
 /**
- * The object of a text that Python wrote.
+ * Parses an object written by Python.
  *
- * @param mostValues default: as `parseJson`
- * @throws LayerloomError CONFIG_INVALID, which names the file
+ * @param mostValues default as in `parseJson`
+ * @throws LayerloomError CONFIG_INVALID naming the file
  */
 export const parseJsonObject = (
   source: string | Uint8Array,
@@ -44,10 +44,10 @@ export const parseJsonObject = (
 };
 
 /**
- * Returns the entries of the object under one key of a JSON object, in the order of the text, as Python has them: JavaScript
- * puts keys that are whole numbers before the others.
+ * Returns the entries of the object under `key` in text order, as Python keeps them. JavaScript would move
+ * integer keys to the front.
  *
- * @param value the text's object, as parsed
+ * @param value the parsed text
  */
 export const entriesInOrder = (
   text: string,

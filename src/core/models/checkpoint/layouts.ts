@@ -1,8 +1,8 @@
 /**
- * `layer`: a shard for each layer, and for embeddings, final norm and head. `size`: as full as the limit
- * allows, in the model's order.
+ * `layer`: one shard per layer, and for embeddings, final norm and head. `size`: filled up to the limit, in
+ * model order.
  */
 export const layouts = ['layer', 'size'] as const;
 
-/** Shards of an output: one a layer, or of up to a size. */
+/** How an output is divided into shards: by layer or by size. */
 export type Layout = (typeof layouts)[number];

@@ -5,16 +5,15 @@ import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import { withFewFiles } from './few-at-once.js';
 import { readBlock } from './read-block.js';
 
-/** Blocks that are read of two files, or of two models, to compare them, at equal distances, and their size. */
 const blocks = 64;
 const blockBytes = 4096;
 
 /**
- * True if two checkpoints look like one: the same files, or as many files of equal sizes and headers, or the same tensors in
- * files of other forms, of which 64 blocks at equal distances are equal too. That is no proof, and the first block that
- * differs ends it. False for a base with an adapter, whose tensors are not what is stored.
+ * True if two checkpoints seem equal: equal files, or equal tensors in another container, judged by headers
+ * and 64 evenly spaced blocks. This is no proof. False for a base with an adapter, whose tensors are not
+ * stored.
  *
- * A file that cannot be read is left for the run to report.
+ * Unreadable files count as different; the run reports them.
  */
 export const lookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise<boolean> => {
   if ([a, b].some(({ tensors }) => [...tensors.values()].some(({ change }) => change !== undefined)))
@@ -31,7 +30,7 @@ export const lookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise
 };
 
 const filesLookAlike = async (a: FileIdentity, b: FileIdentity): Promise<boolean> => {
-  // Bytes of a file of the hub may not be here yet.
+  // A hub file may be incomplete.
   if (a.content !== undefined || b.content !== undefined) return a.content === b.content;
   return await withFewFiles(async () => {
     await using one = await openToRead(a);
@@ -57,7 +56,7 @@ const haveOneForm = (a: CheckpointIndex, b: CheckpointIndex): boolean =>
 
 const bytesOf = ({ begin, end }: TensorReference): number => end - begin;
 
-/** Compares the middles of tensors at equal distances in the order of names. */
+/** Compares the middles of evenly spaced tensors, in order of names. */
 const tensorsLookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise<boolean> => {
   if ([...a.files, ...b.files].some(({ content }) => content !== undefined)) return false;
   const names = [...a.tensors.keys()].sort();

@@ -14,20 +14,19 @@ import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 
-/** What is known of files of weights where they come from. */
 export interface KnownOfFiles {
-  /** Returns the hash that is stated of a file's content, by which it is identified; undefined where none is. */
+  /** Returns the stated hash of a file, which then identifies it. */
   readonly statedContent: (path: string) => Promise<string | undefined>;
   readonly missingBytes: MissingBytes;
 }
 
 /**
- * Opens the files of a model that was found, as they are: a directory, an index, or one file of weights. Headers,
- * `config.json`, descriptions and names of side files are read; weights are not. The meaning of tensors is for `readModel`
- * to say (`src/core/models/reading/`), which nothing else may go round.
+ * Opens the files of a model: a directory, an index, or one file of weights. Reads headers, `config.json`,
+ * descriptions and names of side files, no weights. Only `readModel` (`src/core/models/reading/`) may call
+ * this, since it interprets the tensors.
  *
- * @throws LayerloomError the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED, CONFIG_INVALID
- *   and the codes of its container
+ * @throws LayerloomError the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR,
+ *   READ_FAILED, CONFIG_INVALID and the codes of its container
  */
 export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
@@ -62,7 +61,7 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
     metadata: files.map(({ header }) => header.metadata),
     tensors,
     config: sideFiles.includes(configName) ? config : undefined,
-    // Outputs call their files otherwise.
+    // Outputs name their files differently.
     ...(named === undefined ? {} : { configEdits: { [weightsKey]: undefined } }),
     sideFiles,
     ...(carried.size === 0 ? {} : { carried }),
@@ -84,7 +83,7 @@ const openFile = async (
   neededBy: string,
   { statedContent, missingBytes }: KnownOfFiles,
 ): Promise<OpenedFile> => {
-  // Without waiting for a pipe's other end: what is no file is refused below.
+  // Does not block on a FIFO; non-files are refused below.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT')
@@ -116,7 +115,7 @@ const openFile = async (
   }
 };
 
-/** The file of a module: its tensors are named by the folder too. */
+/** Prefixes tensors of a module with its folder. */
 const inFolder = (folder: string, { header, ...file }: OpenedFile): OpenedFile => ({
   ...file,
   header: {

@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 
 /**
- * Reads `buffer.length` bytes from a position on, or those up to the file's end: a file system may give fewer bytes than
- * asked for at a time. Returns the part of the buffer that was filled.
+ * Fills the buffer from a position, or up to the file's end, since one read may return fewer bytes than
+ * asked. Returns the filled part.
  */
 export const readBlock = async (file: FileHandle, buffer: Buffer, position: number): Promise<Buffer> => {
   let filled = 0;
@@ -14,7 +14,7 @@ export const readBlock = async (file: FileHandle, buffer: Buffer, position: numb
   return buffer.subarray(0, filled);
 };
 
-/** Reads bytes [begin, end); 0 stands for those that a file which was cut off no longer has. */
+/** Reads bytes [begin, end). Bytes past the end of a truncated file are 0. */
 export const readRange = async (file: FileHandle, begin: number, end: number): Promise<Buffer> => {
   const bytes = Buffer.alloc(end - begin);
   await readBlock(file, bytes, begin);

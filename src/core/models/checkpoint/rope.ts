@@ -4,10 +4,7 @@ import { isObject } from './json.js';
 type Config = Readonly<Record<string, unknown>>;
 type Parameters = Readonly<Record<string, unknown>>;
 
-/**
- * The parameters of one RoPE, in transformers 5's spelling: `rope_type` for `type`, and what version 4 kept
- * beside them.
- */
+/** RoPE parameters in transformers 5's spelling: `rope_type` for `type`, and version 4's top-level keys. */
 const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Parameters => {
   const name = rope_type ?? type ?? 'default';
   return {
@@ -19,9 +16,9 @@ const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Pa
 };
 
 /**
- * RoPE by kind of layer, `full_attention` where all are of one kind: from `rope_parameters`, flat or by kind,
- * as transformers 5 writes it, and from `rope_theta`, `rope_scaling` and Gemma 3's `rope_local_base_freq`, as
- * version 4 did. Empty where the configuration does not speak of it: the class's default is not known here.
+ * RoPE parameters by kind of layer; `full_attention` if all are of one kind. Reads transformers 5's
+ * `rope_parameters` and version 4's `rope_theta`, `rope_scaling` and `rope_local_base_freq` (Gemma 3). Empty
+ * if the configuration has none of these keys.
  */
 const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   const {
@@ -44,10 +41,7 @@ const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   return new Map([['full_attention', full], ...sliding]);
 };
 
-/**
- * Lists where two configurations describe different RoPE, as [parameter, value, other value]. What only one of them
- * says is not compared.
- */
+/** Returns differences in RoPE as [parameter, value, other value]. Skips parameters that only one has. */
 export const ropeDifferences = (a: Config, b: Config): [string, unknown, unknown][] => {
   const [one, other] = [ropeOf(a), ropeOf(b)];
   return [...one].flatMap(([kind, parameters]) => {

@@ -2,20 +2,19 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 
-/** A checkpoint of a run: a folder `checkpoint-N`, as trainers of transformers write them. */
+/** A run's checkpoint: a folder `checkpoint-N`, as transformers' trainers write. */
 export interface RunCheckpoint {
-  /** N: the number of optimizer steps. */
+  /** Optimizer steps. */
   readonly step: number;
-  /** `checkpoint-N`. */
   readonly folder: string;
 }
 
-/** The name of a checkpoint's folder. Steps as trainers write them: no zeros in front, and exact as numbers. */
+/** Steps have no leading zeros and are exact as float64. */
 export const checkpointName = /^checkpoint-(?<step>0|[1-9]\d{0,14})$/;
 
 /**
- * Lists the checkpoints of a run's folder in the order of their steps, which is not that of their names. Other folders and
- * files, such as `tmp-checkpoint-N` of a save that goes on, are none; nothing of a checkpoint is read.
+ * Lists a run's checkpoints in order of steps. Ignores other names, such as `tmp-checkpoint-N` of an
+ * unfinished save. Does not read the checkpoints.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -28,7 +27,7 @@ export const listCheckpoints = async (run: string): Promise<RunCheckpoint[]> => 
     names.map(async (folder): Promise<RunCheckpoint[]> => {
       const step = checkpointName.exec(folder)?.groups?.['step'];
       if (step === undefined) return [];
-      // A link counts, also one that leads nowhere: what cannot be opened is an error then, and never left out in silence.
+      // Includes broken links: opening one reports an error, rather than skipping it silently.
       const isFolder = await stat(join(run, folder)).then(
         (at) => at.isDirectory(),
         () => true,

@@ -8,18 +8,18 @@ import type { MissingBytes } from './descriptions.js';
 import { withFewFiles } from './few-at-once.js';
 import { readBlock } from './read-block.js';
 
-/** How two tensors compare; unknown where their bytes are not on this machine. */
+/** `unknown` if bytes are not on this machine. */
 export type Sameness = 'same' | 'different' | 'unknown';
 
 const chunkElements = 1 << 20;
 
-/** By files and ranges: a model is opened several times by a command. */
+/** By files and ranges, because one command opens a model several times. */
 const compared = new Map<string, Promise<Sameness>>();
 const mostCompared = 256;
 
 /**
- * Compares the values of two tensors of a checkpoint. Tensors of one range are the same without being read; others are read
- * up to the first difference.
+ * Compares the values of two tensors of a checkpoint. Tensors with the same range are equal without reading;
+ * otherwise stops at the first difference.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -83,7 +83,7 @@ const readElements = async (
   }
 };
 
-/** Floating dtypes whose values JavaScript holds, by the way in which an element is read. */
+/** Dtypes that a JavaScript number holds exactly, with functions that read an element. */
 const decoders: Readonly<Record<string, (bytes: DataView, at: number) => number>> = {
   F64: (bytes, at) => bytes.getFloat64(at * 8, true),
   F32: (bytes, at) => bytes.getFloat32(at * 4, true),

@@ -5,10 +5,7 @@ import { isWeightsName } from './containers/containers.js';
 import { cardName, provenanceName } from './file-names.js';
 import { moduleFolder } from './module-folders.js';
 
-/**
- * Files beside the weights that belong to the model: read by transformers, vLLM and llama.cpp, or its
- * licence.
- */
+/** Files that belong to a model: read by transformers, vLLM or llama.cpp, or its licence. */
 const patterns: readonly RegExp[] = [
   /^(config|params|generation_config|quantize_config|hf_quant_config)\.json$/,
   /^tokenizer.*\.json$/,
@@ -20,22 +17,19 @@ const patterns: readonly RegExp[] = [
   /^chat_template\.json$/,
   /\.jinja$/,
   /^(video_)?(pre)?processor_config\.json$/,
-  // Modules of sentence-transformers, of which the model is the first.
+  // sentence-transformers: the model is the first of its modules.
   /^(modules|config_sentence_transformers|sentence_\w+_config)\.json$/,
-  // Code that comes with the model (trust_remote_code), whatever its files are called.
+  // Code (`trust_remote_code`), under any name.
   /\.py$/,
   /^(LICEN[CS]E|NOTICE|USE_POLICY)/i,
 ];
 
-/** Folders of side files, and which of their files are such. */
 const folders: readonly { readonly folder: RegExp; readonly file: RegExp }[] = [
-  // Of transformers.
   { folder: /^additional_chat_templates$/, file: /\.jinja$/ },
-  // A module of sentence-transformers: `1_Pooling/config.json`. Weights of modules are tensors of the model.
+  // A sentence-transformers module: `1_Pooling/config.json`. Weights of modules are tensors of the model.
   { folder: moduleFolder, file: /^\w+\.json$/ },
 ];
 
-/** Weights and graphs of other frameworks. */
 const ofOtherFrameworks = /\.(onnx|h5|msgpack)$/;
 
 const isAtTop = (name: string): boolean =>
@@ -45,8 +39,8 @@ const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));
 
 /**
- * The names of a checkpoint directory's side files, sorted, those of a folder with its name. Weights,
- * training state and the model card are none.
+ * Returns the sorted names of side files, including `folder/name`. Excludes weights, training state and the
+ * model card.
  */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
@@ -64,10 +58,10 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
 };
 
 /**
- * The names of what else is in a checkpoint's directory, sorted, those of folders that side files are in with their
- * own, other folders as `NAME/`. The model card and hidden files are left out.
+ * Returns the sorted names of all other files. Folders without side files appear as `NAME/`; the model card
+ * and hidden files are omitted.
  *
- * @param own names of the checkpoint's side files, files of weights and the like
+ * @param own names of the checkpoint's side files, weights and similar
  */
 export const listOtherFiles = async (directory: string, own: ReadonlySet<string>): Promise<string[]> => {
   const namesIn = async (folder: string): Promise<string[]> =>
@@ -85,16 +79,13 @@ export const listOtherFiles = async (directory: string, own: ReadonlySet<string>
     .sort();
 };
 
-/** Names of the files of a tokenizer, which an adapter's directory may have in place of the base's. */
+/** True for a tokenizer's file, which an adapter may have in place of the base's. */
 export const isTokenizerFile = (name: string): boolean =>
   /^(tokenizer.*\.json|tokenizer\.model.*|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|(spiece|sentencepiece.*)\.model|tekken\.json|.*\.tiktoken|chat_template\.json|.*\.jinja)$/.test(
     name,
   );
 
-/**
- * True if a file of the hub belongs to a model and is fetched with it: side files except code, which a download
- * must not bring, and the model card.
- */
+/** True if a hub file is downloaded with a model: its card and side files, but no code. */
 export const isFetchedSideFile = (name: string): boolean =>
   name === cardName || (name.includes('/') ? isInOneFolder(name) : isAtTop(name) && !name.endsWith('.py'));
 
@@ -104,8 +95,8 @@ const isInOneFolder = (name: string): boolean => {
 };
 
 /**
- * True if a plan may write a file of this name beside its shards: into their directory or a folder of side files, and
- * over none of them.
+ * True if a plan may write a side file of this name. It must stay in the output's directory or a known
+ * folder, and must not overwrite weights or provenance.
  */
 export const isSideFileName = (name: string): boolean => {
   const [folder, ...rest] = name.split('/');
@@ -116,7 +107,7 @@ export const isSideFileName = (name: string): boolean => {
     /^[^/\\\p{Cc}]+$/u.test(last) &&
     last !== '.' &&
     !isKnown(last) &&
-    // In any spelling: file systems that do not tell cases apart would write one over the other.
+    // In any case: on a case-insensitive file system one would overwrite the other.
     last.toLowerCase() !== provenanceName &&
     !isWeightsName(last.toLowerCase())
   );

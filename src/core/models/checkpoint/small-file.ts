@@ -5,18 +5,17 @@ import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js
 import { isUnreadable } from '../../base/unless-missing.js';
 
 interface Limit {
-  /** Bytes that are read at most. */
   readonly most: number;
-  /** Such a file, as messages call it, and what to do with one that is larger. */
+  /** The kind of file and a remedy, for messages. */
   readonly what: string;
   readonly remedy?: string;
-  /** True if it may be a pipe, whose other end is waited for, as a file that a user names (`/dev/stdin`) may. */
+  /** True if it may be a pipe, such as `/dev/stdin`; opening then blocks until a writer opens it. */
   readonly pipes?: boolean;
 }
 
 /**
- * The largest tokenizers and shard indexes have about 40 MB; what is larger than this was put there by
- * mistake or has no end, and would fill the memory.
+ * The largest tokenizers and shard indexes have about 40 MB. The limit keeps endless or misplaced files from
+ * filling memory.
  */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
 export const mostSideFileBytes = usual.most;
@@ -27,11 +26,10 @@ const besideWeights: Limit = {
 };
 
 /**
- * Reads a file that is not weights: one that a user names, or that layerloom wrote. It must be a regular file
- * or a link to one; a pipe is refused without waiting for its other end, unless `limit` allows it. Checked
- * and read through one descriptor, and no further than the limit, whatever size it claims.
+ * Reads a small file of ours, or one that a user names. It must be a regular file or a link to one; a pipe is
+ * refused without blocking, unless `limit` allows it. Never reads past the limit.
  *
- * @throws as the system does, also for what is refused here: `reasonOf` gives the reason
+ * @throws system errors, also for refused files; `reasonOf` gives the reason
  */
 export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
   unlessStale(async () =>
@@ -40,14 +38,17 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
     ),
   );
 
-/** `readSmallFile`; undefined where there is none, and of what it refuses, such as a folder. @throws LayerloomError READ_FAILED */
+/**
+ * `readSmallFile`, but undefined if the file is missing or refused, such as a folder. @throws LayerloomError
+ * READ_FAILED
+ */
 export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
   readSmallFile(path, limit).catch((cause: unknown) => {
     if (!isUnreadable(cause)) return undefined;
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   });
 
-/** Over NFS a file that another host has replaced since it was opened is read again: its name leads to what is there now. */
+/** Retries on ESTALE: over NFS, another host may replace a file that is open here. */
 const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
   for (let left = 3; ; left -= 1)
     try {
@@ -58,18 +59,18 @@ const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
 };
 
 /**
- * Reads a file that stands beside a checkpoint's weights, whose directory may come from strangers: like
- * `readSmallFile`, and a link must lead to a file that may be meant for the checkpoint (`mayBeLinked`).
+ * Reads a file beside a checkpoint's weights. The directory is untrusted, so a link must satisfy
+ * `mayBeLinked`.
  *
  * @throws LayerloomError READ_FAILED
  */
 export const readSideFile = (path: string): Promise<Buffer> =>
   withSideFile(path, (file, bytes) => readAll(path, file, bytes, besideWeights));
 
-/** Refuses what `readSideFile` would refuse before it reads. @throws LayerloomError READ_FAILED */
+/** Checks what `readSideFile` checks, without reading. @throws LayerloomError READ_FAILED */
 export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
 
-/** Without waiting for a pipe's other end. */
+/** Does not block on a FIFO. */
 const reading = constants.O_RDONLY | constants.O_NONBLOCK;
 
 const withSideFile = async <T>(
@@ -84,8 +85,8 @@ const withSideFile = async <T>(
 };
 
 /**
- * A link's target is opened by its own name and followed no further, so that it is the file whose name was
- * looked at.
+ * Resolves a link and opens its target without following further links, so that the checked path is the
+ * opened one.
  */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
@@ -100,32 +101,32 @@ const openBeside = async (path: string): Promise<FileHandle> => {
       `it is a link to ${target}, a file of another name or beside no model, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
   const file = await open(target, reading | constants.O_NOFOLLOW);
-  // A directory above it may have become a link since; where there is no /proc to tell, its name is still the
-  // one looked at.
+  // Detects a parent directory swapped for a link meanwhile. Without /proc this check is skipped.
   if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
   await file.close();
   throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
 };
 
-/** Directories whose files are named by their content: the hub's cache, what its models share, and a store of shards. */
+/** Content-addressed directories: the hub's cache, blobs shared by its models, and a store of shards. */
 const contentAddressed = [
   /\/(models|datasets|spaces)--[^/]+\/blobs\/[^/]+$/,
   /\/blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/,
   /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
 ];
 
-/** Names that other programs give their own files too, some of which hold secrets: `~/.docker/config.json`. */
+/** Names that other programs also use, some for secrets: `~/.docker/config.json`. */
 const isCommonName = (name: string): boolean => /^(config|params)\.json$|\.py$/.test(name);
 
-/** Files that stand in the folders of models alone. */
+/** Files found only in folders of models. */
 const isOfModels = (name: string): boolean =>
   /\.(safetensors|bin|pth?|gguf)$|^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(
     name,
   );
 
 /**
- * A link from a stranger must not bring just any file of this machine into an output: its target has the same
- * name, stands in the same directory, or is named by its content. One of a common name stands beside a model's files.
+ * Stops an untrusted link from bringing any file of this machine into an output. The target must be in the
+ * same directory, be content-addressed, or have the same name; common names also need a model's files beside
+ * them.
  */
 const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
   const folder = dirname(target);
@@ -135,7 +136,7 @@ const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
   return !isCommonName(basename(path)) || (await readdir(folder)).some(isOfModels);
 };
 
-/** Calls `use` with a file that was found to be regular, and its size; closes it, however that ends. */
+/** Calls `use` with a file checked to be regular, and its size; always closes it. */
 const withRegularFile = async <T>(
   path: string,
   file: FileHandle,
@@ -156,11 +157,11 @@ const withRegularFile = async <T>(
   }
 };
 
-/** Reads an open file to its end: Node's `readFile` ends at the first read that gives fewer bytes than asked for. */
+/** Reads an open file to its end. Node's `readFile` stops at the first short read. */
 export const readOpenFile = (path: string, file: FileHandle): Promise<Buffer> =>
   readAll(path, file, 4095, usual);
 
-/** Reads to the end, which may lie behind `bytes`: files grow, and those of /proc claim to have none. */
+/** Reads to the end, which may be past `bytes`: files grow, and those in /proc report size 0. */
 const readAll = async (path: string, file: FileHandle, bytes: number, limit: Limit): Promise<Buffer> => {
   let content = Buffer.allocUnsafe(bytes + 1);
   for (let length = 0; ; ) {
@@ -185,5 +186,4 @@ const kindOf = (found: Stats): string => {
 const tooLarge = (path: string, bytes: string, { most, what, remedy = '' }: Limit): Error =>
   refusal(path, `it has ${bytes} bytes, and ${what} at most ${most}${remedy}`);
 
-/** An error as Node's file system gives them. */
 const refusal = (path: string, reason: string): Error => new Error(`${reason}, open '${path}'`);

@@ -1,6 +1,6 @@
 import type { CheckpointIndex } from './checkpoint.js';
 
-/** Returns the tensors of a checkpoint by the names that its files give them. */
+/** Returns tensors by their names in files. */
 export const storedTensors = ({
   tensors,
   stored,

@@ -2,24 +2,23 @@ import { isObject } from './json.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Keys of `config.json` and `generation_config.json` that name tokens by their ids. */
+/** Keys of `config.json` and `generation_config.json` that hold token ids. */
 const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_ids$/;
 
-/** The sizes of a vocabulary, and the place of each of a model's tokens in another one. */
 export interface TokenMove {
   /** Rows before. */
   readonly from: number;
   /** Rows after. */
   readonly to: number;
-  /** Returns a token's new id; undefined for one that is gone. */
+  /** Returns a token's new id; undefined if it was removed. */
   idOf(id: number): number | undefined;
 }
 
 /**
- * Returns the keys of a configuration that change with its model's vocabulary: its size, and the ids of tokens,
- * at the top and in `text_config`. The id of a token that is gone becomes null.
+ * Returns the configuration keys that change with the vocabulary: its size and token ids, at the top and in
+ * `text_config`. The id of a removed token becomes null.
  *
- * @param extra ids to set as they are, where the configuration has such a key
+ * @param extra ids to set as they are, if the configuration has the key
  */
 export const vocabularyEdits = (config: Json, move: TokenMove, extra: Json = {}): Record<string, unknown> => {
   const edits = editsOf(config, move, extra, 'vocab_size' in config);
@@ -29,7 +28,7 @@ export const vocabularyEdits = (config: Json, move: TokenMove, extra: Json = {})
   return Object.keys(inner).length === 0 ? edits : { ...edits, text_config: { ...text, ...inner } };
 };
 
-/** Returns the ids of a configuration's tokens in another vocabulary: `{ eos_token_id: [2, 7] }`. */
+/** Returns token ids in another vocabulary: `{ eos_token_id: [2, 7] }`. */
 export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(config).flatMap(([key, value]): [string, unknown][] => {
@@ -39,14 +38,13 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
       if (!Array.isArray(value)) return [];
       if (value.every((id) => typeof id === 'number'))
         return [[key, (value as number[]).flatMap((id) => moved(id) ?? [])]];
-      // Sequences of tokens, of which one that lacks a token is none.
+      // A list of token sequences; those with a removed token are dropped.
       if (!value.every((ids) => Array.isArray(ids) && ids.every((id) => typeof id === 'number'))) return [];
       const sequences = (value as number[][]).map((ids) => ids.map(moved));
       return [[key, sequences.filter((ids) => !ids.includes(undefined))]];
     }),
   );
 
-/** Returns the ids of a configuration that go with a tokenizer: where texts begin and end, padding, and unknown tokens. */
 export const idsOfUses = (config: Json): Record<string, unknown> =>
   Object.fromEntries(Object.entries(config).filter(([key]) => /^(bos|eos|pad|unk)_token_id$/.test(key)));
 

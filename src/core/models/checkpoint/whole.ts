@@ -7,10 +7,9 @@ import { adapterConfigName, adapterWeightsName } from './file-names.js';
 import { readSideFile } from './small-file.js';
 
 /**
- * True if a directory has weights: a checkpoint of one file, or an index and all shards that it
- * names, or an adapter's two files. The hub's
- * own library leaves directories without them when it is interrupted, or was asked for some files only, and links
- * to blobs that were removed.
+ * True if a directory has all its weights: a single file, an index with all its shards, or an adapter's two
+ * files. The hub's library leaves incomplete directories after interruptions and partial downloads, and
+ * broken links after cleanups.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -22,7 +21,7 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
     const path = join(directory, index.name);
     const shards = await readSideFile(path)
       .then((text) => [...new Set(index.parse(text, path).values())])
-      // An index that cannot be read is for `readModel` to refuse, with its reason.
+      // `readModel` refuses an unreadable index, with its reason.
       .catch((): string[] => []);
     const needed = isIndexRead(found, shards) ? shards : found.files;
     return await allExist(needed.map((file) => join(directory, file)));
@@ -31,6 +30,5 @@ export const hasAllWeights = async (directory: string): Promise<boolean> => {
   return await allExist(weights.map((name) => join(directory, name)));
 };
 
-/** True if a directory of the hub's cache has no file of weights of any kind. */
 export const hasNoWeights = async (directory: string): Promise<boolean> =>
   !(await readdir(directory, { recursive: true })).some(isWeightsName);

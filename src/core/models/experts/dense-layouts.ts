@@ -5,7 +5,6 @@ import type { ExpertForm } from './forms.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** What a mixture's `config.json` is made of, beside the dense model's. */
 export interface MixtureSizes {
   readonly experts: number;
   readonly perToken: number;
@@ -13,39 +12,39 @@ export interface MixtureSizes {
   readonly layers: number;
 }
 
-/** A family of mixtures that dense models can be put into: attention, norms and embeddings of one, and the MLPs of others. */
+/**
+ * A family of mixtures that can hold dense models: attention, norms and embeddings of one, MLPs of others.
+ */
 export interface MixtureLayout {
-  /** As mergekit-moe calls it: a recipe's `architecture` is the beginning of it, in any case. */
+  /** mergekit-moe's name. A recipe's `architecture` is a case-insensitive prefix of it. */
   readonly title: string;
-  /** `model_type` of the mixture. */
   readonly family: string;
-  /** `model_type` of dense models whose tensors are computed with alike. */
+  /** `model_type` of dense models that compute the same way. */
   readonly dense: readonly string[];
-  /** Tensors besides the MLPs that it has a place for. */
+  /** Names of tensors, besides MLPs, that it accepts. */
   readonly holds: RegExp;
-  /** Those of them that it must have, and a dense model may lack: biases, which are 0 then. By the matrix that has as many rows. */
+  /** Required biases that dense models may lack (then 0), by the matrix with as many rows. */
   readonly biases: readonly string[];
-  /** The form in which mergekit-moe writes its experts. */
+  /** mergekit-moe's form. */
   readonly form: ExpertForm;
-  /** The part of a layer that has the router and the experts, as files that have each expert by itself name it. */
+  /** The part of a layer with router and experts, in files with separate experts. */
   readonly block: string;
-  /** Their names of an expert's matrices. */
+  /** Names of an expert's matrices in such files. */
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
-  /** The shared expert: its part of the layer, and whether it has a router of its own; null where there is no place for one. */
+  /** The shared expert: its part of the layer, and its router if any; null without a shared expert. */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
-  /** Returns the keys of `config.json` that differ from the dense model's. */
   config(dense: Config, sizes: MixtureSizes): Config;
 }
 
 const plain = { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' };
 
-/** Matches what all have: embeddings, head, norms, projections, and `more` of the attention. */
+/** Matches embeddings, head, norms, projections, and `more` of the attention. */
 const holding = (more?: string): RegExp =>
   new RegExp(
     `^(model\\.embed_tokens\\.weight|model\\.norm\\.weight|lm_head\\.weight|model\\.layers\\.\\d+\\.(self_attn\\.[qkvo]_proj\\.weight|input_layernorm\\.weight|post_attention_layernorm\\.weight${more === undefined ? '' : `|self_attn\\.${more}`}))$`,
   );
 
-/** Values of keys that a dense model's `config.json` may lack, and that other families take otherwise then (transformers 5.24). */
+/** Defaults of dense families (transformers 5.24) that differ from the mixtures'. */
 const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   llama: ({ num_attention_heads }) => ({
     num_key_value_heads: num_attention_heads,
@@ -62,7 +61,6 @@ const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   }),
 };
 
-/** Returns what a dense model's configuration means by the keys that it lacks. */
 const impliedBy = (dense: Config): Config => {
   const implied = Object.entries(ownValue(defaults, String(dense['model_type']))?.(dense) ?? {});
   const rope = dense['rope_theta'] ?? dense['rope_parameters'];
@@ -72,7 +70,7 @@ const impliedBy = (dense: Config): Config => {
   };
 };
 
-/** Keys of Qwen's mixtures that dense models need not have: no windows, and experts in every layer. */
+/** Keys of Qwen's mixtures that dense models may lack: no windows, experts in every layer. */
 const qwenLayers = (dense: Config, layers: number): Config => ({
   decoder_sparse_step: 1,
   layer_types: Array.from({ length: layers }, () => 'full_attention'),
@@ -83,10 +81,10 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
   router_aux_loss_coef: 0.001,
 });
 
-/** The place of a class of DeepSeek's own code on the hub, as `auto_map` names it. */
+/** A class of DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/** In the order in which mergekit-moe prefers them, where a recipe names none (`mergekit.moe`, 0.1.5). */
+/** In mergekit-moe's order of preference, if a recipe names no architecture (`mergekit.moe`, 0.1.5). */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',
@@ -122,7 +120,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
     shared: { block: 'shared_experts', router: null },
     config: (dense, { experts, perToken, shared }) => ({
       ...impliedBy(dense),
-      // Its own code reads this key alone.
+      // DeepSeek's own code reads only this key.
       ...(isObject(dense['rope_parameters']) ? { rope_theta: dense['rope_parameters']['rope_theta'] } : {}),
       architectures: ['DeepseekForCausalLM'],
       model_type: 'deepseek',
@@ -180,7 +178,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
       ...qwenLayers(dense, layers),
       architectures: ['Qwen3MoeForCausalLM'],
       model_type: 'qwen3_moe',
-      // transformers 5 has the first key, versions before it the second.
+      // The first key is for transformers 5, the second for older versions.
       num_local_experts: experts,
       num_experts: experts,
       num_experts_per_tok: perToken,

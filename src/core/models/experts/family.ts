@@ -2,11 +2,14 @@ import { ownValue } from '../../base/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
 
-/** What the files of a family call the parameters of its mixtures, where transformers holds the experts fused. */
+/** Names of mixtures' parameters in a family's files, for which transformers fuses experts. */
 export interface ExpertNames {
-  /** The matrices of one expert, each with its number before: `experts.0.w1.weight`. Without, a family's files have no such. */
+  /**
+   * Names of an expert's matrices, after its number: `experts.0.w1.weight`. Absent if files have no separate
+   * experts.
+   */
   readonly matrices?: { readonly gate: string; readonly up: string; readonly down: string };
-  /** Parts of names in the model and in the files that have each expert by itself. */
+  /** Name parts in the model, and in files with separate experts. */
   readonly renamed: readonly (readonly [inModel: string, inFiles: string])[];
 }
 
@@ -21,7 +24,7 @@ const granite: ExpertNames = {
   ],
 };
 
-/** By `model_type`, as transformers 5.24 converts names (`conversion_mapping.py`). */
+/** By `model_type`, as converted by transformers 5.24 (`conversion_mapping.py`). */
 const families: Readonly<Record<string, ExpertNames>> = {
   mixtral: { matrices: mixtral, renamed: [experts, ['.mlp.gate.', '.block_sparse_moe.gate.']] },
   phimoe: { matrices: mixtral, renamed: [experts, ['.mlp.router.', '.block_sparse_moe.gate.']] },
@@ -30,13 +33,12 @@ const families: Readonly<Record<string, ExpertNames>> = {
   granitemoehybrid: granite,
 };
 
-/** Qwen's, DeepSeek's, OLMoE's, and those of most others. */
+/** Used by Qwen, DeepSeek, OLMoE and most others. */
 const usual: ExpertNames = {
   matrices: { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' },
   renamed: [],
 };
 
-/** Returns the `model_type` of a checkpoint's language model. */
 export const familyOf = ({ config }: Pick<CheckpointIndex, 'config'>): string => {
   const text = config?.['text_config'];
   const family = (isObject(text) ? text['model_type'] : undefined) ?? config?.['model_type'];
@@ -46,39 +48,36 @@ export const familyOf = ({ config }: Pick<CheckpointIndex, 'config'>): string =>
 export const expertNamesOf = (checkpoint: Pick<CheckpointIndex, 'config'>): ExpertNames =>
   expertNamesOfFamily(familyOf(checkpoint));
 
-/** @param family `model_type` */
 export const expertNamesOfFamily = (family: string): ExpertNames => ownValue(families, family) ?? usual;
 
-/** Returns the name that files have of a parameter which the model has by this one. */
+/** Converts a parameter's name from the model's to the files'. */
 export const nameInFiles = ({ renamed }: ExpertNames, name: string): string => {
   const found = renamed.find(([inModel]) => name.includes(inModel));
   return found === undefined ? name : name.replace(...found);
 };
 
-/** Returns the name by which the model has a parameter of this name in files. */
+/** Converts a parameter's name from the files' to the model's. */
 export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
   const found = renamed.find(([, inFiles]) => name.includes(inFiles));
   return found === undefined ? name : name.replace(found[1], found[0]);
 };
 
-/** A parameter that has the matrices of all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
+/** A fused parameter of all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
 export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down)_proj$/;
 
-/** The matrix of one expert, as a part of a fused parameter. */
 export interface ExpertMatrix {
-  /** As files spell it but for the fusion. */
+  /** The fused parameter, otherwise named as in files. */
   readonly parameter: string;
-  /** Its place among the matrices of the parameter, of which each expert has so many. */
+  /** Index among the parameter's matrices; each expert has `matrices` of them. */
   readonly index: number;
   readonly matrices: number;
 }
 
-/** Matches the name of any tensor of one expert. */
 export const ofOneExpert = /(^|\.)experts\.\d+\./;
 
 const oneOfExperts = /^(?<stem>(?:.*\.)?experts)\.(?<expert>\d+)\.(?<matrix>\w+)\.weight$/;
 
-/** Returns the fused parameter that the matrix of an expert is a part of; undefined for other names. */
+/** Returns the fused parameter that contains an expert's matrix; undefined for other names. */
 export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatrix | undefined => {
   const { stem, expert, matrix } = oneOfExperts.exec(name)?.groups ?? {};
   if (matrices === undefined || stem === undefined) return undefined;
@@ -90,10 +89,10 @@ export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatr
 };
 
 /**
- * Returns the names of the matrices of one expert that a fused parameter has, one below the other; undefined for another
- * parameter, and in a family whose files have no experts by themselves.
+ * Returns the names of an expert's matrices in a fused parameter, from top to bottom. Undefined for other
+ * parameters, and for families without separate experts.
  *
- * @param parameter as files spell it but for the fusion: `model.layers.0.block_sparse_moe.experts.gate_up_proj`
+ * @param parameter fused, otherwise named as in files: `model.layers.0.block_sparse_moe.experts.gate_up_proj`
  */
 export const matricesOf = (
   { matrices }: ExpertNames,

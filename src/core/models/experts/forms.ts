@@ -1,5 +1,4 @@
-/** `fused`: the experts of a layer in one parameter, as transformers 5 holds them. `separate`: each by itself. */
+/** `fused`: a layer's experts in one parameter, as in transformers 5. `separate`: each expert has its own. */
 export const expertForms = ['fused', 'separate'] as const;
 
-/** The form in which files have the experts of mixtures. */
 export type ExpertForm = (typeof expertForms)[number];

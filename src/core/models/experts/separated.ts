@@ -6,9 +6,9 @@ import { type ExpertNames, expertNamesOf, fusedParameter, matricesOf, nameInFile
 type Tensors = CheckpointIndex['tensors'];
 
 /**
- * Returns a checkpoint with each expert of its mixtures by itself: a fused parameter is the matrices of its experts, which
- * stand one below the other in it, by the names that files of the family have of these. So files of either form are one
- * model. Experts that are stored as [in, out], or quantised, stay as they are. Reads nothing.
+ * Returns a checkpoint with separate experts: splits fused parameters into the experts' matrices, named as in
+ * the family's files. So both forms give the same model. Experts stored as [in, out] or quantised stay fused.
+ * Reads nothing.
  */
 export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors: stored, fusedExperts } = checkpoint;
@@ -22,14 +22,14 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
     return [...matricesIn(names, inFiles, reference)];
   });
   const tensors = new Map(entries);
-  // A checkpoint that has names of both forms is none of one model.
+  // Names in both forms contradict each other; the checkpoint stays as it is.
   return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
 };
 
 /**
- * Returns the matrices of each expert in a fused parameter, by their names.
+ * Returns each expert's matrices in a fused parameter, with names.
  *
- * @param parameter as files spell it but for the fusion
+ * @param parameter fused, otherwise named as in files
  */
 export const matricesIn = (
   names: ExpertNames,
@@ -45,7 +45,7 @@ export const matricesIn = (
   );
 };
 
-/** Returns one of the matrices of a parameter: of each expert there are as many as there are names. */
+/** Returns a matrix of a fused parameter; each expert has `length` of them. */
 const partOf = (
   { file, begin, end, dtype, shape }: TensorReference,
   index: number,
@@ -57,7 +57,7 @@ const partOf = (
   return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
 };
 
-/** True for the parameter of a mixture whose two have matrices [out, in]: gate above up, and down. */
+/** True for a fused parameter whose layer has matrices [out, in]: gate above up, and down. */
 const isFused = (tensors: Tensors, name: string): boolean => {
   const { stem } = fusedParameter.exec(name)?.groups ?? {};
   if (stem === undefined) return false;
@@ -66,7 +66,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   const [[experts, both, hidden = 0], [others, out, inner = 0]] = [up.shape, down.shape];
   const isWhole = up.shape.length === 3 && down.shape.length === 3 && experts === others && isCount(experts);
   if (!isWhole || both !== 2 * inner || hidden !== out || inner * hidden === 0) return false;
-  // Biases, scales and blocks of codes, which no file has of each expert.
+  // Biases, scales and blocks of codes, which do not exist per expert.
   return !['gate_up_proj', 'down_proj'].some((one) =>
     ['_bias', '_scale', '_scale_inv', '_scales', '_blocks'].some((end) =>
       tensors.has(`${stem}.${one}${end}`),
@@ -74,7 +74,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   );
 };
 
-/** Limit on experts, each of which becomes tensors: a fused parameter of a sparse file may say any number. */
+/** Limit on experts, since each becomes several tensors and a sparse file may claim any number. */
 const mostExperts = 65_536;
 
 const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;

@@ -20,16 +20,16 @@ const schemes: readonly QuantisationScheme[] = [
   bitsandbytes,
 ];
 
-/** The keys of `config.json` that say how a model is quantised; the first that is there is read. */
+/** Keys of `config.json` that describe quantisation; the first present is read. */
 const configKeys = ['quantization_config', 'compression_config'];
 
-/** What is stored beside a weight and takes no part in its value: scales of activations, shapes. */
+/** Tensors beside a weight that do not affect its value: scales of activations, shapes. */
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
 /**
- * Returns a checkpoint as the model that was quantised: its tensors are those before that, each with the form in which it is
- * stored (`quantised`), and those that are stored for it are no tensors of their own. A checkpoint that is not quantised, or
- * by a scheme that is not read, is returned as it is. Reads nothing.
+ * Returns a quantised checkpoint with the tensors of the original model, each with its stored form
+ * (`quantised`); stored parts are hidden. Checkpoints that are not quantised, or use an unknown scheme, are
+ * returned unchanged. Reads nothing.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -53,7 +53,7 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   };
 };
 
-/** The tensors in the order of their codes; all others where they stood. */
+/** Places tensors where their codes are stored; others stay in place. */
 const logicalTensors = (
   stored: ReadonlyMap<string, TensorReference>,
   found: readonly FoundTensor[],
@@ -77,7 +77,7 @@ const logicalTensors = (
       continue;
     }
     const { file, begin, end } = reference;
-    // A part may have a name of several parts: `weight.absmax`.
+    // A part's name may contain dots: `weight.absmax`.
     const before = tensor.name.length - lastOf(tensor.name).length;
     const parts = new Map(
       [...tensor.of, ...(extra.get(tensor) ?? [])].flatMap((part): [string, TensorReference][] => {
@@ -97,7 +97,6 @@ const logicalTensors = (
   return tensors;
 };
 
-/** The name of a tensor's module, and of a tensor within its module. */
 export const moduleOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
 
 const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);

@@ -2,12 +2,11 @@ import { itemAt } from '../../base/lookup.js';
 import { elementCount, type TensorReference } from '../../tensor/reference.js';
 import { checkForm, type FoundTensor, invalidQuantisation, type QuantisedCheckpoint } from './scheme.js';
 
-/** The rows and columns of a block, where settings have blocks of both. */
 export type BlockSize = readonly [rows: number, columns: number];
 
 /**
- * Returns a tensor of eight-bit floating numbers or integers, with scales for the whole of it, for each row, or for blocks
- * of a size: whichever the shape of the scales is.
+ * Returns a tensor of 8-bit floats or integers. The shape of the scales says whether they are per tensor, row
+ * or block.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -62,7 +61,6 @@ export const inEightBits = (
   });
 };
 
-/** Returns a pair of positive integers, or undefined. */
 export const asBlockSize = (value: unknown): BlockSize | undefined => {
   if (!Array.isArray(value)) return undefined;
   const [rows, columns, more] = value as unknown[];

@@ -9,21 +9,21 @@ import {
   tensorBeside,
 } from './scheme.js';
 
-/** How a scheme packs the codes of a matrix [in, out] into words of 32 bits. */
+/** How a scheme packs codes of a matrix [in, out] into 32-bit words. */
 export interface Packing {
   readonly bits: 4 | 8;
-  /** Where the codes of weights stand, and those of zero points. */
+  /** Order of the codes of weights, and of zero points. */
   readonly order: CodeOrder;
   readonly ofZeros: CodeOrder;
-  /** Zero points are one more than is written. */
+  /** True if zero points are stored minus one. */
   readonly oneMore: boolean;
-  /** Input features that share a scale; undefined for all. */
+  /** Input features per scale; undefined for all. */
   readonly group: number | undefined;
 }
 
 /**
- * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out], and `g_idx` [in] where
- * input features are not in the order of their groups.
+ * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out]. `g_idx`
+ * [in] is present if input features are not in order of groups.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -76,7 +76,9 @@ export const inWords = (
   });
 };
 
-/** Returns the modules of tensors that have such parts. @throws LayerloomError QUANTISATION_INVALID for parts without codes */
+/**
+ * Returns the modules with such parts. @throws LayerloomError QUANTISATION_INVALID for parts without codes
+ */
 export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
   [...checkpoint.tensors.keys()].flatMap((stored) => {
     const [, module, part] = /^(.+)\.(qweight|qzeros|g_idx)$/.exec(stored) ?? [];
@@ -85,6 +87,5 @@ export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
     return part === 'qweight' ? [module] : [];
   });
 
-/** Returns a positive integer of settings, or undefined for all (-1, or nothing). */
 export const groupSize = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;

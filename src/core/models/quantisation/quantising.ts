@@ -4,20 +4,19 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Place } from '../architecture/architecture.js';
 
-// What models are quantised to, and which of their tensors.
+// Target formats of quantisation, and the tensors to quantise.
 
-/** Of a matrix: the rows and columns of a block, which may reach beyond it. */
+/** Rows and columns of a block, which may exceed the matrix. */
 export type BlockSize = readonly [rows: number, columns: number];
 
-/** A way to quantise a model, by the name that options and recipes have. */
+/** A way to quantise, by its name in options and recipes. */
 interface Quantising {
   readonly scheme: QuantisingScheme;
-  /** Sizes of blocks, the largest first. */
+  /** The largest first. */
   readonly blocks: readonly BlockSize[];
 }
 
 const square = (size: number): BlockSize => [size, size];
-/** A scale for each row. */
 const wholeRow: BlockSize = [1, Number.MAX_SAFE_INTEGER];
 
 export const quantisings = {
@@ -39,7 +38,6 @@ export const checkQuantising = (name: string): QuantisingName => {
   throw invalidParameter('quantize-report', name, `one of ${quantisingNames.join(', ')}`);
 };
 
-/** Those in which outputs are written. */
 export const writtenNames = ['fp8-block', 'int8'] as const satisfies readonly QuantisingName[];
 
 export type WrittenName = (typeof writtenNames)[number];
@@ -47,10 +45,10 @@ export type WrittenName = (typeof writtenNames)[number];
 const divides = ([rows, columns]: BlockSize, shape: Shape): boolean =>
   Number(shape[0]) % rows === 0 && Number(shape[1]) % columns === 0;
 
-/** True where blocks of squares divide a matrix, as loaders need; rows and groups may be cut. */
+/** True if square blocks divide a matrix, as loaders require; rows and groups may be truncated. */
 export const fits = (block: BlockSize, shape: Shape): boolean => block[0] === 1 || divides(block, shape);
 
-/** Returns the blocks of a model's matrices, of these shapes: those that fit most of their elements, the largest first. */
+/** Returns the block size that fits most elements of a model's matrices; ties go to the larger. */
 export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSize => {
   const { blocks }: Quantising = quantisings[name];
   const fitted = (block: BlockSize): number =>
@@ -59,8 +57,8 @@ export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSi
 };
 
 /**
- * True for a tensor that is quantised: the matrix of a projection in a layer. Embeddings, the head, norms, routers and
- * convolutions are not, as quantisers leave them.
+ * True for a projection matrix in a layer. Like quantisers, skips embeddings, head, norms, routers and
+ * convolutions.
  */
 export const isQuantisable = (
   name: string,
@@ -75,5 +73,4 @@ export const isQuantisable = (
   name.endsWith('.weight') &&
   !routers.test(name);
 
-/** Routers of mixtures and gates of shared experts. */
 const routers = /(^|\.)(gate|router|shared_expert_gate)\.weight$|\.(router|gate)\./;

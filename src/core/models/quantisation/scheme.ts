@@ -5,44 +5,41 @@ import { bytesOfCodes, gridOf, inputFeatures, type QuantisedForm } from '../../t
 import { elementCount, type Shape, type TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
-/** `quantization_config` of `config.json`. */
 export type Settings = Readonly<Record<string, unknown>>;
 
-/** A checkpoint as a scheme reads it. */
 export interface QuantisedCheckpoint {
   readonly checkpoint: CheckpointIndex;
   readonly settings: Settings;
 }
 
-/** A tensor of the model before it was quantised. */
+/** A tensor of the model before quantisation. */
 export interface FoundTensor {
   readonly name: string;
   readonly shape: Shape;
-  /** Names of the tensors that are stored for it: codes first. */
+  /** Names of its stored tensors, codes first. */
   readonly of: readonly string[];
   readonly form: Omit<QuantisedForm<TensorReference>, 'parts'>;
 }
 
-/** Everything the rest of the tree knows of one way to quantise a checkpoint. */
 export interface QuantisationScheme {
-  /** The values of `quant_method` in `config.json` that name it. */
+  /** Values of `quant_method` in `config.json`. */
   readonly methods: readonly string[];
-  /** The keys of its settings that may list the modules which are not quantised; empty where it has no such list. */
+  /** Settings keys that may list unquantised modules. */
   readonly unconverted: readonly string[];
-  /** The keys of its settings that say how numbers were found, and nothing of what is stored. */
+  /** Settings keys about how quantisation was done, which do not describe the stored data. */
   readonly origins?: readonly string[];
   /**
-   * Finds the quantised tensors that it can read; modules that it leaves out are copied only.
+   * Finds the quantised tensors that it can read. Modules left out can only be copied.
    *
    * @throws LayerloomError QUANTISATION_INVALID
    */
   find(checkpoint: QuantisedCheckpoint): FoundTensor[];
 }
 
-/** Scales that are floating numbers, and those that are exponents of two. */
+/** Dtypes of scales: floats, and exponents of two. */
 const scaleDtypes: ReadonlySet<Dtype> = new Set(['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8']);
 
-/** Returns the error of a tensor that does not fit the others of its module, or the settings. */
+/** The error for a tensor that contradicts its module's other tensors or the settings. */
 export const invalidQuantisation = (
   { files, path }: CheckpointIndex,
   reference: TensorReference | undefined,
@@ -71,7 +68,7 @@ export const tensorBeside = (checkpoint: CheckpointIndex, name: string, wanted: 
   );
 };
 
-/** True if scales are a grid of blocks for each matrix; columns of one, and a single scale, may lack dimensions. */
+/** True if scales form a grid of blocks per matrix; dimensions of size 1 may be missing. */
 const isGrid = (
   shape: readonly number[],
   [rows, columns]: readonly [number, number],
@@ -80,11 +77,11 @@ const isGrid = (
   (rows === 1 && columns === 1) ||
   (rows === 1 && matrices === 1 && shape.length === 1 && shape[0] === columns) ||
   (shape.at(-1) === columns && shape.at(-2) === rows) ||
-  // One row of scales beside a matrix may be meant for its columns.
+  // For a matrix, one row of scales may be meant for its columns.
   (columns === 1 && shape.at(-1) === rows && (shape.length === 1 || matrices > 1));
 
 /**
- * Checks that codes, scales and what else a value is made of are of dtypes that are read, and as many as there must be.
+ * Checks dtypes and sizes of codes, scales and other parts.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -99,7 +96,7 @@ export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTenso
     const tensor = of.find((one) => checkpoint.tensors.get(one) === reference) ?? name;
     throw invalidQuantisation(checkpoint, reference, tensor, reason);
   };
-  /** Refuses a tensor that is not so many elements of one of some dtypes. */
+  /** Refuses a tensor with other dtypes or another number of elements. */
   const expect = (reference: TensorReference, dtypes: readonly Dtype[], count: number): void => {
     if (!dtypes.includes(reference.dtype) || elementCount(reference.shape) !== count)
       refuse(
@@ -139,9 +136,8 @@ export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTenso
   return found;
 };
 
-/** Models whose matrices are transformers' `Conv1D`, [in, out]; those that are quantised are [out, in]. */
+/** Models with transformers' `Conv1D` matrices, [in, out]; quantised ones are [out, in]. */
 const ofConv1D: readonly unknown[] = ['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer', 'clvp'];
 
-/** True for a model that had other matrices before it was quantised than linear modules have. */
 export const hasConv1D = ({ checkpoint }: Pick<QuantisedCheckpoint, 'checkpoint'>): boolean =>
   ofConv1D.includes(checkpoint.config?.['model_type']);

@@ -13,11 +13,11 @@ import { renamed } from './renamed.js';
 import { plainAdapterName } from './wrappers.js';
 
 /**
- * Reads the LoRA adapter of PEFT in a directory, whatever else lies there, or that of its file of weights: configuration and
- * header are read; weights are not. Parameters have the names that PEFT gives them, without its prefix.
+ * Reads the PEFT LoRA adapter in a directory, or of an adapter's weights file: configuration and header, no
+ * weights. Parameters have PEFT's names without its prefix.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and the codes
- *   of its container
+ * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED
+ *   and the codes of its container
  */
 export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise<Adapter> => {
   const { name, path } = found;

@@ -3,8 +3,8 @@ import { LayerloomError } from '../../base/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**
- * Refuses a model of which transformers, given the same path, would make another one: what is scored, exported or published
- * must be what merges read.
+ * Refuses a model that transformers would load differently from the same path: evaluations and exports must
+ * use the model that merges read.
  *
  * @param purpose a verb, for the message: `evaluate`
  * @throws LayerloomError NOT_AS_LOADED

@@ -6,9 +6,9 @@ import { isObject } from '../checkpoint/json.js';
 import { moduleOf } from '../checkpoint/module-folders.js';
 
 /**
- * Returns what stands before the layers of a model and is no part of its family's names, such as the attribute of a training
- * program (`policy`, `actor.module`). No loader takes such names. Families that are not known, and models that come with
- * code, may have any names.
+ * Returns prefixes of a model's layers that are foreign to its family, such as a training program's attribute
+ * (`policy`, `actor.module`). No loader accepts them. Unknown families and models with code may have any
+ * names.
  */
 export const foreignPrefixesOf = ({
   config,
@@ -27,20 +27,22 @@ export const foreignPrefixesOf = ({
   return [...new Set(foreign.map((parts) => parts.join('.')))].filter((prefix) => prefix !== '');
 };
 
-/** The parts of a stack's name before its own words: `policy`, `model` for `policy.model.decoder.layers`. */
+/**
+ * Returns the parts of a stack's name before its own words: `policy`, `model` for
+ * `policy.model.decoder.layers`.
+ */
 const partsBefore = (stack: string, { stacks = usualStacks }: Family): readonly string[] => {
   const words = new Set([...stacks.flatMap((words) => words.split('.')), 'encoder', 'decoder']);
   const parts = stack.split('.');
   return parts.slice(0, parts.findLastIndex((part) => !words.has(part)) + 1);
 };
 
-/** The parts before the first that may be a model of several. */
 const beforeWhole = (parts: readonly string[]): readonly string[] => {
   const first = parts.findIndex(isWhole);
   return parts.slice(0, first < 0 ? parts.length : first);
 };
 
-/** The parts before the last two at most that are the family's own; transformers takes a prefix that stands there twice. */
+/** Returns the parts before the family's own prefix, which transformers accepts up to twice. */
 const beforeWholesOf = ({ wholes = usualWholes }: Family, parts: readonly string[]): readonly string[] => {
   const own = parts.length - 1 - parts.findLastIndex((part) => !wholes.includes(part));
   return parts.slice(0, parts.length - Math.min(own, 2));

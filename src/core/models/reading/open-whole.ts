@@ -9,15 +9,14 @@ import { isUnverified, missingRanges } from '../sources/ranges/folder.js';
 import { refuseUnlikeLoaders } from './as-loaded.js';
 import { readWhole } from './read-model.js';
 
-/** A folder of a merge that has not finished, or something within one. */
 const unfinished = /\.layerloom-partial(\/|$)/;
 
 /**
- * Opens the directory of a checkpoint that is to leave this program as it is, with all of its files here.
+ * Opens the directory of a complete checkpoint that another program will use as it is.
  *
  * @param purpose a verb, for messages: `push`
- * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output, and a model of the hub of which only some ranges
- *   are here; NOT_AS_LOADED; the codes of `readWhole`
+ * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model;
+ *   NOT_AS_LOADED; the codes of `readWhole`
  */
 export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {
   const root = resolve(directory);

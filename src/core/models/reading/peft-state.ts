@@ -14,31 +14,30 @@ import { separated } from '../experts/separated.js';
 import { dequantised } from '../quantisation/dequantised.js';
 import { renamed } from './renamed.js';
 
-/** Parts of names by which PEFT 0.21 wraps modules of a model. */
+/** Name parts of PEFT 0.21's module wrappers. */
 const wraps = /^(base_layer|original_module|modules_to_save|token_adapter|prompt_encoder)$/;
 
-/** Beginnings of the parts of names that each of its tuners adds to a module. */
+/** Prefixes of name parts that PEFT's tuners add. */
 const tuners =
   /^(lora|ia3|hada|lokr|oft|boft|vera|pvera|hra|ln_tuning|fourierft|vblora|shira|c3a|miss|bone|road|randlora|waveft|poly|trainable_tokens|delora|gralora|lily|adamss|beft|deft|frod|glora|hira|osf|peanut|psoft|shadow|supertuning|tinylora|unilora)_/;
 
-/** Families whose own files have such names: the factors are parameters of the model. */
+/** Families whose own parameters have such names. */
 const ownFactors = new Set(['phi4mm', 'phi4_multimodal']);
 
-/** Returns the part of a name that is PEFT's; undefined for a name of the model itself. */
 const peftPartOf = (name: string): string | undefined =>
   name.split('.').find((part) => wraps.test(part) || tuners.test(part));
 
-/** The name of an adapter that a name in the state of a PEFT model has in it. */
+/** Finds the adapter's name in a name of a PEFT model's state. */
 const adapterNameIn = /\.(?:lora_\w+|modules_to_save)\.(?!weight$|bias$)(?<adapter>[^.]+)/;
 
 /**
- * Returns a checkpoint that holds the whole state of a PEFT model as that model: `base_layer` with the adapter's change, by
- * the settings in the `adapter_config.json` beside it; undefined for any other checkpoint. Reads no weights.
+ * Returns a checkpoint of a PEFT model's whole state as that model: `base_layer` with the adapter's change,
+ * by the `adapter_config.json` beside it. Undefined for other checkpoints. Reads no weights.
  *
  * @param names of the files in its directory
- * @param settle says of the base whether its head is its embeddings
- * @throws LayerloomError ADAPTER_INVALID without settings, and where these do not fit; ADAPTER_UNSUPPORTED for other
- *   tuners than LoRA, and for several adapters; NOT_A_CHECKPOINT where there are factors alone
+ * @param settle determines whether the base's head is its embeddings
+ * @throws LayerloomError ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for other tuners than
+ *   LoRA, and for several adapters; NOT_A_CHECKPOINT for factors alone
  */
 export const mergedState = async (
   checkpoint: CheckpointIndex,

@@ -24,21 +24,20 @@ import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
 
-/** A model as read from an address: a whole one, or an adapter by itself, of which `checkpoint` has the files. */
+/** A whole model, or an adapter alone, whose files are in `checkpoint`. */
 export interface Reading {
   readonly checkpoint: CheckpointIndex;
   readonly adapter?: Adapter;
 }
 
-/** Facts of files of weights that the sources know. */
 const known: KnownOfFiles = { statedContent, missingBytes: missingRanges };
 
 /**
- * Reads all that lies at an address, and says what it is: a whole model, as transformers and PEFT would make it of the files,
- * or an adapter. A base with an adapter is one checkpoint, named like the adapter. Headers and small files are read; of
- * weights those alone that say whether a head is the embeddings.
+ * Reads the model at an address: a whole model, as transformers and PEFT would load it, or an adapter. A base
+ * with an adapter is one checkpoint, named like the adapter. Reads headers and small files, and weights only
+ * to decide whether the head is the embeddings.
  *
- * Every command opens models by this function, so that a path means one model everywhere.
+ * All commands open models by this function, so that a path means the same model everywhere.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
  */
@@ -50,7 +49,7 @@ export const readModel = async (model: ModelAddress): Promise<Reading> => {
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
-/** `readModel`, where a whole model is needed. @throws LayerloomError ADAPTER_WITHOUT_BASE for an adapter by itself */
+/** @throws LayerloomError as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
 export const readWhole = async (model: ModelAddress): Promise<CheckpointIndex> => {
   if (model.kind === 'adapted') return await readAdapted(model);
   const found = await locate(model);
@@ -59,15 +58,18 @@ export const readWhole = async (model: ModelAddress): Promise<CheckpointIndex> =
   return await wholeAt(found);
 };
 
-/** `readWhole`, of the text that names a model: a path or `org/name[@revision]`, `BASE+ADAPTER`, `NAME=` before either. */
+/** `readWhole` for a text: a path, `org/name[@revision]` or `BASE+ADAPTER`, optionally with `NAME=`. */
 export const openModel = async (model: string): Promise<CheckpointIndex> =>
   readWhole(await parseAddress(model));
 
-/** `readModel`, where an adapter is needed: that of a directory which has a whole model too. */
+/** `readModel` for an adapter, even in a directory that also has a whole model. */
 export const readAdapter = async (model: ModelAddress): Promise<Adapter> =>
   adapterAt(await locate(model), known);
 
-/** True if a model is found here and is an adapter without a base. @throws LayerloomError READ_FAILED, MODEL_AMBIGUOUS */
+/**
+ * True if a model is here and is an adapter without a base. @throws LayerloomError READ_FAILED,
+ * MODEL_AMBIGUOUS
+ */
 export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
   const found = await locateIfHere(model);
   return found !== undefined && (await kindAt(found)) === 'adapter';
@@ -98,8 +100,8 @@ const readAdapted = async (model: ModelAddress & { kind: 'adapted' }): Promise<C
 };
 
 /**
- * Says what a path is, by the names of the files there. A directory with a whole model and an adapter is refused: some
- * loaders take the model with the adapter, some the adapter's base with it, and some the model alone.
+ * Decides by file names what a path is. Refuses a directory with both a whole model and an adapter: loaders
+ * disagree on which to use, and on which base.
  */
 const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   if (!(await stat(path)).isDirectory())
@@ -117,7 +119,7 @@ const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
   });
 };
 
-/** The file that names the model of a directory alone: its index, or the one file of its weights. */
+/** Returns a model's index or only file of weights. */
 const modelFileAt = async (directory: string): Promise<string> => {
   const { index, weights } = await findModelFiles(directory);
   return index?.path ?? String(weights[0]);
@@ -141,7 +143,7 @@ const wholeAt = async (found: FoundModel): Promise<CheckpointIndex> => {
   return await settle(withoutWrappers(opened));
 };
 
-/** Names the adapters in the folders of a directory that is no model, as PEFT saves several of one model. */
+/** Mentions adapters in subfolders, where PEFT saves several. */
 const withAdapters = async (error: unknown, directory: string): Promise<unknown> => {
   if (!(error instanceof LayerloomError) || error.code !== 'NOT_A_CHECKPOINT') return error;
   const entries = await readdir(directory, { withFileTypes: true });

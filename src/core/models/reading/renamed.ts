@@ -4,10 +4,10 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**
- * Returns a checkpoint whose tensors have other names than its files give them; itself where none changes.
+ * Returns a checkpoint with renamed tensors, or the same if no name changes.
  *
- * @param nameOf undefined for a tensor that is left out
- * @throws LayerloomError DUPLICATE_TENSOR where two tensors would have one name
+ * @param nameOf undefined removes a tensor
+ * @throws LayerloomError DUPLICATE_TENSOR if two tensors get one name
  */
 export const renamed = (
   checkpoint: CheckpointIndex,

@@ -19,11 +19,11 @@ import { type Sameness, sameValues } from '../checkpoint/same-values.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
 
 /**
- * Returns a checkpoint of which it is known whether its head is its embeddings, as transformers 5 decides it: where both
- * are stored and their values differ, they are two, whatever `config.json` says. Values are read up to the first
- * difference, and only where `config.json` does not say that they are two.
+ * Decides, like transformers 5, whether a checkpoint's head is its embeddings. If both are stored with
+ * different values, they are separate, whatever `config.json` says. Reads values up to the first difference,
+ * and none if `config.json` says untied.
  *
- * @throws LayerloomError CONFIG_INVALID where tensors that are said to be one have other shapes; READ_FAILED
+ * @throws LayerloomError CONFIG_INVALID if head and embeddings have different shapes; READ_FAILED
  */
 export const settledTies = async (
   checkpoint: CheckpointIndex,
@@ -63,7 +63,7 @@ export const settledTies = async (
   };
 };
 
-/** Stores what loaders would copy, since the configuration then says that nothing is tied. */
+/** Adds the copies that loaders would make, because the configuration will say untied. */
 const withCopies = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors, stored = tensors } = checkpoint;
   const absent = absentCopies(checkpoint).map(
@@ -86,7 +86,10 @@ const samenessOf = (
   return sameValues(checkpoint, valueAt(tensors, copy), valueAt(tensors, source), missingBytes);
 };
 
-/** Refuses a head of other rows than the embeddings, which transformers does not load; of a quantised one shapes say nothing. */
+/**
+ * Refuses a head with other rows than the embeddings, which transformers does not load. Shapes of quantised
+ * tensors are not comparable.
+ */
 const checkShapes = (checkpoint: CheckpointIndex, { copy, source }: Tie, says: boolean): void => {
   const { config, tensors } = checkpoint;
   const [a, b] = [valueAt(tensors, copy), valueAt(tensors, source)].map(
@@ -99,7 +102,6 @@ const checkShapes = (checkpoint: CheckpointIndex, { copy, source }: Tie, says: b
     });
 };
 
-/** The keys by which a configuration says that embeddings are not tied. */
 const untied = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   const text = config['text_config'];
   const inText = isObject(text) && text['tie_word_embeddings'] === true;
@@ -109,14 +111,14 @@ const untied = (config: Readonly<Record<string, unknown>>): Record<string, unkno
   };
 };
 
-/** Names the tensors that loaders fill with random numbers: a head that is neither stored nor tied, and copies that are not made. */
+/** Warns of tensors that loaders would initialise at random: a missing untied head, and missing copies. */
 const lackingOf = (checkpoint: CheckpointIndex): string | undefined => {
   const { config, tensors, path } = checkpoint;
   const [name] = classesIn(config);
   if (name === undefined || !givesTokens(name) || !isKnownFamily(config)) return undefined;
   const head = headOf(checkpoint);
   const module = head.slice(0, head.lastIndexOf('.'));
-  // A head that is quantised has other tensors in its module.
+  // A quantised head has other tensors in its module.
   const hasHead = [...tensors.keys()].some((tensor) => tensor.startsWith(`${module}.`));
   const lacking = [...(hasHead ? [] : [head]), ...absentCopies(checkpoint).map(({ copy }) => copy)];
   if (lacking.length === 0) return undefined;

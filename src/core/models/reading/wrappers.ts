@@ -6,7 +6,7 @@ import { moduleOf } from '../checkpoint/module-folders.js';
 import { foreignPrefixesOf } from './foreign-prefix.js';
 import { renamed } from './renamed.js';
 
-/** Parts of names that stand for a wrapper around a module, wherever they stand; no module of a model is called so. */
+/** Name parts of module wrappers, anywhere in a name; models have no modules of these names. */
 const anywhere: Readonly<Record<string, string>> = {
   _orig_mod: 'torch.compile',
   _fsdp_wrapped_module: 'FSDP',
@@ -16,26 +16,24 @@ const anywhere: Readonly<Record<string, string>> = {
   _module: 'Opacus',
 };
 
-/** The same of wrappers around the whole model. */
+/** Wrappers of the whole model. */
 const [parallel, peft] = ['module', 'base_model'] as const;
 
-/** A name without wrappers, and the parts that were theirs. */
 interface PlainName {
   readonly name: string;
   readonly wrappers: readonly string[];
 }
 
-/** Which parts stand for wrappers in the names of a model. */
 interface Wrappers {
-  /** `module` and `base_model`, where they begin a name. */
+  /** `module` and `base_model` at the start of a name. */
   readonly isLeading: (part: string) => boolean;
   /** `module` elsewhere. */
   readonly isInside: (part: string) => boolean;
 }
 
 /**
- * Returns a name without the parts of wrappers: `model.layers.0.mlp.up_proj.weight` for
- * `module.model.layers.0._orig_mod.mlp.up_proj.weight`.
+ * Removes wrappers from a name: `module.model.layers.0._orig_mod.mlp.up_proj.weight` becomes
+ * `model.layers.0.mlp.up_proj.weight`.
  */
 const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
   if (moduleOf(name) !== undefined) return { name, wrappers: [] };
@@ -47,18 +45,19 @@ const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
   for (;;) {
     const [first = '', second] = parts;
     if (parts.length < 2 || !isLeading(first)) break;
-    // PEFT's wrapper holds its tuner, and that the model; of prompts it holds the model alone.
+    // PEFT's wrapper contains its tuner, which contains the model; for prompts it contains the model
+    // directly.
     wrappers.push(parts.splice(0, first === peft && second === 'model' ? 2 : 1).join('.'));
   }
   return { name: parts.join('.'), wrappers };
 };
 
 /**
- * Returns a checkpoint by the names that its tensors have without wrappers (torch.compile, FSDP, DDP, PEFT) and attributes of
- * training programs, with a warning that says so. No loader takes names with wrappers.
+ * Returns a checkpoint without wrappers (torch.compile, FSDP, DDP, PEFT) and training programs' attributes in
+ * its names, with a warning. No loader accepts wrapped names.
  *
- * @throws LayerloomError DUPLICATE_TENSOR where a tensor stands there with a wrapper and without; WEIGHTS_UNSUPPORTED for
- *   parameters that FSDP has flattened
+ * @throws LayerloomError DUPLICATE_TENSOR if a tensor exists with and without a wrapper; WEIGHTS_UNSUPPORTED
+ *   for flattened FSDP parameters
  */
 export const withoutWrappers = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors, files, path } = checkpoint;
@@ -93,7 +92,7 @@ const wrappersIn = (names: readonly string[], { config }: Pick<CheckpointIndex, 
   const own = names
     .filter((name) => moduleOf(name) === undefined)
     .map((name) => plainName(name, inNone).name);
-  // Code that comes with a model may have such a module; families that are known have none.
+  // Only a model with its own code, or of an unknown family, may have such a module.
   const hasCode = config?.['auto_map'] !== undefined;
   const isKnown = !hasCode && typesIn(config).some((type) => familyOfType(type) !== undefined);
   const isAll = (pattern: RegExp) => own.length > 0 && own.every((name) => pattern.test(name));
@@ -109,6 +108,6 @@ const wrappersIn = (names: readonly string[], { config }: Pick<CheckpointIndex, 
 
 const inNone: Wrappers = { isLeading: () => false, isInside: () => false };
 
-/** Returns the name of a tensor in an adapter's file without the wrappers that the model had in training; PEFT's stay. */
+/** Removes the training wrappers from an adapter tensor's name, keeping PEFT's. */
 export const plainAdapterName = (name: string): string =>
   plainName(name, { isLeading: (part) => part === parallel, isInside: () => false }).name;

@@ -3,17 +3,16 @@ import { parseAddress, partsOf } from '../address/address.js';
 import type { Download, DownloadProgress, FetchOptions } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** A caller's options, as those of runs over weights. */
 export interface BringModelsOptions extends Pick<FetchOptions, 'signal'> {
   readonly download?: Download | undefined;
   readonly onProgress?: ((progress: DownloadProgress & { readonly phase: 'download' }) => void) | undefined;
 }
 
 /**
- * Fetches headers and small files of models that are elsewhere, where the caller says so, so that `openCheckpoint` finds
+ * Fetches headers and small files of remote models, if the caller allows it, so that `openCheckpoint` finds
  * them.
  *
- * @param models as recipes spell them; those that are paths here are left alone
+ * @param models as spelt in recipes; local paths are skipped
  * @returns warnings
  * @throws LayerloomError the codes of the sources' `bringHeaders`
  */

@@ -1,14 +1,14 @@
 import type { FetchOptions, NeededRanges } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** Returns the hash that a source states of a file's content; undefined for files that are identified by what is read of them. */
+/** Returns the hash that a source states for a file, if any. */
 export const statedContent = async (path: string): Promise<string | undefined> => {
   const stated = await Promise.all(remoteSources.map((source) => source.statedContent(path)));
   return stated.find((content) => content !== undefined);
 };
 
 /**
- * Fetches what is missing of the byte ranges that a run needs.
+ * Fetches the missing bytes that a run needs.
  *
  * @throws LayerloomError the codes of the sources' `bringRanges`
  */

@@ -3,12 +3,12 @@ import { type FoundModel, type FoundParts, sharedAddress } from '../address/foun
 import { splitName, withName } from '../address/name.js';
 import { isModelFile, withoutExtension } from '../checkpoint/containers/containers.js';
 
-// Texts of models that were found. A name with a slash is never put before one: it is a source's, or made of folders.
+// Texts that name found models. A name with a slash is never written as `NAME=`: it is a source's name or has
+// folders.
 
 /**
- * Returns the text by which recipes for others name a model, without paths of this machine: the address that any machine
- * finds (`org/name@COMMIT`); else its name as a folder beside the recipe, `./math-1`; a base with an adapter as
- * `./base+./adapter`.
+ * Returns a portable name for recipes: `org/name@COMMIT` if any machine can find it, else a folder beside the
+ * recipe, `./math-1`. A base with an adapter is `./base+./adapter`.
  */
 export const portableText = (model: FoundParts): string => {
   const { name, path, adapted } = model;
@@ -26,18 +26,16 @@ export const portableText = (model: FoundParts): string => {
   return withName(isPlain ? undefined : name, `./${file}`);
 };
 
-/** Returns models by the texts that recipes for others have for them. */
 export const byPortableText = <Model extends FoundParts>(
   models: readonly Model[],
 ): ReadonlyMap<string, Model> => new Map(models.map((model) => [portableText(model), model]));
 
-/** Returns the model of a text of such a recipe, which may have a name in front of it. */
 export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: string): Model | undefined =>
   models.get(text) ?? models.get(splitName(text).rest);
 
 /**
- * Returns the text by which a recipe of this machine names a model that a recipe for others names by `text`: its path,
- * behind `NAME=` where that has one, or where the path does not say its name.
+ * Returns this machine's text for a model with the portable text `text`: its path, with `NAME=` if `text` has
+ * it or the path does not imply the name.
  */
 export const localText = <Model extends FoundModel>(
   models: ReadonlyMap<string, Model>,

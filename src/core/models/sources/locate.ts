@@ -6,10 +6,10 @@ import { localFiles } from './local-files.js';
 import { remoteSources } from './sources.js';
 
 /**
- * Finds a model: a path, or what a source has of it on this machine. Asks no network. A path that exists goes before what a
- * source names, and `NAME=` before either gives it a name of its own.
+ * Finds a model on this machine without network: an existing path, else a source's local copy. `NAME=` sets
+ * its name.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, which says what was tried; for a base with an adapter, which is no one model;
+ * @throws LayerloomError MODEL_NOT_FOUND, listing what was tried, also for a base with an adapter;
  *   READ_FAILED
  */
 export const locate = async (model: ModelAddress): Promise<FoundModel> => {
@@ -33,12 +33,11 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
-/** Finds a model; undefined where it is not here. @throws LayerloomError READ_FAILED */
+/** `locate`, but undefined if not found. @throws LayerloomError READ_FAILED */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
   locate(model).catch((error: unknown) => {
     if (error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND') return undefined;
     throw error;
   });
 
-/** `locate`, of the text that names a model. */
 export const locateText = async (model: string): Promise<FoundModel> => locate(await parseAddress(model));

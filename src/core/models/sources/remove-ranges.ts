@@ -10,31 +10,29 @@ import { withLock } from './ranges/lock.js';
 import { rangeCacheRoot } from './ranges/root.js';
 import { remoteSources } from './sources.js';
 
-/** Which models are removed from the cache of ranges besides those that are of no use. */
+/** Models to remove from the cache of ranges, besides useless ones. */
 export interface RangeCacheSelection {
-  /** `org/name`, all of its commits, or `org/name@commit`, whose hash may be shortened. */
+  /** `org/name` (all commits) or `org/name@commit`, whose hash may be abbreviated. */
   readonly models?: readonly string[] | undefined;
-  /** Those that nobody has asked for in so many milliseconds; with `models`, those of them. */
+  /** Only models unused for this many milliseconds; combined with `models`. */
   readonly unusedFor?: number | undefined;
-  /** Only say what would be removed. */
   readonly dryRun?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** What `removeFromRangeCache` removed. */
+/** The result of `removeFromRangeCache`. */
 export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
-  /** Chosen, and kept since a process uses them. */
+  /** Selected, and kept because a process uses them. */
   readonly inUse: readonly RangeCacheEntry[];
-  /** Why models that were chosen were kept: a folder on the way is a link, or another user's. */
+  /** Why selected models were kept: a folder on their path is a link or another user's. */
   readonly foreign: readonly string[];
-  /** Bytes on disk of those removed. */
   readonly freed: number;
 }
 
 /**
- * Removes models from the cache of ranges: those that are chosen, those that another cache has whole, and
- * what interrupted downloads and removed files have left of no use. Models that a process uses are kept.
+ * Removes models from the cache of ranges: selected ones, those that another cache has whole, and leftovers
+ * of interrupted downloads. Models in use are kept.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -81,10 +79,10 @@ const isChosen = (
   return isNamed && idle >= (unusedFor ?? 0);
 };
 
-/** `org/name@` would name all commits, and `org/na` other models. */
+/** Keeps `org/na` from matching `org/name`. */
 const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
 
-/** True if a model's headers never all came, a file was removed, or another cache of its source has it whole. */
+/** True for a model with incomplete headers or a removed file, or that its source's cache has whole. */
 const isUseless = async (
   { folder, files, lastUse }: RangeCacheEntry,
   env: NodeJS.ProcessEnv,
@@ -98,7 +96,7 @@ const isUseless = async (
 
 const removing = '.removing';
 
-/** Renamed first, so that nobody finds half of it. */
+/** Renames first, so that no process finds a half-removed folder. */
 const removeFolder = async (folder: string): Promise<void> => {
   try {
     await rename(folder, `${folder}${removing}`);
@@ -113,7 +111,6 @@ const removeFolder = async (folder: string): Promise<void> => {
 
 const leftoverName = new RegExp(`^[0-9a-f]{40}\\${removing}$`);
 
-/** Removes what a removal that was interrupted has left. */
 const removeLeftovers = async (root: string): Promise<void> => {
   for (const model of await readdir(root, { withFileTypes: true })) {
     const directory = join(root, model.name);

@@ -1,5 +1,5 @@
 import { hub } from './hub/hub-source.js';
 import type { RemoteSource } from './source.js';
 
-/** The sources of models that are elsewhere, in the order in which they are asked. Local files go before them. */
+/** Remote sources, in order of lookup, after local files. */
 export const remoteSources: readonly RemoteSource[] = [hub];

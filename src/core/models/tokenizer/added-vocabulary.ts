@@ -1,4 +1,4 @@
-/** A token that stands beside the model's vocabulary, spelt as `tokenizer.json` has it, without its id. */
+/** A token outside the model's vocabulary, as in `tokenizer.json`, without its id. */
 export interface AddedToken {
   readonly content: string;
   readonly single_word: boolean;
@@ -8,7 +8,7 @@ export interface AddedToken {
   readonly special: boolean;
 }
 
-/** The settings that the tokenizers library gives to a token that is added as a plain string. */
+/** The tokenizers library's settings of a plain string token. */
 export const plainToken = (content: string, special = false): AddedToken => ({
   content,
   single_word: false,
@@ -18,7 +18,6 @@ export const plainToken = (content: string, special = false): AddedToken => ({
   special,
 });
 
-/** True if both are written and matched alike. */
 export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.single_word === b.single_word &&
   a.lstrip === b.lstrip &&
@@ -27,8 +26,8 @@ export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.special === b.special;
 
 /**
- * Added tokens with the ids that the tokenizers library gives them: it numbers them in the order in which
- * they are added and does not read the ids of its own file (seen in 0.23).
+ * Added tokens with the tokenizers library's ids: it numbers them in order of addition and ignores the ids in
+ * its own file (as of 0.23).
  */
 export class AddedVocabulary {
   readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
@@ -36,12 +35,11 @@ export class AddedVocabulary {
 
   readonly #vocabulary: ReadonlyMap<string, number>;
 
-  /** @param vocabulary the model's own tokens */
   constructor(vocabulary: ReadonlyMap<string, number>) {
     this.#vocabulary = vocabulary;
   }
 
-  /** Adds a token, or gives one that is there new settings. Returns its id; none for the empty token. */
+  /** Adds a token or updates its settings. Returns its id; undefined for the empty token. */
   add(token: AddedToken): number | undefined {
     if (token.content === '') return undefined;
     const id = this.idOf(token.content) ?? Math.max(this.#last + 1, this.#vocabulary.size);
@@ -54,7 +52,7 @@ export class AddedVocabulary {
     return this.#tokens.get(content)?.id ?? this.#vocabulary.get(content);
   }
 
-  /** The added tokens, by id. */
+  /** By id. */
   list(): { readonly id: number; readonly token: AddedToken }[] {
     return [...this.#tokens.values()].sort((a, b) => a.id - b.id);
   }

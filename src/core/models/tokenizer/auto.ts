@@ -9,11 +9,11 @@ const remedy = () =>
   `Give ${optionName('tokenizer', 'union')}, \`base\` or a model to say whose vocabulary the output has, or merge experts of one tokenizer`;
 
 /**
- * Returns the union of vocabularies that agree: each token that models share has one id, and the vocabulary
- * of one model, its added tokens left aside, has the tokens of all. Tokens that merges make could only be
- * added as a whole, and would then be found in the middle of words.
+ * Returns the union of compatible vocabularies. Shared tokens must have one id, and one model's vocabulary,
+ * without added tokens, must contain all others. Otherwise, tokens made by merges would become whole added
+ * tokens, which match inside words.
  *
- * @param reference the model by whose ids it goes, if its vocabulary has all
+ * @param reference the model whose ids are preferred
  *
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED
  */
@@ -43,7 +43,7 @@ export const autoTokens = (
   return { donor, tokens: uniteTokens(models, donor, wanted) };
 };
 
-/** @throws LayerloomError TOKENIZER_MISMATCH where a token with rows in two models has two ids */
+/** @throws LayerloomError TOKENIZER_MISMATCH if a token with rows in two models has two ids */
 const checkSharedIds = (models: readonly ModelTokens[]): void => {
   for (const [index, other] of models.entries())
     for (const first of models.slice(0, index)) {

@@ -15,10 +15,10 @@ import { missingWarnings, movedWarnings, rowlessWarnings, rowsWarning } from './
 export type { VocabularyModel } from './resolve-models.js';
 
 /**
- * Returns the vocabulary of a merge: tokens, rows of the embeddings, and the tokenizer files that change.
- * Undefined where every model's rows and the donor's files can be taken as they are.
+ * Returns a merge's vocabulary: tokens, rows of the embeddings, and changed tokenizer files. Undefined if all
+ * rows and the donor's files stay as they are.
  *
- * @param models those that are merged, then companions such as the base
+ * @param models those merged, then companions such as the base
  *
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED,
  *   CONFIG_INVALID
@@ -36,7 +36,7 @@ export const mergeVocabularies = async (
   const hashes = new Set(found.flatMap((files) => files?.hash ?? []));
   const rows = new Set(models.map((model) => model.rows));
   const areEqual = hashes.size <= 1 && rows.size === 1 && !adds;
-  // How many tokens SentencePiece's own files have is not known: as many as rows.
+  // SentencePiece files do not tell their number of tokens; assumes as many as rows.
   const isOpaque = found.every((files) => files === undefined || files.form === 'tokenizer.model');
   if (areEqual && (keepsRows || (isOpaque && hashes.size === 1))) return undefined;
   if (source === 'rows') return await mergeByNumbers(models, adds, tokenizers);
@@ -64,13 +64,11 @@ export const mergeVocabularies = async (
   return changesNothing(models, merged) && warnings.length === 0 ? undefined : merged;
 };
 
-/** The first model whose tokenizer can be read as text, else the first that has one. */
 const firstReadable = (found: readonly (TokenizerFiles | undefined)[]): number => {
   const first = found.findIndex((files) => files !== undefined && files.form !== 'tokenizer.model');
   return Math.max(0, first < 0 ? found.findIndex((files) => files !== undefined) : first);
 };
 
-/** The tokens of the output, and the model of whose files they are made. */
 const outputTokens = (
   models: readonly ModelTokens[],
   { source, tokens }: TokenizerRequest,
@@ -83,7 +81,7 @@ const outputTokens = (
   return { donor, tokens: tokensOf(itemAt(models, donor), source === 'base', wanted) };
 };
 
-/** Rows are merged by their numbers; how tokens differ is only said. */
+/** Merges rows by number and only warns of differing tokens. */
 const mergeByNumbers = async (
   models: readonly VocabularyModel[],
   adds: boolean,

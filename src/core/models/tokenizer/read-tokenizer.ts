@@ -10,23 +10,22 @@ import { readTokenSettings, settingsOf, type TokenSettings } from './token-setti
 import { endOf, makeTokenizer, mostTokenizerValues, type Spelling, type Tokenizer } from './tokenizer.js';
 import { splitTokenizer, stringsIn, type TokenizerText, withoutMerges } from './without-merges.js';
 
-/** What can be told of a checkpoint's tokenizer without parsing its vocabulary. */
+/** A checkpoint's tokenizer, as far as known without parsing its vocabulary. */
 export interface TokenizerFiles {
-  /** Equal where the vocabularies are. */
+  /** Equal for equal vocabularies. */
   readonly hash: string;
-  /** Names of the files that hold the vocabulary. */
   readonly form: 'tokenizer.json' | 'vocab.json' | 'tokenizer.model';
   readonly settings: TokenSettings;
 }
 
-/** Reads the tokenizers of checkpoints, each file once as long as the reader lives. */
+/** Reads checkpoints' tokenizers and caches each file. */
 export class TokenizerReader {
   readonly #files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
   readonly #tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
   readonly #vocabularies: Vocabularies = new Map();
 
   /**
-   * Reads which tokenizer a checkpoint has; undefined where it has none.
+   * Returns a checkpoint's tokenizer files; undefined without any.
    *
    * @throws LayerloomError READ_FAILED, CONFIG_INVALID
    */
@@ -37,7 +36,7 @@ export class TokenizerReader {
   }
 
   /**
-   * Reads the vocabulary of a checkpoint that has a tokenizer.
+   * Reads the vocabulary of a checkpoint with a tokenizer.
    *
    * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
    */
@@ -47,13 +46,11 @@ export class TokenizerReader {
     return tokenizer;
   }
 
-  /** True if a checkpoint has a tokenizer that can be read as text. */
   async hasTokens(checkpoint: CheckpointIndex): Promise<boolean> {
     const found = await this.filesOf(checkpoint);
     return found !== undefined && found.form !== 'tokenizer.model';
   }
 
-  /** Reads every token's id. @throws as `read` */
   async idsOf(checkpoint: CheckpointIndex): Promise<ReadonlyMap<string, number>> {
     const found = await this.filesOf(checkpoint);
     return found === undefined ? new Map() : (await this.read(checkpoint, found)).ids;
@@ -69,7 +66,7 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   const content = await sideFileContent(checkpoint, form);
   const settings = await readTokenSettings(checkpoint);
   const { decoder, special } = settings;
-  // Models often differ in which of their tokens is for padding: that adds none.
+  // Models often differ in their padding token, which is usually in the vocabulary.
   const has = textsAmong(content, new Set(special.map((token) => token.content)));
   const missing = special.filter((token) => !has.has(token.content));
   const hash = createHash('sha256')
@@ -79,9 +76,8 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   return { hash, form, settings };
 };
 
-/** Returns which of some texts stand in a JSON file, as a key or a value, in one pass over it. */
 const textsAmong = (content: Buffer, texts: ReadonlySet<string>): ReadonlySet<string> => {
-  // By the characters of their bytes: the file may have half a million other texts, and they are not decoded.
+  // Compares undecoded bytes: the file may have half a million other strings.
   const wanted = new Map(
     [...texts].map((text) => [Buffer.from(JSON.stringify(text)).toString('latin1'), text]),
   );
@@ -99,7 +95,7 @@ const sentencePiece =
   'has its vocabulary only in tokenizer.model (SentencePiece), which cannot be compared or united; write a ' +
   'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
 
-/** Vocabularies by the SHA-256 of their text: models of one family often differ in added tokens alone, and share theirs. */
+/** Vocabularies by the SHA-256 of their text: models of one family often differ only in added tokens. */
 type Vocabularies = Map<string, ReadonlyMap<string, number>>;
 
 const parse = async (
@@ -139,7 +135,7 @@ const parse = async (
   return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
 };
 
-/** The vocabulary in a file of which no object of ids was taken out, or another one than the model's. */
+/** Returns the model's vocabulary if `splitTokenizer` found none, or another object. */
 const vocabularyIn = (
   { vocabulary }: TokenizerText,
   model: Record<string, unknown>,
@@ -170,7 +166,7 @@ const vocabularyOfText = (text: string, file: string): ReadonlyMap<string, numbe
     : checkedIds(ids, file);
 };
 
-/** @throws LayerloomError CONFIG_INVALID, also for a text that is too long for a vocabulary */
+/** @throws LayerloomError CONFIG_INVALID, also if the text is too long for a vocabulary */
 const parseChecked = (text: string, file: string): Record<string, unknown> => {
   checkLength(text, file);
   return parseJsonObject(text, file, mostTokenizerValues);
@@ -194,20 +190,20 @@ const spellingOf = (
   return steps.includes('▁') ? 'pieces' : 'text';
 };
 
-/** Old files do not name it. */
+/** Old files do not name the type. */
 const algorithmOf = (model: Record<string, unknown>): string => {
   if (typeof model['type'] === 'string') return model['type'];
   if (Array.isArray(model['vocab'])) return 'Unigram';
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
-/** Limit on ids, which are places in arrays: few are left out before a token's. */
+/** Limit on ids, which index arrays; vocabularies skip few ids. */
 const mostIds = (tokens: number): number => 4 * tokens + 65_536;
 
-/** Several times as many as the largest tokenizers have: some millions of tokens, which take seconds. */
+/** Several times the largest tokenizers: millions of tokens, parsed in seconds. */
 const mostCharacters = 40_000_000;
 
-/** Ids by token. BPE and WordPiece have an object of ids, Unigram a list of [token, score]. */
+/** Ids by token. BPE and WordPiece store an object of ids, Unigram a list of [token, score]. */
 const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
   const ids = new Map<string, number>();
   const add = (token: unknown, id: unknown): void => {
@@ -216,19 +212,19 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   };
   if (Array.isArray(vocabulary))
     for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
-  // Without a list of entries: millions of small lists take longer than all else.
+  // `Object.entries` would be the slowest step for millions of tokens.
   else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
   else throw malformed(file, 'vocab');
   return checkedIds(ids, file);
 };
 
-/** @throws LayerloomError CONFIG_INVALID for numbers that are no ids */
+/** @throws LayerloomError CONFIG_INVALID for invalid ids */
 const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap<string, number> => {
   const most = mostIds(ids.size);
   ids.forEach((id) => {
     if (!Number.isInteger(id) || id < 0 || id >= most) throw malformed(file, 'vocab');
   });
-  // Every token of an id with a row becomes one of the output: few share an id, if any do.
+  // Every token whose id has a row becomes an output token, and few tokens share an id.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
   return ids;
 };

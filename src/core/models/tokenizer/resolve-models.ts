@@ -4,7 +4,6 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
 import type { ModelTokens, Tokenizer } from './tokenizer.js';
 
-/** A model of a merge whose vocabularies may differ. */
 export interface VocabularyModel {
   readonly checkpoint: CheckpointIndex;
   /** Rows of its embeddings. */
@@ -12,10 +11,10 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the tokenizers of models, equal ones once. A model without one is taken to have the one of
- * `models[options.reference]`, if it has as many rows.
+ * Reads the models' tokenizers, equal ones once. A model without one is assumed to have that of
+ * `models[options.reference]` if it has as many rows.
  *
- * @param options.assumes true to take this also of a model whose tokenizer cannot be read as text
+ * @param options.assumes assume the same for models without a text tokenizer
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
@@ -61,6 +60,6 @@ const without = (directory: string, reason: string): LayerloomError =>
     reason: `has no tokenizer files, ${reason}; put its tokenizer.json beside the weights`,
   });
 
-/** The error where the output's tokenizer would be made of that of a model without one. */
+/** The error if the output's tokenizer would come from a model without one. */
 export const withoutTokenizer = (directory: string): LayerloomError =>
   without(directory, 'of which the output’s would be made');

@@ -5,26 +5,25 @@ import { endOf, type ModelTokens } from './tokenizer.js';
 import type { ModelRows, RowFill, TokenizerRequest, TokenSource } from './vocabulary.js';
 import { quote } from './words.js';
 
-/** A row of a model's embeddings. */
 interface Row {
   readonly model: number;
   readonly row: number;
 }
 
-/** Tokens that models of one tokenizer lack, whose rows come from the same models. */
+/** Missing tokens whose rows come from the same models. */
 export interface Missing {
   readonly models: readonly number[];
   readonly tokens: readonly string[];
-  /** None: their rows are 0. */
+  /** Empty: the rows are 0. */
   readonly from: readonly number[];
 }
 
 /**
- * Returns which rows each model gives for an output of `rows` rows. A token that a model lacks has the row of
- * the one model that has it, or of the base, or the mean of those that have it, or zeros. A row without a
- * token is the model's own where that is not one of its tokens, else of the first model of which this holds.
+ * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the
+ * only model that has it, or the base's, or the mean of all that have it, or zeros. An output row without a
+ * token is the model's own row, unless the model has a token there; then the first other model's.
  *
- * @throws LayerloomError INVALID_PARAMETER where a token's source has no row for it
+ * @throws LayerloomError INVALID_PARAMETER if a token's source has no row for it
  */
 export const rowsOf = (
   models: readonly ModelTokens[],
@@ -74,7 +73,7 @@ export const rowsOf = (
   return { models: own.map((of) => valueAt(results, of).rows), missing };
 };
 
-/** For each model, its row for each of the output's, or -1. Models of the same tokens share one array. */
+/** Returns each model's row for every output row, or -1. Models with the same tokens share one array. */
 const ownRows = (
   models: readonly ModelTokens[],
   ids: ReadonlyMap<string, number>,
@@ -89,7 +88,7 @@ const ownRows = (
     const taken = new Uint8Array(endOf(tokenizer.ids));
     tokenizer.ids.forEach((id, token) => {
       taken[id] = 1;
-      // Most tokens have the same id in both: comparing them takes less time than looking them up.
+      // Most ids are equal, and comparing is faster than a lookup.
       const to = tokens[id] === token ? id : ids.get(token);
       if (to !== undefined && tokens[to] === token && id < rows) own[to] = id;
     });
@@ -100,7 +99,7 @@ const ownRows = (
   });
 };
 
-/** The rows that one model has, and those that it gets from others, by where they come from. */
+/** Splits a model's rows into its own and others', grouped by source. */
 const divide = (
   own: Int32Array,
   source: (to: number) => readonly Row[],

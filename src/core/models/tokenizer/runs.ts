@@ -1,6 +1,6 @@
 import type { RowRun } from './vocabulary.js';
 
-/** Collects pairs of rows, ascending by `to`, into as few runs as they make. */
+/** Collects pairs of rows, ascending by `to`, into maximal runs. */
 export class Runs {
   readonly #runs: [to: number, from: number, count: number][] = [];
 

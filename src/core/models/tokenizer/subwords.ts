@@ -8,21 +8,20 @@ import type { TokenTexts } from './token-texts.js';
 import { mostTokenizerValues } from './tokenizer.js';
 import type { LackingToken } from './transplant.js';
 
-/** A token, and the rows of a model whose mean stands for it. */
+/** A token, and the model's rows whose mean replaces it. */
 export type Subwords = readonly [id: number, ...rows: readonly number[]];
 
-/** The compiled module that a thread loads, also where this file runs from its source. */
+/** The compiled module for the thread, even when this file runs from source. */
 const splitter = new URL('../../../../dist/core/models/tokenizer/text-splitter.cjs', import.meta.url);
 
-/** Texts that are split by one call. */
 const together = 256;
 
-/** Seconds that a tokenizer may take, several times what the largest take: in all, for each of its tokens and merges, and for each character of texts. */
+/** Time limits in seconds, several times the largest tokenizer's. */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**
- * Returns the rows of the tokens that a model's tokenizer splits texts into. Bytes that are no text by themselves have
- * the rows of single bytes. Tokens without such rows are left out.
+ * Returns the rows of the tokens into which a model's tokenizer splits texts. Bytes that are not valid text
+ * use the rows of single bytes. Tokens without such rows are left out.
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
@@ -61,7 +60,7 @@ export const subwordsOf = async (
   });
 };
 
-/** Splits texts in a thread, since the expressions of a stranger's tokenizer may take any time. */
+/** Uses a thread with a time limit, since an untrusted tokenizer's expressions may take forever. */
 const splitAll = async (
   tokenizer: Readonly<Record<string, unknown>>,
   config: object,
@@ -82,7 +81,6 @@ const splitAll = async (
   }
 };
 
-/** The number of a tokenizer's tokens and merges. */
 const tokensIn = ({ model }: Readonly<Record<string, unknown>>): number => {
   if (!isObject(model)) return 0;
   const sizeOf = (value: unknown) =>
@@ -90,7 +88,7 @@ const tokensIn = ({ model }: Readonly<Record<string, unknown>>): number => {
   return sizeOf(model['vocab']) + sizeOf(model['merges']);
 };
 
-/** What a tokenizer without such a step may leave out, and the library asks for. */
+/** Keys that the library requires and a tokenizer may omit. */
 const withoutSteps = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -7,8 +7,8 @@ import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
 
 /**
- * Returns the donor's tokenizer files with the output's tokens; those that stay as they are are left out.
- * Only the values that hold tokens are written anew.
+ * Returns the donor's tokenizer files that change with the output's tokens. Rewrites only values that hold
+ * tokens.
  *
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID
  */
@@ -57,7 +57,7 @@ export const tokenFiles = async (
   return files;
 };
 
-/** As `save_pretrained` of transformers writes a token's settings. */
+/** In the form of transformers' `save_pretrained`. */
 const decoderEntry = ({
   content,
   lstrip,
@@ -67,7 +67,7 @@ const decoderEntry = ({
   special,
 }: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
 
-/** Leaves tokens out of a BPE vocabulary, and the merges that make or take them. */
+/** Removes tokens from a BPE vocabulary, and the merges that involve them. */
 const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string): string => {
   const tokenizer = parseJsonObject(text, file, mostTokenizerValues) as unknown as {
     model: { vocab: Record<string, number>; merges: unknown[] };
@@ -78,7 +78,7 @@ const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string
   return JSON.stringify(tokenizer, null, 2);
 };
 
-/** True if a merge, spelt `a b` or as a list, neither takes nor makes a token that is left out. */
+/** True if a merge (`a b` or a list) involves no removed token. */
 const keeps = (merge: string | readonly string[], stripped: ReadonlySet<string>): boolean => {
   const parts = typeof merge === 'string' ? merge.split(' ') : merge;
   return ![...parts, parts.join('')].some((token) => stripped.has(token));

@@ -1,12 +1,12 @@
 /**
- * Ids of a vocabulary's tokens and of further ones, as one map. The vocabulary is not copied: models of one family share
- * theirs, and have a hundred thousand tokens in it.
+ * A vocabulary's ids and further ones, as one map. Does not copy the vocabulary, which models of a family
+ * share.
  */
 export class TokenIds implements ReadonlyMap<string, number> {
   readonly #vocabulary: ReadonlyMap<string, number>;
   readonly #more: ReadonlyMap<string, number>;
 
-  /** @param more tokens that the vocabulary has not */
+  /** @param more tokens outside the vocabulary */
   constructor(vocabulary: ReadonlyMap<string, number>, more: ReadonlyMap<string, number>) {
     this.#vocabulary = vocabulary;
     this.#more = more;

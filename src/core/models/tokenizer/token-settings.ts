@@ -4,27 +4,26 @@ import { isObject } from '../checkpoint/json.js';
 import { sideFileObject } from '../checkpoint/side-file-content.js';
 import { type AddedToken, plainToken } from './added-vocabulary.js';
 
-/** Tokens that transformers adds when it loads a tokenizer, beyond those in the vocabulary's file. */
+/** Tokens that transformers adds when loading a tokenizer, beyond the vocabulary's file. */
 export interface TokenSettings {
-  /** Their settings hold, whatever the vocabulary's file says. */
+  /** Override the settings in the vocabulary's file. */
   readonly decoder: readonly AddedToken[];
-  /** Added only where they are no added tokens yet. */
+  /** Added only if not yet added. */
   readonly special: readonly AddedToken[];
-  /** Special tokens that have a use, by its key: `['bos_token', '<s>']`. */
+  /** Special tokens by use: `['bos_token', '<s>']`. */
   readonly uses: readonly (readonly [use: string, token: string])[];
 }
 
-/** Keys of special tokens in `tokenizer_config.json` and `special_tokens_map.json`. */
 const named = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
 const lists = ['additional_special_tokens', 'extra_special_tokens'];
 
-/** Limit on added tokens, ten times as many as models have: each becomes a row of a union. */
+/** Limit on added tokens, ten times that of models: each becomes a row of a union. */
 const mostAdded = 100_000;
 
 /**
- * Reads a tokenizer's `added_tokens_decoder`, or in its absence `added_tokens.json`; and its special tokens.
+ * Reads a tokenizer's special tokens and `added_tokens_decoder`, or else `added_tokens.json`.
  *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED for more tokens than the limit
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED above the limit
  */
 export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   const settings = await readAll(checkpoint);
@@ -59,7 +58,7 @@ const readAll = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   return { decoder: [], special: [...legacy, ...special], uses: usesOf(specials) };
 };
 
-/** @param of the token of an entry, whose key or value is its id */
+/** @param of returns the token of an entry, whose key or value is the id */
 const byId = (
   tokens: Record<string, unknown>,
   of: (key: string, value: unknown) => AddedToken | undefined,
@@ -78,7 +77,6 @@ const specialTokens = (value: unknown): AddedToken[] => {
   return token === undefined ? [] : [token];
 };
 
-/** Reads a token's settings as JSON has them; undefined where they have no text. */
 export const settingsOf = (value: unknown): AddedToken | undefined => {
   if (!isObject(value) || typeof value['content'] !== 'string') return undefined;
   const { content, single_word, lstrip, rstrip, normalized, special } = value;

@@ -1,7 +1,7 @@
 import type { ModelTokens } from './tokenizer.js';
 
 /**
- * GPT-2's characters of bytes: printable ones of Latin-1 stand for themselves, the others for what is from U+0100 on,
+ * GPT-2's characters for bytes: printable Latin-1 characters stand for themselves, the others for U+0100 on,
  * in order.
  */
 const byteOf: ReadonlyMap<string, number> = (() => {
@@ -28,7 +28,7 @@ const ofBytes = (token: string): string => {
 
 const fallback = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** The tokens of a model by their bytes, which strings have as characters below 256. */
+/** A model's tokens by their bytes, as strings of characters below 256. */
 export class TokenTexts {
   readonly #model: ModelTokens;
   readonly #added: ReadonlySet<string>;
@@ -39,12 +39,11 @@ export class TokenTexts {
     this.#added = new Set(model.tokenizer.added.map(({ token }) => token.content));
   }
 
-  /** The number of rows of the model's embeddings. */
   get rows(): number {
     return this.#model.rows;
   }
 
-  /** Returns the bytes of a token, with a space before a word's begin. Added tokens are spelt as they are. */
+  /** Returns a token's bytes, with a space at the start of a word. Added tokens are taken literally. */
   bytesOf(token: string): string {
     const { spelling } = this.#model.tokenizer;
     if (this.#added.has(token)) return fallbackOf(token) ?? utf8(token);
@@ -54,16 +53,16 @@ export class TokenTexts {
     return utf8(token);
   }
 
-  /** Returns the row of the token that has these bytes; undefined if no token with a row has. */
+  /** Returns the row of the token with these bytes; undefined without one. */
   rowOf(bytes: string): number | undefined {
     this.#rows ??= this.#collect();
     return this.#rows.get(bytes);
   }
 
-  /** Returns what a special token is for, such as `bos_token`, its end of a text first; undefined for other tokens. */
+  /** Returns a special token's use, such as `bos_token`; prefers `eos_token`. Undefined for other tokens. */
   useOf(token: string): string | undefined {
     const uses = this.#model.tokenizer.uses.flatMap(([use, content]) => (content === token ? [use] : []));
-    // One that begins and ends texts, as GPT-2's, is what a model predicts at an end, and only reads at a beginning.
+    // A token that both begins and ends texts (GPT-2) is predicted only at the end.
     return uses.includes('eos_token') ? 'eos_token' : uses[0];
   }
 
@@ -74,7 +73,7 @@ export class TokenTexts {
     return id !== undefined && id < this.#model.rows ? id : undefined;
   }
 
-  /** Of tokens with the same bytes the first goes before others; those that stand for a byte come last. */
+  /** If tokens have the same bytes, takes the first; byte fallbacks come last. */
   #collect(): ReadonlyMap<string, number> {
     const { rows, tokenizer } = this.#model;
     const found = new Map<string, number>();

@@ -3,40 +3,37 @@ import { TokenIds } from './token-ids.js';
 import type { TokenSettings } from './token-settings.js';
 import { quote } from './words.js';
 
-/** Limit on values of a tokenizer's JSON, twice as many as the largest have: half a million merges, a million scores. */
+/** Limit on values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
 export const mostTokenizerValues = 4_000_000;
 
-/** How a tokenizer's vocabulary spells the bytes of its tokens. */
+/** How a vocabulary spells its tokens' bytes. */
 export type Spelling =
-  /** A character for each byte (GPT-2's). */
+  /** A character per byte (GPT-2). */
   | 'bytes'
-  /** Text with ▁ for spaces, and `<0xNN>` for bytes (SentencePiece's). */
+  /** Text with ▁ for spaces and `<0xNN>` for bytes (SentencePiece). */
   | 'pieces'
-  /** Words, and behind `##` what goes on with one (BERT's). */
+  /** Words, with `##` before continuations (BERT). */
   | 'words'
   | 'text';
 
-/** A tokenizer as far as its vocabulary goes. */
+/** A tokenizer's vocabulary. */
 export interface Tokenizer {
-  /** The file of the vocabulary, for messages. */
   readonly file: string;
   /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
   readonly algorithm: string;
-  /** How the vocabulary spells the bytes of its tokens. */
   readonly spelling: Spelling;
-  /** Ids of the model's own tokens: those that merges or scores make. */
+  /** Ids of the model's own tokens, made by merges or scores. */
   readonly vocabulary: ReadonlyMap<string, number>;
-  /** By id; one may also stand in `vocabulary`. */
+  /** By id; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
-  /** Ids of all tokens. */
   readonly ids: ReadonlyMap<string, number>;
-  /** Special tokens, which transformers adds again where they are missing. */
+  /** Special tokens, which transformers adds again if missing. */
   readonly special: readonly AddedToken[];
-  /** Which tokens are for what: `['bos_token', '<s>']`. */
+  /** Special tokens by use: `['bos_token', '<s>']`. */
   readonly uses: TokenSettings['uses'];
 }
 
-/** A model's tokenizer, and the number of rows of its embeddings; tokens with an id beyond them have no row. */
+/** A model's tokenizer, and its number of embedding rows. Tokens with larger ids have no row. */
 export interface ModelTokens {
   readonly name: string;
   readonly path: string;
@@ -45,9 +42,9 @@ export interface ModelTokens {
 }
 
 /**
- * Numbers the added tokens as the tokenizers library does.
+ * Numbers added tokens like the tokenizers library.
  *
- * @param tokens of the vocabulary's file, in its order
+ * @param tokens of the vocabulary's file, in order
  */
 export const makeTokenizer = (
   {
@@ -68,9 +65,9 @@ export const makeTokenizer = (
 };
 
 /**
- * Ids of a model's own tokens and of the added ones: the vocabulary itself where that has them all.
+ * Returns the ids of a model's own and added tokens; the vocabulary itself if it has all.
  *
- * @param added those that the vocabulary has with the ids that it gives them
+ * @param added ids must agree with the vocabulary's
  */
 export const idsOf = (
   vocabulary: ReadonlyMap<string, number>,
@@ -81,7 +78,6 @@ export const idsOf = (
   return more.size === 0 ? vocabulary : new TokenIds(vocabulary, more);
 };
 
-/** Returns the tokens of which `test` is true. Lists of a hundred thousand pairs are not made for it. */
 export const tokensWhere = (
   ids: ReadonlyMap<string, number>,
   test: (id: number, token: string) => boolean,
@@ -93,7 +89,7 @@ export const tokensWhere = (
   return tokens;
 };
 
-/** The number of ids up to the last. */
+/** The largest id plus one. */
 export const endOf = (ids: ReadonlyMap<string, number>): number => {
   let end = 0;
   ids.forEach((id) => {
@@ -102,7 +98,6 @@ export const endOf = (ids: ReadonlyMap<string, number>): number => {
   return end;
 };
 
-/** Tokens that two tokenizers number otherwise, each described. */
 export const tokenDifferences = (
   a: ReadonlyMap<string, number>,
   b: ReadonlyMap<string, number>,

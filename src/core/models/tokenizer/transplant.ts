@@ -4,32 +4,32 @@ import { TokenTexts } from './token-texts.js';
 import { endOf, type ModelTokens } from './tokenizer.js';
 import type { RowRun } from './vocabulary.js';
 
-/** The rows of a model that gets a donor's tokenizer. A row's number is the donor's id of its token. */
+/** The rows of a model that gets a donor's tokenizer, numbered by the donor's ids. */
 export interface TransplantedRows {
-  /** As many as the donor has, or as there are tokens. */
+  /** The donor's rows, or the number of tokens. */
   readonly rows: number;
-  /** Rows from here on are padding without a token. */
+  /** First row of padding without a token. */
   readonly padFrom: number;
-  /** Rows of tokens that the model has too: its own. */
+  /** Rows of tokens that the model has too. */
   readonly own: readonly RowRun[];
-  /** Those of the same tokens for which the donor has a row, as [row of the model, row of the donor, count]. */
+  /** The same tokens if the donor has a row: [model's row, donor's row, count]. */
   readonly shared: readonly RowRun[];
-  /** Tokens that the model lacks, by their ids. */
+  /** Tokens that the model lacks, by id. */
   readonly lacking: readonly LackingToken[];
 }
 
 export interface LackingToken {
   readonly id: number;
   readonly token: string;
-  /** Characters below 256. */
+  /** As characters below 256. */
   readonly bytes: string;
 }
 
 /**
- * Finds which tokens of a donor a model has too: those of the same bytes, whichever way the tokenizers spell them, and
- * special tokens of the same use (`bos_token`, …).
+ * Matches a donor's tokens to a model's: by bytes, whatever the spelling, and special tokens by use
+ * (`bos_token`, …).
  *
- * @throws LayerloomError TOKENIZER_UNSUPPORTED where they share none
+ * @throws LayerloomError TOKENIZER_UNSUPPORTED if they share no token
  */
 export const transplantRows = (
   ofModel: TokenTexts,

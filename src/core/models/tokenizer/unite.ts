@@ -4,22 +4,20 @@ import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './ad
 import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer, tokensWhere } from './tokenizer.js';
 import { someTokens } from './words.js';
 
-/** The tokens of a merge's output, and how they differ from those of the donor of its files. */
+/** An output's tokens, and how they differ from those in the donor's files. */
 export interface OutputTokens {
   readonly ids: ReadonlyMap<string, number>;
   /** By id. */
   readonly added: Tokenizer['added'];
-  /** True if the donor's files give other tokens. */
   readonly changed: boolean;
-  /** Tokens of the donor that its output has not. */
   readonly stripped: ReadonlySet<string>;
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the tokens of `models[base]`, then those of the others in their order: first tokens of their
- * vocabularies, by id, which become plain added tokens; then their added tokens, with the settings of the
- * first that has one; then `wanted`, where no model has them.
+ * Returns the tokens of `models[base]`, then those of the others in order. First their vocabularies' tokens
+ * by id, which become plain added tokens; then their added tokens, with the first model's settings; then
+ * `wanted` tokens that no model has.
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED
  */
@@ -44,7 +42,7 @@ export const uniteTokens = (
   return outputOf(itemAt(models, base), tokenizer, stripped, output, wanted, warnings);
 };
 
-/** Returns the tokens of one model. With `strips`, those without a row are left out. @throws as `uniteTokens` */
+/** Returns one model's tokens, without rowless ones if `strips`. @throws as `uniteTokens` */
 export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
   const { tokenizer, stripped } = strips
     ? strip(model)
@@ -84,8 +82,8 @@ const outputOf = (
 };
 
 /**
- * The tokenizers library numbers added tokens from the number of the vocabulary's tokens, not from its last
- * id, so that ids that were left out lead to ids given twice.
+ * The tokenizers library numbers added tokens from the vocabulary's size, not its last id. If the vocabulary
+ * skips ids, two tokens would get the same id.
  */
 const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
   const wanted = new Set(added.map(({ id }) => id));
@@ -101,8 +99,7 @@ const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Token
 };
 
 /**
- * Leaves out tokens without a row. Special tokens among them stay, behind the others: transformers adds them
- * when it loads the tokenizer.
+ * Removes tokens without a row. Special tokens move to the end, since transformers adds them when loading.
  */
 const strip = ({
   path,
@@ -125,14 +122,13 @@ const strip = ({
   return { tokenizer: kept, stripped };
 };
 
-/** Models of one tokenizer and as many rows have the same tokens. */
 const distinct = (models: readonly ModelTokens[]): ModelTokens[] =>
   models.filter(
     ({ tokenizer, rows }, index) =>
       models.findIndex((model) => model.tokenizer === tokenizer && model.rows === rows) === index,
   );
 
-/** The settings of all added tokens that have a row, of the first model that has one. */
+/** Returns the settings of added tokens with a row, from the first model that has each. */
 const settingsOf = (models: readonly ModelTokens[]) => {
   const settings = new Map<string, AddedToken>();
   const differing = new Set<string>();
@@ -147,8 +143,8 @@ const settingsOf = (models: readonly ModelTokens[]) => {
 };
 
 /**
- * Tokens that only vocabularies of `others` have, not as added ones: made by merges or scores of theirs. The
- * order of mergekit's is that of a hash map, another one each time; these are ordered by id.
+ * Returns tokens made by merges or scores that only `others` have, by id. mergekit's order is that of a hash
+ * set and varies between runs.
  */
 const plainTokens = (
   tokenizer: Tokenizer,
@@ -169,7 +165,7 @@ const plainTokens = (
   return tokens;
 };
 
-/** Tokens that a union by `models[base]` would add though they are made by merges or scores of other models. */
+/** Returns tokens made by other models' merges or scores that a union based on `models[base]` would add. */
 export const plainTokensWithout = (models: readonly ModelTokens[], base: number): Set<string> => {
   const { settings } = settingsOf(models);
   return plainTokens(itemAt(models, base).tokenizer, distinct(models), settings);

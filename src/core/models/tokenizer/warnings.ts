@@ -3,7 +3,6 @@ import type { Missing } from './rows.js';
 import { type ModelTokens, tokensWhere } from './tokenizer.js';
 import { joined, quoted, someTokens } from './words.js';
 
-/** Says whose rows stand where models lack tokens. */
 export const missingWarnings = (models: readonly ModelTokens[], missing: readonly Missing[]): string[] => {
   const name = (model: number) => itemAt(models, model).name;
   return missing.map(({ models: lacking, tokens, from }) => {
@@ -19,7 +18,6 @@ export const missingWarnings = (models: readonly ModelTokens[], missing: readonl
   });
 };
 
-/** Says how many rows the output has, where models differ in theirs. */
 export const rowsWarning = (models: readonly ModelTokens[], rows: number): string[] => {
   if (models.every((model) => model.rows === rows)) return [];
   const counts = [...new Set(models.map((model) => model.rows))].map(
@@ -29,7 +27,6 @@ export const rowsWarning = (models: readonly ModelTokens[], rows: number): strin
   return [`the output’s embeddings have ${rows} rows (${counts.join(', ')})`];
 };
 
-/** Says which tokens have another id in the output than in a model. */
 export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<string, number>): string[] => {
   const told = new Set<ModelTokens['tokenizer']>();
   return models.flatMap(({ name, rows, tokenizer }) => {
@@ -44,7 +41,7 @@ export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<s
   });
 };
 
-/** Says which tokens have no row, in models whose tokenizer is not the output's. */
+/** Warns about tokens without a row, in models with another tokenizer than the output's. */
 export const rowlessWarnings = (models: readonly ModelTokens[], donor: number): string[] => {
   const told = new Set([itemAt(models, donor).tokenizer]);
   return models.flatMap(({ name, rows, tokenizer }) => {

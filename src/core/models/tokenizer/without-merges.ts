@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 
 const [quote, backslash] = [0x22, 0x5c];
 
-/** Brackets of a list or of an object. */
 interface Brackets {
   readonly open: '[' | '{';
   readonly close: ']' | '}';
@@ -11,17 +10,15 @@ interface Brackets {
 const list: Brackets = { open: '[', close: ']' };
 const object: Brackets = { open: '{', close: '}' };
 
-/** A `tokenizer.json` in two parts. */
 export interface TokenizerText {
-  /** The text with an empty list of merges, and with `mark` for the vocabulary that was taken out. */
+  /** The text with empty merges, and `mark` in place of the vocabulary. */
   readonly rest: string;
-  /** A text that no file has. */
   readonly mark: string;
-  /** The object of ids, as it stands in the file; undefined where there is none. */
+  /** The object of ids as in the file; undefined if absent. */
   readonly vocabulary: Buffer | undefined;
 }
 
-/** Takes the first object under the key `vocab` out of a `tokenizer.json`, and leaves its merges out. */
+/** Splits the first object under the key `vocab` off a `tokenizer.json`, and removes its merges. */
 export const splitTokenizer = (content: Buffer): TokenizerText => {
   const mark = randomUUID();
   const place = placeOf(content, '"vocab"', object);
@@ -34,9 +31,8 @@ export const splitTokenizer = (content: Buffer): TokenizerText => {
 };
 
 /**
- * Returns the text of a `tokenizer.json` with an empty list of merges. They are most of it and say nothing of
- * ids, and parsing them takes several times the time and the memory of all else. A text whose list does not end
- * is returned as it is.
+ * Returns a `tokenizer.json` with an empty list of merges. They do not affect ids, and parsing them takes
+ * several times the time and memory of all else. Text with an unterminated list is unchanged.
  */
 export const withoutMerges = (content: Buffer): string => {
   const place = placeOf(content, '"merges"', list);
@@ -46,10 +42,11 @@ export const withoutMerges = (content: Buffer): string => {
 };
 
 /**
- * Returns the places behind the bracket that begins the first list, or object, under a key, and of the bracket that
- * ends it; undefined where there is none, or it does not end.
+ * Returns the positions after the opening and of the closing bracket of the first list or object under a key;
+ * undefined if absent or unterminated.
  *
- * @param key with its quotes: a token of this text would have them escaped, and in a vocabulary its value is a number
+ * @param key with quotes, which would be escaped inside a token; as a token in a vocabulary, its value is a
+ *   number
  */
 const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
   for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {
@@ -64,7 +61,7 @@ const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, num
   return undefined;
 };
 
-/** The places of strings in the bytes of JSON, quotes included. */
+/** Yields the positions of strings in JSON bytes, including quotes. */
 export function* stringsIn(content: Buffer): Generator<readonly [begin: number, end: number]> {
   for (let begin = content.indexOf(quote); begin >= 0; ) {
     const end = endOfString(content, begin);
@@ -73,14 +70,12 @@ export function* stringsIn(content: Buffer): Generator<readonly [begin: number, 
   }
 }
 
-/** The place behind the quote that ends a string, or the end of the content. */
 const endOfString = (content: Buffer, begin: number): number => {
   let at = begin + 1;
   while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
   return at + 1;
 };
 
-/** Returns the place of the bracket that closes a list or an object; undefined where there is none. */
 const endOf = (content: Buffer, first: number, brackets: Brackets): number | undefined => {
   const [open, close] = [brackets.open.charCodeAt(0), brackets.close.charCodeAt(0)];
   let depth = 1;

@@ -1,19 +1,16 @@
-/** Returns a token in quotes; of a long one, the begin. */
 export const quote = (token: string, shown = 40): string =>
   JSON.stringify(token.length > shown ? `${token.slice(0, shown)}…` : token);
 
-/** Returns the first few tokens in quotes, and how many there are. */
 export const someTokens = (tokens: readonly string[], shown = 3): string =>
   `${tokens.length} ${tokens.length === 1 ? 'token' : 'tokens'} (${quoted(tokens, shown)})`;
 
-/** Returns the first few tokens in quotes. */
 export const quoted = (tokens: readonly string[], shown = 3): string =>
   tokens
     .slice(0, shown)
     .map((token) => quote(token))
     .join(', ') + (tokens.length > shown ? ', …' : '');
 
-/** Returns `a`, `a and b`, or `a, b and c`; each name once, since a base may also be merged. */
+/** Returns `a`, `a and b`, or `a, b and c`, without duplicates, since a base may also be merged. */
 export const joined = (names: readonly string[]): string => {
   const each = [...new Set(names)];
   return each.length < 2 ? each.join('') : `${each.slice(0, -1).join(', ')} and ${each.at(-1)}`;

@@ -2,7 +2,9 @@ import type { TensorReference } from '../../../tensor/reference.js';
 import type { AdapterKind } from './kind.js';
 import type { LowRankChange } from './lora.js';
 
-/** m · (W + s · B · A) / ‖W + s · B · A‖, one norm and one m for each output (arXiv 2402.09353, equation 5). */
+/**
+ * m · (W + s · B · A) / ‖W + s · B · A‖, with one norm and one m per output (arXiv 2402.09353, equation 5).
+ */
 export interface DoraChange extends Omit<LowRankChange, 'kind'> {
   readonly kind: 'dora';
   /** m: [out]. */

@@ -3,7 +3,7 @@ import { type DoraChange, dora } from './dora.js';
 import type { AdapterKind } from './kind.js';
 import { type LowRankChange, lora } from './lora.js';
 
-/** W + scale · a tensor of the same shape, as the bias of `lora_B` is added (`lora_bias`). */
+/** W + scale · tensor, of the same shape: used for the bias of `lora_B` (`lora_bias`). */
 export interface AddedChange {
   readonly kind: 'added';
   readonly tensor: TensorReference;
@@ -16,15 +16,14 @@ export const addition = (tensor: TensorReference, scale: number): AddedChange =>
   scale,
 });
 
-/** What an adapter makes of a tensor of the base, by tensors of the same checkpoint's files. */
 export type AdapterChange = LowRankChange | DoraChange | AddedChange;
 
 export const plainLora: AdapterKind<AdapterChange> = lora;
 
-/** The kinds that a key of `adapter_config.json` names. */
+/** Kinds that a key of `adapter_config.json` selects. */
 export const keyedKinds: readonly AdapterKind<AdapterChange>[] = [dora];
 
-/** Returns what an adapter makes of a tensor; undefined for a tensor that none changes. */
+/** Returns an adapter's change of a tensor; undefined if it has none. */
 export const changeIn = ({ change }: TensorReference): AdapterChange | undefined =>
-  // The cast holds: `applyAdapter` alone makes changes, of these kinds.
+  // Safe cast: only `applyAdapter` makes changes, all of these kinds.
   change as AdapterChange | undefined;

@@ -1,7 +1,7 @@
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { AdapterKind, ExpertRows } from './kind.js';
 
-/** W + s · B · A, `a` [rank, in] and `b` [out, rank]; or of the transpose of the product. */
+/** W + s · B · A, with `a` [rank, in] and `b` [out, rank]; `transposed`: W + s · (B · A)ᵀ. */
 export interface LowRankChange {
   readonly kind: 'lowRank';
   readonly a: TensorReference;
@@ -9,7 +9,7 @@ export interface LowRankChange {
   readonly rank: number;
   readonly scale: number;
   readonly transposed: boolean;
-  /** Where it is rows of the products of several experts. */
+  /** Set for rows of the products of several experts. */
   readonly experts?: ExpertRows | undefined;
 }
 

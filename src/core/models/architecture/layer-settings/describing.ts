@@ -5,35 +5,32 @@ import { countOf, type FoundSection, sectionsOf, sideOf } from './sections.js';
 import type { Trait } from './trait.js';
 import { isAlike, settingsOf, typeOf } from './types.js';
 
-/** A model with the stack of layers that is meant. */
 export interface ModelOfLayers {
-  /** The `config.json`; undefined if there is none. */
   readonly config: Section | undefined;
-  /** The part of names before the numbers of layers: `model.layers`. */
+  /** The name prefix before layer numbers: `model.layers`. */
   readonly stack: string;
   readonly layers: number;
 }
 
-/** A section of a configuration that describes a stack of layers. */
+/** A section of a configuration that describes a stack. */
 export interface DescribingSection {
-  /** The keys that lead to it; none for the whole configuration. */
+  /** The keys that lead to it. */
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys of the number of layers, each with the number that a layer counts for. */
+  /** Keys of the number of layers, each with its factor: units counted per layer. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];
-  /** Keys that its family is known to say something by, of this stack or of another. */
+  /** Keys by which the family configures layers, of this stack or another. */
   readonly known: ReadonlySet<string>;
-  /** False for a family whose settings by layer are not known. */
   readonly isKnown: boolean;
 }
 
 /**
- * Returns the sections that describe a model's stack. Several say the same of it: a `text_config`, and the copy of it beside
- * it in older files.
+ * Returns the sections that describe a model's stack. There may be several: `text_config`, and its copy at
+ * the top level of older files.
  *
- * @throws Unsaid where no key says how many layers there are, or one says another number
+ * @throws Unsaid if no key gives the number of layers, or one contradicts it
  */
 export const describingSections = (
   config: Section,
@@ -68,7 +65,7 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
     : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
-/** The keys by which a section says a number of layers; undefined where it does not. */
+/** The keys by which a section gives this number of layers; undefined without one. */
 const countsThatSay = (
   { section, counts, settings }: FoundSection & { readonly settings: LayerSettings | undefined },
   layers: number,
@@ -80,7 +77,7 @@ const countsThatSay = (
   return right.length > 0 ? Object.fromEntries(right) : undefined;
 };
 
-/** Returns the settings by layer of a family's stack, and those of any configuration. */
+/** Returns a stack's per-layer settings: the family's and the common ones. */
 const traitsOf = (settings: LayerSettings | undefined, stack: string): readonly Trait[] => {
   const own = settings?.traits ?? [];
   const side = sideOf(stack);
@@ -91,14 +88,13 @@ const traitsOf = (settings: LayerSettings | undefined, stack: string): readonly 
   ];
 };
 
-/** All keys that say some traits. */
 const keysOf = (traits: readonly Trait[]): ReadonlySet<string> =>
   new Set(traits.flatMap(({ says }) => says.flatMap(({ keys }) => keys)));
 
 /**
- * Refuses families whose layers depend on each other, by the key that says so.
+ * Refuses families whose layers depend on each other.
  *
- * @throws Unsaid
+ * @throws Unsaid with the key that says so
  */
 export const refuseDependent = (config: Section, sections: readonly DescribingSection[]): void => {
   for (const type of [typeOf(config, [], config), ...sections.map((section) => section.type)]) {

@@ -5,11 +5,11 @@ import { countOf, sectionsOf } from './sections.js';
 import { nameOf, readTrait } from './trait.js';
 
 /**
- * Returns what two configurations say differently of one and the same layer, in words: experts of one base agree in it. A
- * configuration that contradicts itself is not compared.
+ * Returns, in words, where two configurations configure the same layer differently: experts of one base
+ * agree. A contradictory configuration is not compared.
  *
- * @param stack what stands before the numbers of the layers
- * @param layers how many there are; undefined: as many as the configuration says
+ * @param stack the prefix before layer numbers
+ * @param layers undefined: as many as the configuration says
  */
 export const layerDifferences = (
   a: Section,
@@ -30,7 +30,6 @@ export const layerDifferences = (
 
 const written = (value: unknown): string => short(JSON.stringify(value) ?? 'nothing');
 
-/** Returns the settings of each layer in a configuration, by the key that names them. */
 const saidOf = (
   root: Section,
   stack: string,
@@ -54,7 +53,6 @@ const saidOf = (
   return said;
 };
 
-/** More layers than any model has are a mistake, or worse. */
 const mostLayers = 10_000;
 
 const countIn = (root: Section, stack: string): number | undefined => {

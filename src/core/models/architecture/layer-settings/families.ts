@@ -39,16 +39,16 @@ import {
   windowsFrom,
 } from './traits.js';
 
-/** How families say something for each layer in `config.json`, as the configuration classes of transformers 5.24 read it. */
+/** How a family configures its layers in `config.json`, as read by transformers 5.24. */
 export interface LayerSettings {
-  /** `model_type` of the section, or `_class_name` of diffusers'. */
+  /** `model_type`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly traits?: readonly Trait[];
-  /** Keys of the number of layers that are not usual, each with the number that a layer counts for. */
+  /** Unusual keys of the number of layers, each with its factor. */
   readonly counts?: Readonly<Record<string, number>>;
-  /** True where the number of layers is that of a list's entries, and no key needs to say it. */
+  /** True if the length of a list gives the number of layers. */
   readonly countsByList?: boolean;
-  /** The key for which no stack of their layers can be said, and why. */
+  /** The key and reason why no stack can be described. */
   readonly refused?: readonly [key: string, reason: string];
 }
 
@@ -58,14 +58,14 @@ const otherwise = 'stands for code that treats groups of layers, which another o
 const one = (says: Saying): Trait => ({ says: [says] });
 const perLayer = (key: string): Trait => ({ says: [listOrOne(key)], optional: true });
 
-/** Settings by layer of any configuration of transformers: lists whose length it checks, and exceptions from the rest of it. */
+/** Per-layer settings of any transformers configuration: lists whose length it checks, and overrides. */
 export const common: readonly Trait[] = [
   { says: [list('layer_types')], optional: true },
   { says: [list('mlp_layer_types')], optional: true },
   { says: [byNumber('per_layer_config')], optional: true },
 ];
 
-/** Families whose layers are not all alike by their configuration or their code. */
+/** Families whose layers differ by configuration or code. */
 export const layerSettings: readonly LayerSettings[] = [
   {
     types: ['afmoe'],
@@ -186,7 +186,7 @@ export const layerSettings: readonly LayerSettings[] = [
     traits: [
       types(
         lastOfEach('sliding_window_pattern', 6, [sliding, full]),
-        // As transformers 5 writes it, and does not read it.
+        // transformers 5 writes this key and does not read it.
         lastOfEach('_sliding_window_pattern', undefined, [sliding, full]),
       ),
     ],

@@ -3,11 +3,11 @@ import type { Described, Saying } from './saying.js';
 import { meaningOf, saysTheSame } from './saying.js';
 
 /**
- * Whole numbers that say something of each layer: a period, an offset, a count.
+ * Settings given by whole numbers such as a period, an offset or a count.
  *
- * @param keys each with the number that loaders take where the section has none; undefined where they need it
- * @param meaning of a layer, by its number, how many there are, and the numbers
- * @param guesses numbers that may say the values
+ * @param keys with loaders' defaults; undefined if the key is required
+ * @param meaning a layer's value, from its number, the number of layers, and the given numbers
+ * @param guesses numbers that may describe the values
  */
 const numbers = (
   keys: Readonly<Record<string, number | undefined>>,
@@ -43,7 +43,6 @@ const numbers = (
   };
 };
 
-/** Meanings of a layer of the usual kind, and of one of the other kind. */
 type Pair = readonly [usual: unknown, other: unknown];
 
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>
@@ -57,7 +56,9 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
     (values) => [[positions(values, after)[0] ?? values.length]],
   );
 
-/** So many last layers are of the other kind: `num_kv_shared_layers`, which loaders refuse where it is more than there are. */
+/**
+ * The last so many layers are of the other kind: `num_kv_shared_layers`. Loaders refuse more than there are.
+ */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -82,7 +83,7 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/** A layer of each period is of the other kind, at an offset that is less than the period. */
+/** A single layer of each period is of the other kind, at an offset below the period. */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,
@@ -96,7 +97,7 @@ export const oneOfEach = (
     },
   );
 
-/** Layers of a range, at each end of a period, are of the other kind: Ernie 4.5's mixtures. */
+/** The last layer of each period within a range is of the other kind: Ernie 4.5's mixtures. */
 export const range = (
   keys: { readonly first: string; readonly last: string; readonly period: string },
   otherwise: readonly [number, number, number],
@@ -116,7 +117,7 @@ export const range = (
     },
   );
 
-/** Loaders derive it from a layer's number and the rest of the section: nothing can say another. */
+/** Derived by loaders from the layer number and the section; cannot be configured otherwise. */
 export const rule = (
   meaning: (layer: number, layers: number, described: Described) => unknown,
   keys: readonly string[] = [],

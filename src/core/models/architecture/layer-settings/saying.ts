@@ -1,41 +1,39 @@
 import { short } from '../../checkpoint/containers/short-name.js';
 import { isGiven, isObject } from '../../checkpoint/json.js';
 
-/** The part of a `config.json` that describes one stack of layers: all of it, or its `text_config`. */
+/** The part of a `config.json` about one stack: all of it, or its `text_config`. */
 export type Section = Readonly<Record<string, unknown>>;
 
-/** New values of a section's keys; undefined for a key that goes. */
+/** New values of a section's keys; undefined removes a key. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** A section, the number of layers that it describes, and the whole configuration that it is in. */
 export interface Described {
   readonly section: Section;
   readonly layers: number;
   readonly root: Section;
 }
 
-/** A way in which a configuration says one thing of each layer. */
+/** A way in which a configuration encodes one setting of each layer. */
 export interface Saying {
-  /** The keys that say it; none where loaders derive it. */
+  /** The keys used; empty if loaders derive the value. */
   readonly keys: readonly string[];
   /**
-   * Returns what is said of each layer; undefined where the section does not say it so.
+   * Returns each layer's value; undefined if the section does not use this encoding.
    *
-   * @throws Unsaid where the section contradicts itself
+   * @throws Unsaid if the section contradicts itself
    */
   read(described: Described): readonly unknown[] | undefined;
-  /** Returns the edits by which the section says these values, one for each layer; undefined where it cannot. */
+  /** Returns the edits that encode one value per layer; undefined if the encoding cannot express them. */
   write(values: readonly unknown[], described: Described): Edits | undefined;
 }
 
-/** Most characters of a reason, which may have values of a configuration. */
+/** Limit on a reason's characters: reasons quote values of configurations. */
 const longest = 400;
 
-/** A key that cannot say what the layers are. */
+/** A key that cannot describe the layers. */
 export class Unsaid extends Error {
   readonly key: string;
   readonly reason: string;
-  /** The model whose configuration it is of, by its number. */
   model = 0;
 
   constructor(key: string, reason: string) {
@@ -45,7 +43,7 @@ export class Unsaid extends Error {
   }
 }
 
-/** Words of before transformers 5.13, which still reads them. */
+/** Words before transformers 5.13, which still reads them. */
 const formerWords: Readonly<Record<string, string>> = {
   mamba: 'linear_attention',
   attention: 'full_attention',
@@ -53,11 +51,9 @@ const formerWords: Readonly<Record<string, string>> = {
   qwen_sparse_attention: 'indexed_attention',
 };
 
-/** Returns what a value means, whatever word older files have for it. */
 export const meaningOf = (value: unknown): unknown =>
   typeof value === 'string' && Object.hasOwn(formerWords, value) ? formerWords[value] : value;
 
-/** True if two lists say the same of each layer. */
 export const saysTheSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length &&
   a.every((value, index) => JSON.stringify(meaningOf(value)) === JSON.stringify(meaningOf(b[index])));
@@ -71,10 +67,10 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));
 
 /**
- * A list with an entry for each layer. An empty list says nothing.
+ * A list with one entry per layer. An empty list says nothing.
  *
- * @param words the meaning of entries, where the list has another word for it; such entries are whole numbers
- * @param more what further entries are of: drafts of multi-token prediction, which loaders leave out
+ * @param words maps the list's words to values; entries with such a word are whole numbers
+ * @param more owner of further entries: drafts of multi-token prediction, which loaders ignore
  */
 export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = 'none'): Saying => {
   const back = backWords(words);
@@ -99,7 +95,7 @@ export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = '
   };
 };
 
-/** A list with an entry for each layer, or one value for all of them. */
+/** A list with one entry per layer, or one value for all. */
 export const listOrOne = (key: string): Saying => {
   const listed = list(key);
   const isOne = (section: Section) => isGiven(section[key]) && !Array.isArray(section[key]);
@@ -116,7 +112,7 @@ export const listOrOne = (key: string): Saying => {
   };
 };
 
-/** A dictionary by the number of a layer, in which layers that are as the others are left out: `{"05": {…}}`. */
+/** A dictionary by layer number that omits unexceptional layers: `{"05": {…}}`. */
 export const byNumber = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -135,16 +131,16 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** Meanings of a layer that a key leaves out or has below its number, and of one that it lists or has above. */
+/** Values of a layer that is not listed, and of one that is. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((entry) => Number.isInteger(entry));
 
 /**
- * A list of the numbers of layers, which are the second of two things.
+ * A list of the layers that have the second of two values.
  *
- * @param first the number of the first layer
+ * @param first number of the first layer
  */
 export const indices = (key: string, [left, listed]: Pair, first = 0): Saying => ({
   keys: [key],
@@ -162,7 +158,7 @@ export const indices = (key: string, [left, listed]: Pair, first = 0): Saying =>
   },
 });
 
-/** A text with a letter for each layer. */
+/** A string with one letter per layer. */
 export const letters = (key: string, words: Readonly<Record<string, string>>): Saying => {
   const back = backWords(words);
   return {
@@ -181,7 +177,7 @@ export const letters = (key: string, words: Readonly<Record<string, string>>): S
   };
 };
 
-/** A list that is repeated until each layer has an entry. */
+/** A list repeated until each layer has an entry. */
 export const cycle = (key: string, otherwise: readonly string[]): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -192,7 +188,7 @@ export const cycle = (key: string, otherwise: readonly string[]): Saying => ({
   write: (values) => ({ [key]: [...values] }),
 });
 
-/** Lists, each with the number of its repetitions: GPT-Neo's `[[["global", "local"], 12]]`. */
+/** Lists with repetition counts: GPT-Neo's `[[["global", "local"], 12]]`. */
 export const repeats = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {

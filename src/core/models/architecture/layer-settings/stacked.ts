@@ -12,31 +12,30 @@ import { decoderCount } from './sections.js';
 import { edited, isSaid, nameOf, readTrait, type Trait, writeTrait } from './trait.js';
 import { refuseLists, refuseSuspicions } from './unknown.js';
 
-/** A layer of a model, by the model's number. */
+/** A layer of the model with this index. */
 export interface LayerOf {
   readonly model: number;
   readonly layer: number;
 }
 
-/** The origin of a layer of an output: the layer that it is made like, and those that are combined with it. */
+/** The source of an output layer, and the layers combined with it. */
 export interface Origin extends LayerOf {
   readonly with?: readonly LayerOf[];
 }
 
-/** Edits by which a configuration describes a stack, and warnings of what could not be checked. */
 export interface StackedConfig {
-  /** By key of the first model's configuration; undefined for a key that goes. */
+  /** Edits of the first model's configuration; undefined removes a key. */
   readonly edits: Edits;
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the edits by which the first model's configuration describes a stack of layers: their number, and for each layer
- * what its own model's configuration says of it.
+ * Returns the edits by which the first model's configuration describes a new stack: its number of layers, and
+ * each layer's settings from its own model.
  *
  * @param origins of the output's layers
- * @param hasDrafts false where layers of multi-token prediction are left out
- * @throws Unsaid for a key that cannot say these layers in this order
+ * @param hasDrafts false if multi-token prediction layers are left out
+ * @throws Unsaid for a key that cannot describe these layers in this order
  */
 export const stackedConfig = (
   models: readonly ModelOfLayers[],
@@ -75,7 +74,6 @@ export const stackedConfig = (
   };
 };
 
-/** True for the layers of the first model alone, in their order. */
 const isUnchanged = (layers: number, origins: readonly Origin[]): boolean =>
   origins.length === layers &&
   origins.every((origin, index) => origin.model === 0 && origin.layer === index && origin.with === undefined);
@@ -83,7 +81,6 @@ const isUnchanged = (layers: number, origins: readonly Origin[]): boolean =>
 const unknownFamily = ({ type }: DescribingSection): string =>
   `layerloom does not know how ${type ?? 'a model without model_type'} tells layers apart: no key of config.json seems to, but its code may`;
 
-/** Throws what is not said with the number of the model whose configuration does not say it. */
 const inModel = <T>(model: number, call: () => T): T => {
   try {
     return call();
@@ -93,7 +90,7 @@ const inModel = <T>(model: number, call: () => T): T => {
   }
 };
 
-/** The section of a model that corresponds to the first one's, found fit to be stacked; undefined without configuration. */
+/** A model's section corresponding to the first model's, checked. */
 const sourceOf = (
   { config, stack, layers }: ModelOfLayers,
   path: readonly string[],
@@ -111,7 +108,7 @@ const sourceOf = (
 const onlyLists = (section: Section): Section =>
   Object.fromEntries(Object.entries(section).filter(([, value]) => Array.isArray(value)));
 
-/** Returns the edits by which a section says of each layer what its own model says of it. */
+/** Returns the edits that give each layer the settings from its own model. */
 const sayLayers = (
   traits: readonly Trait[],
   described: Described,
@@ -133,9 +130,9 @@ const sayLayers = (
 };
 
 /**
- * Returns what is said of each layer of an output; undefined where no model says it.
+ * Returns each output layer's value; undefined if no model gives it.
  *
- * @throws Unsaid for layers that are combined, and of which different things are said
+ * @throws Unsaid if combined layers have different values
  */
 const valuesOf = (
   trait: Trait,
@@ -163,7 +160,6 @@ const valuesOf = (
   return values;
 };
 
-/** Returns the keys of a section that differ from before, with their new values. */
 const differing = (before: Section, after: Section): Edits => {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
   return Object.fromEntries(

@@ -1,23 +1,22 @@
 import { isGiven } from '../../checkpoint/json.js';
 import { type Described, type Edits, type Saying, type Section, saysTheSame, Unsaid } from './saying.js';
 
-/** A setting of each layer of a stack in a family's configuration: its attention, or its feed-forward part. */
+/** A per-layer setting, such as the kind of attention or feed-forward part. */
 export interface Trait {
-  /** The ways in which it may be said, in the order in which loaders look for them. */
+  /** Possible encodings, in the order in which loaders try them. */
   readonly says: readonly [Saying, ...Saying[]];
-  /** The stack that it is said of, in families that have two; default both. */
+  /** The stack in encoder–decoder families; default both. */
   readonly of?: 'encoder' | 'decoder';
-  /** True where layers are all alike unless the configuration says it. */
+  /** True if layers are alike when the configuration does not set it. */
   readonly optional?: boolean;
-  /** Why its key cannot say another order, where no order can be said. */
+  /** Why layers cannot be reordered, for such settings. */
   readonly because?: string;
 }
 
-/** Returns the first key that says a trait, for messages. */
 export const nameOf = ({ says }: Trait): string => says.flatMap(({ keys }) => keys)[0] ?? 'num_hidden_layers';
 
 /**
- * Returns what a section says of each layer; undefined where the trait is optional and the section does not say it.
+ * Returns each layer's value; undefined if the trait is optional and not set.
  *
  * @throws Unsaid
  */
@@ -32,7 +31,6 @@ export const readTrait = (trait: Trait, described: Described): readonly unknown[
 
 const isThere = ({ keys }: Saying, section: Section): boolean => keys.some((key) => isGiven(section[key]));
 
-/** Returns a section with edits. */
 export const edited = (section: Section, edits: Edits): Section => {
   const result = { ...section, ...edits };
   for (const [key, value] of Object.entries(edits)) if (value === undefined) delete result[key];
@@ -40,10 +38,11 @@ export const edited = (section: Section, edits: Edits): Section => {
 };
 
 /**
- * Returns the edits by which a section says these values: in the ways in which it says a trait already, as far as they can
- * say them, and else in another that can. Of several ways one that cannot goes, for loaders look at the others first.
+ * Returns the edits that encode these values: with the encodings already in use if they can express them,
+ * else with another. An encoding in use that cannot is removed if there are others, since loaders might try
+ * it first.
  *
- * @param described the section before, and the number of layers after
+ * @param described the section before the edits, and the new number of layers
  * @throws Unsaid
  */
 export const writeTrait = (trait: Trait, values: readonly unknown[], described: Described): Edits => {
@@ -63,7 +62,6 @@ export const writeTrait = (trait: Trait, values: readonly unknown[], described: 
   throw new Unsaid(nameOf(trait), trait.because ?? `cannot say ${runs(values)}`);
 };
 
-/** True if a section says these values. */
 export const isSaid = (trait: Trait, values: readonly unknown[], described: Described): boolean => {
   try {
     const said = readTrait(trait, described);
@@ -74,7 +72,7 @@ export const isSaid = (trait: Trait, values: readonly unknown[], described: Desc
   }
 };
 
-/** Returns values in words, equal neighbours as one: `dense, sparse (3 layers), dense`. */
+/** Returns values in words, with equal neighbours joined: `dense, sparse (3 layers), dense`. */
 const runs = (values: readonly unknown[], shown = 6): string => {
   const found: { readonly word: string; count: number }[] = [];
   for (const value of values) {

@@ -12,13 +12,13 @@ export const all = (word: string) => rule(() => word);
 export const every = (period: number, usual: string, other: string) =>
   rule((layer) => ((layer + 1) % period === 0 ? other : usual));
 
-/** Attention by `layer_types`, or as loaders derive it. */
+/** Attention from `layer_types`, or as loaders derive it. */
 export const types = (...otherwise: Saying[]): Trait => ({ says: [layerTypes, ...otherwise] });
-/** Feed-forward parts by `mlp_layer_types`, or as loaders derive it. */
+/** Feed-forward parts from `mlp_layer_types`, or as loaders derive it. */
 export const mlps = (...otherwise: Saying[]): Trait => ({ says: [mlpTypes, ...otherwise] });
 export const firstDense = (otherwise: number | undefined, key = 'first_k_dense_replace') =>
   from(key, otherwise, [dense, sparse]);
-/** Dense first, then mixtures at the numbers that are multiples of `moe_layer_freq`, which loaders read and do not write. */
+/** Dense layers, then mixtures at multiples of `moe_layer_freq`, a key that loaders read and do not write. */
 export const denseThenEach = rule(
   (layer, _layers, { section }) =>
     layer >= Number(section['first_k_dense_replace'] ?? 1) &&
@@ -29,29 +29,27 @@ export const denseThenEach = rule(
 );
 export const onlyFirstDense = rule((layer) => (layer === 0 ? dense : sparse));
 
-/** The first layer has other tensors than the rest, or computes otherwise, where that is so. */
+/** The first layer has other tensors or computes differently, if `isSo`. */
 export const firstDiffersIf = (key: string, isSo: (described: Described) => boolean): Trait => ({
   says: [rule((layer, _layers, described) => isSo(described) && layer === 0, [key])],
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',
 });
 export const firstDiffers = firstDiffersIf('model_type', () => true);
-/** The last layer has other tensors than the rest. */
 export const lastDiffers = (key: string): Trait => ({
   says: [rule((layer, layers) => layer === layers - 1, [key])],
   because: 'makes the last layer unlike the others: it can stand last only, and no other can',
 });
-/** A layer computes with its number, or with the number of layers. */
+/** A layer's computation depends on its number and on the number of layers. */
 export const byItsNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((layer, layers, given) => (isSo(given) ? `${layer} of ${layers}` : 'any'), [key])],
   because: 'makes layers compute with their number, so that none can stand in the place of another',
 });
-/** A layer computes with the number of layers. */
 export const byTheirNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((_layer, layers, given) => (isSo(given) ? layers : 'any'), [key])],
   because: 'makes layers compute with the number of layers, which cannot change',
 });
 
-/** Windows from a layer on, where there are windows: Qwen 2. */
+/** Sliding windows from a layer on, if enabled: Qwen 2. */
 export const windowsFrom = (otherwise: number) =>
   rule((layer, _layers, { section }) =>
     section['use_sliding_window'] === true &&
@@ -61,7 +59,7 @@ export const windowsFrom = (otherwise: number) =>
       : full,
   );
 
-/** Mixtures at the end of each step, except in layers that a list names: Qwen's. */
+/** A mixture at the end of each step, except in listed layers: Qwen. */
 export const stepwise: Trait = {
   says: [
     {
@@ -90,7 +88,7 @@ export const stepwise: Trait = {
   ],
 };
 
-/** Indexers of their own, or those of the layer before. */
+/** Indexers: a layer's own, or the previous layer's. */
 export const indexers: Trait = {
   says: [
     list('indexer_types'),
@@ -106,7 +104,7 @@ export const indexers: Trait = {
   ],
 };
 
-/** Pictures' features that are added to the output of so many first layers: Qwen 3-VL. */
+/** Image features added to the outputs of the first layers: Qwen 3-VL. */
 export const deepstack: Trait = {
   says: [
     rule(
@@ -123,8 +121,8 @@ export const deepstack: Trait = {
 };
 
 /**
- * Last layers that take keys and values of the last layer of their kind that has its own: before them stands one of each
- * kind, unless all layers take those of another model.
+ * The last layers reuse keys and values of the last earlier layer of their kind. Each kind needs such a
+ * layer, unless all layers reuse another model's.
  */
 export const sharedKeys = (otherwise: number): Trait => {
   const count = last('num_kv_shared_layers', otherwise, ['own keys', 'shared keys']);
@@ -147,13 +145,13 @@ export const sharedKeys = (otherwise: number): Trait => {
     ],
   };
 };
-/** Tables of embeddings with a part for each layer: a stack would need their columns in another order. */
+/** Embedding tables with columns for each layer, which a new stack would have to reorder. */
 export const perLayerInputs = (otherwise: number): Trait =>
   byItsNumber(
     'hidden_size_per_layer_input',
     ({ section }) => Number(section['hidden_size_per_layer_input'] ?? otherwise) > 0,
   );
-/** Gemma 4 takes full attention in the last layer, whatever the list says. */
+/** Gemma 4's last layer has full attention, whatever the list says. */
 export const lastIsFull: Trait = {
   says: [
     {
@@ -177,15 +175,14 @@ export const noRope: Trait = {
   says: [list('no_rope_layers'), lastOfEach('no_rope_layer_interval', 4, [1, 0])],
 };
 export const indexed = types(all('indexed_attention'));
-/** Whether layers turn queries and keys by their position, for what follows from it. */
 export const hasRope = (described: Described): readonly unknown[] => readTrait(noRope, described) ?? [];
 
-/** Mixtures of NLLB, at the end of each step. */
+/** NLLB's mixtures, at the end of each step. */
 export const steps = (side: 'encoder' | 'decoder'): Trait => ({
   of: side,
   says: [lastOfEach(`${side}_sparse_step`, 4, [dense, sparse])],
 });
-/** Mixtures of Switch, whose step follows from how many there are. */
+/** Switch's mixtures, whose step depends on their number. */
 export const switched = (side: 'encoder' | 'decoder'): Trait => ({
   of: side,
   says: [
@@ -200,7 +197,7 @@ export const switched = (side: 'encoder' | 'decoder'): Trait => ({
   ],
 });
 
-/** Kimi's lists of layers from 1 on, in a dictionary. */
+/** Kimi's dictionary of layer lists, numbered from 1. */
 export const kimiLists: Saying = {
   keys: ['linear_attn_config'],
   read: (described) => {
@@ -224,7 +221,7 @@ export const kimiLists: Saying = {
 };
 
 const kvSources = list('kv_source_layers');
-/** The layer whose keys and values a layer takes: `kv_source_layers` has one for each, mostly its own. */
+/** The layer whose keys and values each layer uses (`kv_source_layers`): mostly its own. */
 export const keySources: Trait = {
   says: [
     {
@@ -242,7 +239,7 @@ export const keySources: Trait = {
   ],
   because: 'names layers by their numbers, whose keys and values others take',
 };
-/** Attention by a list that has each of these words: loaders refuse one without. */
+/** Attention from a list in which loaders require each of these words. */
 export const typesWith = (...needed: readonly string[]): Trait => ({
   says: [
     {

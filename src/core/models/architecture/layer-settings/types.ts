@@ -5,14 +5,13 @@ import type { Section } from './saying.js';
 const byType = new Map(layerSettings.flatMap((one) => one.types.map((type) => [type, one] as const)));
 const alike = new Set(alikeTypes);
 
-/** Returns how a family says something by layer; undefined for one whose layers are all alike, or that is not known. */
+/** Returns a family's per-layer settings, if it has any. */
 export const settingsOf = (type: string | undefined): LayerSettings | undefined =>
   type === undefined ? undefined : byType.get(type);
 
-/** True for a family whose layers are known to be all alike. */
 export const isAlike = (type: string | undefined): boolean => type !== undefined && alike.has(type);
 
-/** Families that have another one's language model, where their `text_config` need not say so: that one, and those that have it. */
+/** Language model families, each with families that use it without naming it in `text_config`. */
 const languageModels = `
 qwen2: audioflamingo3 fast_vlm got_ocr2 internvl llava_onevision musicflamingo ovis2 pp_chart2table
 qwen2: qwen2_audio vibevoice vibevoice_asr video_llama_3
@@ -61,7 +60,7 @@ const textOf = (config: Section, key: string): string | undefined => {
 };
 
 /**
- * Returns the family that a section of a configuration is of, as loaders take it; undefined where none is named.
+ * Returns the family of a configuration's section, as loaders choose it; undefined if none is named.
  *
  * @param path the keys that lead to the section
  */

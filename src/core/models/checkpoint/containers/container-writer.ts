@@ -2,7 +2,6 @@ import type { Dtype } from '../../../tensor/dtype.js';
 import type { Shape } from '../../../tensor/reference.js';
 import type { ContainerReader, FileHeader } from './container-reader.js';
 
-/** A tensor that is to be written. */
 export interface TensorToWrite {
   readonly name: string;
   readonly dtype: Dtype;
@@ -10,25 +9,23 @@ export interface TensorToWrite {
   readonly bytes: number;
 }
 
-/** A container that outputs and shards of stores are written in: tensors one behind the other, each in one piece. */
+/** The output format of checkpoints and stores: consecutive, contiguous tensors. */
 export interface ContainerWriter {
-  /** The end of its files' names, dot included. */
+  /** Including the dot. */
   readonly extension: string;
-  /** The name of shard `index` (from 0) of `count`; of 1, the whole checkpoint's. */
+  /** The name of shard `index` (from 0) of `count`; if `count` is 1, of the whole checkpoint. */
   shardName(index: number, count: number): string;
-  /** The name of the file that says which tensor is in which shard, where there are several. */
+  /** The file that maps tensors to shards, if there are several. */
   readonly indexName: string;
-  /** @param places file names by tensor */
   encodeIndex(
     places: ReadonlyMap<string, string>,
     totals: { readonly total_parameters: number; readonly total_size: number },
   ): string;
-  /** Negative where `a` stands before `b` in a file. */
+  /** Negative if `a` precedes `b` in a file. */
   compare(a: Pick<TensorToWrite, 'name' | 'dtype'>, b: Pick<TensorToWrite, 'name' | 'dtype'>): number;
-  /** The bytes before the data of a file that holds these tensors in this order. */
   encodeHeader(tensors: Iterable<TensorToWrite>): Uint8Array;
-  /** The most bytes before the data that loaders read. */
+  /** Most bytes before the data that loaders accept. */
   readonly mostHeaderBytes: number;
-  /** True if loaders take a file that this reader read as a shard as it stands; others are written anew. */
+  /** True if loaders accept an input file as a shard as it is; others are rewritten. */
   takes(reader: ContainerReader, metadata: FileHeader['metadata']): boolean;
 }

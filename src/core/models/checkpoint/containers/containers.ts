@@ -6,7 +6,7 @@ import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
 import { safetensorsWriter } from './safetensors/writer.js';
 import { torchReaders } from './torch/reader.js';
 
-/** The containers that checkpoints are read in, in the order in which a directory is searched for them. */
+/** Input formats, in the order in which a directory is searched for them. */
 export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
@@ -14,29 +14,24 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   ggufReader,
 ];
 
-/** The container of outputs and of shards in stores. */
 export const writer: ContainerWriter = safetensorsWriter;
 
-/** The reader of a file of weights: by its name, or the first one where an index has named it otherwise. */
+/** The reader of a file, by extension; the first reader if an index gave it another name. */
 export const readerOf = (file: string): ContainerReader =>
   readers.find(({ extension }) => file.endsWith(extension)) ?? readers[0];
 
-/** True if a file is named like weights that are read. */
 export const isWeightsName = (name: string): boolean =>
   readers.some(({ extension }) => name.endsWith(extension));
 
-/** Names of the files that say which tensor is in which file. */
 export const indexNames: readonly string[] = readers.flatMap(({ index }) => index?.name ?? []);
 
-/** The reader of the files that an index names; undefined for a file that is no index. */
 export const readerOfIndex = (name: string): ContainerReader | undefined =>
   readers.find(({ index }) => index?.name === name);
 
-/** True for a file that is a model by itself: weights, or an index of such. */
 export const isModelFile = (name: string): boolean =>
   isWeightsName(name) || indexNames.some((index) => name === index || name.endsWith(`/${index}`));
 
-/** The name of a file of weights, or of an index, without its extension; other names as they are. */
+/** Removes the extension of a file of weights or an index; other names stay as they are. */
 export const withoutExtension = (name: string): string => {
   const weights = name.endsWith(indexEnd) ? name.slice(0, -indexEnd.length) : name;
   return isModelFile(name) ? weights.slice(0, -readerOf(weights).extension.length) : name;
@@ -44,16 +39,14 @@ export const withoutExtension = (name: string): string => {
 
 const indexEnd = '.index.json';
 
-/** The weights of a directory or repository, by the names of its files. */
 export interface WeightsFound {
   readonly reader: ContainerReader;
-  /** Empty where the index alone says which files are weights. */
+  /** Empty if only the index tells. */
   readonly files: readonly string[];
-  /** Present where the index is one of the files. */
   readonly index: WeightsIndex | undefined;
 }
 
-/** Finds the weights of a model among the names of its files; undefined where there are none that are read. */
+/** Finds a model's weights among its file names; undefined without readable ones. */
 export const findWeights = (names: readonly string[]): WeightsFound | undefined => {
   for (const reader of readers) {
     const files = reader.weightsIn(names);
@@ -64,17 +57,17 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
 };
 
 /**
- * True where an index says which files are the model's: beside a whole file of which it says nothing transformers does not
- * read it, and diffusers reads nothing else.
+ * True if loaders read the index. transformers ignores an index that does not mention the whole file beside
+ * it; diffusers always reads it.
  */
 export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly string[]): boolean =>
   reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));
 
 /**
- * Says why files are no checkpoint, and what to do.
+ * Returns why files are no checkpoint, with a remedy.
  *
- * @param names of a directory or repository in which `findWeights` found nothing
- * @param remedy where the caller knows one
+ * @param names in which `findWeights` found nothing
+ * @param remedy if the caller knows one
  */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {
   const wanted = new Set(readers.flatMap(({ looksFor, index }) => [looksFor, index?.name ?? []].flat()));

@@ -4,9 +4,9 @@ import { readRange } from '../read-block.js';
 import type { ContainerReader } from './container-reader.js';
 
 /**
- * Reads all bytes of a file before its data, or what its reader collects in their place.
+ * Reads all bytes before a file's data, or those that its reader collects.
  *
- * @throws LayerloomError the codes of the reader's `headerEnd` or `collectHeader`; what `read` throws
+ * @throws LayerloomError the codes of the reader's `headerEnd` or `collectHeader`; errors of `read`
  */
 export const readHeader = async (
   reader: ContainerReader,
@@ -23,12 +23,7 @@ export const readHeader = async (
   }
 };
 
-/**
- * Reads the header of an open file.
- *
- * @returns its bytes, and their SHA-256 in hexadecimal
- * @throws as `readHeader`
- */
+/** @returns a header's bytes and their SHA-256 in hex @throws as `readHeader` */
 export const readHeaderOf = async (
   reader: ContainerReader,
   handle: FileHandle,

@@ -1,12 +1,11 @@
 import { LayerloomError } from '../../../base/errors.js';
 
-/** A name from the file, for messages. */
 export const short = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
-/** Limit on the names of tensors, several times the longest that models have: they are compared and taken apart. */
+/** Limit on tensor names, several times the longest in use. */
 const longest = 1_000;
 
-/** Checks the name of a tensor. @throws LayerloomError HEADER_INVALID */
+/** @throws LayerloomError HEADER_INVALID */
 export const checkTensorName = (name: string, file: string): void => {
   const wrong = (reason: string) =>
     new LayerloomError('HEADER_INVALID', { file, tensor: short(name), reason });

@@ -17,16 +17,16 @@ const tables = { nf4: 'NF4', fp4: 'FP4' } as const;
 
 type Table = keyof typeof tables;
 
-/** What stands beside a weight of four bits; each of them makes it one. */
+/** Parts beside a 4-bit weight; any of them identifies it. */
 const ofFourBits = /^(?<weight>.+\.weight)\.(absmax|quant_map|nested_absmax|nested_quant_map)$/;
 
 const stateOf = /^(?<weight>.+\.weight)\.quant_state\.bitsandbytes__(?<table>nf4|fp4)$/;
 
 /**
- * bitsandbytes. Four bits: `weight` of bytes, whatever their dtype, for all elements in one row; `weight.absmax`, a scale for
- * each block, or a byte of `weight.nested_quant_map` times `weight.nested_absmax` plus an offset; and the text
- * `weight.quant_state.bitsandbytes__nf4` or `__fp4`, which has the shape. Eight bits: `weight` of I8, and `SCB`, 127 times
- * the scale of each row.
+ * bitsandbytes. 4 bits: `weight` holds bytes, whatever its dtype, for all elements in one row.
+ * `weight.absmax` is a scale per block, or a byte that indexes `weight.nested_quant_map`, times
+ * `weight.nested_absmax` plus an offset. The JSON in `weight.quant_state.bitsandbytes__nf4` or `__fp4` has
+ * the shape. 8 bits: I8 `weight`, and `SCB`, 127 times each row's scale.
  */
 export const bitsandbytes: QuantisationScheme = {
   methods: ['bitsandbytes'],
@@ -52,7 +52,6 @@ export const bitsandbytes: QuantisationScheme = {
 
 const size = z.int().positive();
 
-/** The text of a weight of four bits. */
 const stateSchema = z.object({
   quant_type: z.enum(['nf4', 'fp4']),
   blocksize: size,
@@ -114,7 +113,7 @@ const inFourBits = (
       `lacks nested_blocksize or nested_offset, and ${weight} has nested scales`,
     );
   const parts = ['absmax', 'quant_map', ...(isNested ? ['nested_absmax', 'nested_quant_map'] : [])];
-  // Its numbers are those of the table; bitsandbytes reads no model without it.
+  // Equals the table, but bitsandbytes requires it.
   beside('quant_map');
   return checkForm(model, {
     name: weight,
@@ -147,7 +146,7 @@ const inRows = (model: QuantisedCheckpoint, module: string, codes: TensorReferen
   const [name, scalesName, formatName] = [`${module}.weight`, `${module}.SCB`, `${module}.weight_format`];
   const scales = tensorBeside(checkpoint, name, scalesName);
   const format = checkpoint.tensors.get(formatName);
-  // Other numbers are orders of codes that old versions had for some processors.
+  // Other numbers are layouts of old versions for some processors.
   if (format !== undefined && checkpoint.descriptions?.get(formatName)?.join() !== '0')
     throw invalidQuantisation(
       checkpoint,

@@ -17,11 +17,10 @@ import {
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
-  /** Absent for a scale for each row, or for the tensor. */
+  /** Absent for scales per row or tensor. */
   readonly block: BlockSize | undefined;
 }
 
-/** What `config_groups` says of weights. */
 export const weightSettings = (settings: Settings): readonly WeightSettings[] => {
   const groups = settings['config_groups'];
   if (!isObject(groups)) return [];
@@ -37,10 +36,13 @@ export const weightSettings = (settings: Settings): readonly WeightSettings[] =>
 };
 
 /**
- * The formats of compressed-tensors for weights alone or with activations: `int-quantized` and `float-quantized` (`weight` of
- * eight bits), `pack-quantized` (`weight_packed` of 4 or 8 bits in I32), `nvfp4-pack-quantized` and `mxfp4-pack-quantized`
- * (`weight_packed` of E2M1 codes), each with `weight_scale`, and `weight_zero_point` where it is asymmetric. Which one a module
- * has is told by its tensors. Columns are in the groups that `weight_g_idx` says.
+ * Formats of compressed-tensors, told apart by a module's tensors:
+ *
+ * - `int-quantized` and `float-quantized`: 8-bit `weight`
+ * - `pack-quantized`: `weight_packed` of 4 or 8 bits in I32
+ * - `nvfp4-pack-quantized` and `mxfp4-pack-quantized`: `weight_packed` of E2M1 codes
+ *
+ * Each has `weight_scale`, and `weight_zero_point` if asymmetric. `weight_g_idx` gives the groups of columns.
  */
 export const compressedTensors: QuantisationScheme = {
   methods: ['compressed-tensors'],
@@ -75,7 +77,6 @@ interface Module {
   readonly groups: readonly WeightSettings[];
 }
 
-/** Returns the block of a group of settings whose scales would be as many as there are. */
 const blockThatFits = (
   { scales, groups }: Module,
   rows: number,
@@ -95,7 +96,7 @@ const inBytes = (model: QuantisedCheckpoint, of: Module): FoundTensor => {
   return inEightBits(model, { name: stored, codes, scalesName: `${module}.weight_scale`, scales, block });
 };
 
-/** Returns how the codes of a packed weight are written, and how many one of its elements holds. */
+/** Returns the kind of a packed weight's codes, and codes per element. */
 const packingOf = ({ codes: { dtype }, groups }: Module): readonly [CodeKind, number] | undefined => {
   if (dtype === 'U8') return ['E2M1', 2];
   const bits = new Set(groups.flatMap((group) => (group.type === 'int' ? [group.bits] : [])));
@@ -120,7 +121,7 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
     );
   const stride = words * each;
   const count = elementCount(scales.shape) ?? 0;
-  // Groups fill rows, which packing may fill up.
+  // Groups cover whole rows; packing may add padding.
   const groups = scales.shape.length === 2 ? itemAt(scales.shape, 1) : 1;
   const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : stride);
   const byRows: BlockSize = count === 1 ? [rows, stride] : [1, stride];
@@ -145,7 +146,6 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
   };
 };
 
-/** Adds the zero points of a module, and the groups of its columns, where it has such. */
 const withZerosAndGroups = (
   { checkpoint }: QuantisedCheckpoint,
   module: string,
@@ -166,13 +166,13 @@ const withZerosAndGroups = (
         oneMore: false,
         of: zeros,
       },
-      // All columns of a row share its one scale, in whatever order.
+      // With one scale per row, the order of columns does not matter.
       groups: columns > 1 ? groups : undefined,
     },
   };
 };
 
-/** Zero points are packed like the codes, below each other, or bytes of their own. */
+/** Zero points are packed like codes, along columns, or are single bytes. */
 const zerosOf = (
   codes: CodeKind,
   { dtype }: TensorReference,

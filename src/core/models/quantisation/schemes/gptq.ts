@@ -2,15 +2,16 @@ import { isObject } from '../../checkpoint/json.js';
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
 import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
 
-/** The values of `checkpoint_format`, and whether a zero point is one more than is written. */
+/** Values of `checkpoint_format`; true if zero points are stored minus one. */
 const formats: ReadonlyMap<unknown, boolean> = new Map([
   ['gptq', true],
   ['gptq_v2', false],
 ]);
 
 /**
- * GPTQ as AutoGPTQ, GPTQModel and optimum store it, of 4 and 8 bits: `qweight` [in · bits / 32, out] of I32, codes below each
- * other; `qzeros` [groups, out · bits / 32], `scales` [groups, out], and `g_idx` [in], the group of each input feature.
+ * GPTQ as in AutoGPTQ, GPTQModel and optimum, 4 and 8 bits: I32 `qweight` [in · bits / 32, out], packed along
+ * columns; `qzeros` [groups, out · bits / 32], `scales` [groups, out], and `g_idx` [in], each input feature's
+ * group.
  */
 export const gptq: QuantisationScheme = {
   methods: ['gptq'],
@@ -34,7 +35,7 @@ export const gptq: QuantisationScheme = {
   },
 };
 
-/** Returns the bits and the group size of a module: those of the settings, or where these are `dynamic`, by its shapes. */
+/** Returns a module's bits and group size, from its shapes if settings are `dynamic`. */
 const sizesOf = (
   { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
   module: string,

@@ -10,16 +10,15 @@ import {
 } from '../scheme.js';
 import { weightSettings } from './compressed-tensors.js';
 
-/** Modules with one of these are copied only: what they compute is more than a product with their weight. */
+/** Modules with one of these compute more than a product with their weight: copied only. */
 const unread = ['pre_quant_scale', 'svdquant_lora_a', 'svdquant_lora_b'];
 
-/** Elements that share a scale, where settings do not say it. */
 const usualBlock = 16;
 
 /**
- * NVIDIA's ModelOpt, as it exports for transformers and vLLM: `weight` of F8_E4M3 with `weight_scale` for the tensor or each
- * row; NVFP4 has `weight` [rows, columns / 2] of U8, two E2M1 codes to a byte, `weight_scale` [rows, columns / 16] of F8_E4M3,
- * and `weight_scale_2`, a factor of them all.
+ * NVIDIA's ModelOpt, as exported for transformers and vLLM. FP8: F8_E4M3 `weight` with `weight_scale` per
+ * tensor or row. NVFP4: U8 `weight` [rows, columns / 2] with two E2M1 codes per byte, F8_E4M3 `weight_scale`
+ * [rows, columns / 16], and `weight_scale_2`, a common factor.
  */
 export const modelopt: QuantisationScheme = {
   methods: ['modelopt', 'modelopt_fp4'],
@@ -31,7 +30,7 @@ export const modelopt: QuantisationScheme = {
       const [, module, part] = /^(.+)\.(weight|weight_scale|weight_scale_2)$/.exec(stored) ?? [];
       if (module === undefined || unread.some((one) => tensors.has(`${module}.${one}`))) return [];
       if (part !== 'weight') {
-        // A scale without its weight: this looks for it.
+        // Throws if the weight is missing.
         tensorBeside(checkpoint, stored, `${module}.weight`);
         return [];
       }

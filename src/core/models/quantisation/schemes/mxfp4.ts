@@ -10,13 +10,13 @@ import {
 
 const halves = /^(?<name>.+)_(?<half>blocks|scales)$/;
 
-/** Elements of a block, which share a scale, and bytes of its codes. */
+/** Elements per scale, and bytes of their codes. */
 const [inBlock, bytesOfBlock] = [32, 16];
 
 /**
- * MXFP4 as gpt-oss stores it: `NAME_blocks` [experts, rows, blocks, 16] of E2M1 codes, two to a byte, and `NAME_scales`
- * [experts, rows, blocks] of exponents. The tensor is [experts, columns, rows], as transformers has it: each expert's matrix
- * is transposed.
+ * MXFP4 as in gpt-oss: `NAME_blocks` [experts, rows, blocks, 16] with two E2M1 codes per byte, and
+ * `NAME_scales` [experts, rows, blocks] of exponents. The tensor is [experts, columns, rows] as in
+ * transformers: each expert's matrix is transposed.
  */
 export const mxfp4: QuantisationScheme = {
   methods: ['mxfp4'],
@@ -26,7 +26,7 @@ export const mxfp4: QuantisationScheme = {
     return [...tensors].flatMap(([stored, codes]): FoundTensor[] => {
       const { name, half } = halves.exec(stored)?.groups ?? {};
       if (name === undefined) return [];
-      // A half without the other: this looks for it.
+      // Throws if the other half is missing.
       if (half === 'scales') tensorBeside(model.checkpoint, stored, `${name}_blocks`);
       return half === 'blocks' ? [found(model, name, codes)] : [];
     });

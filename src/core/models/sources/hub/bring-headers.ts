@@ -31,14 +31,14 @@ import { type HubSession, mostRequests, openHub } from './requests/session.js';
 import { unavailable } from './requests/unavailable.js';
 
 /**
- * Brings the side files, headers and descriptions of a model of the hub here, and no weights beyond the first 64 KiB of each
- * file and what stands around its header: side files into the hub's cache, headers into the cache of ranges. A model that the
- * hub's cache has whole is taken from there, and with `HF_HUB_OFFLINE` what either cache has. Code and weights that the
- * index does not name are never fetched, nor pickles where there are safetensors.
+ * Fetches a hub model's side files into the hub's cache, and its headers and descriptions into the cache of
+ * ranges. Fetches no weights beyond the first 64 KiB of each file and the bytes around its header. Uses a
+ * model that is whole in the hub's cache, and with `HF_HUB_OFFLINE` either cache's. Never fetches code,
+ * weights missing from the index, or pickles beside safetensors.
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
- *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT where it has no weights that are read; FILE_MISSING, INDEX_INVALID,
+ *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
  *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
  */
 export const bringHeaders = async (model: string, options: HubOptions = {}): Promise<BroughtModel> => {
@@ -54,16 +54,16 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   await checkRangeFolder(folder);
   const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
-  // Removed by another process before it was held.
+  // May have been removed before it was held.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision).catch((error: unknown) => {
-    // A cache that has the model whole may be one of others, which cannot be written.
+    // A whole model may be in another user's cache, which is read-only.
     if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
   });
   return { path, id, revision: commit };
 };
 
-/** @returns the snapshot where the hub's cache has it whole, else `folder` */
+/** @returns the snapshot if the hub's cache has the model whole, else `folder` */
 const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string): Promise<string> => {
   const files = await bringSideFiles(hub, at, await listFiles(hub, at));
   if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) return snapshotPath(at);
@@ -77,7 +77,7 @@ const parseModel = (model: string): HubModel => {
   return asked;
 };
 
-/** Fills the folder of a commit; its record is written last. */
+/** Fills a commit's folder. Writes its record last. */
 const bringFolder = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -96,14 +96,14 @@ const bringFolder = async (
   await writeRangeModel(folder, record);
 };
 
-/** Links to the blob of a file that the hub's cache has; where that keeps no blobs, to the file. */
+/** Links to a file's blob in the hub's cache, or to the file if it has none. */
 const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
   const blob = blobPath(at, file);
   const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Brings the header and the descriptions of a weight file; where the hub's cache has the file, a link to it. */
+/** Fetches or links a weight file's header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -118,7 +118,7 @@ const bringHeader = async (
   await bringDescriptions(hub, ranges, remote, descriptions);
 };
 
-/** Fetches a file's header. @returns the ranges of its descriptions, ascending */
+/** Fetches a file's header. @returns ranges of its descriptions, ascending */
 const headerOf = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -135,7 +135,6 @@ const headerOf = async (
   }
 };
 
-/** @param extents ascending */
 const bringDescriptions = async (
   hub: HubSession,
   ranges: RangeFile,
@@ -148,7 +147,7 @@ const bringDescriptions = async (
     await fetchInto(ranges, remote, [first]);
   } catch (error) {
     if (!(error instanceof RangesIgnored)) throw error;
-    // Such a server sends the whole file for each range.
+    // This server sends the whole file for each range.
     const all = { begin: first.begin, end: others.at(-1)?.end ?? first.end };
     return await fetchInto(ranges, remote, [all], { mayDiscard: true });
   }

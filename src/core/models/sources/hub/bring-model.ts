@@ -8,8 +8,8 @@ import { hubEnvironment } from './environment.js';
 import { findInCaches } from './find-in-caches.js';
 
 /**
- * Brings the headers of a model here. A branch or tag is asked for anew, as the hub's own library does; where the hub cannot
- * be reached, the commit that it had when it was last asked for is taken, with a warning.
+ * Fetches a model's headers. Resolves a branch or tag again each time, like the hub's library. If the hub
+ * cannot be reached, uses the last known commit, with a warning.
  *
  * @param model `org/name[@revision]`
  * @returns warnings
@@ -19,7 +19,6 @@ export const bringModel = async (model: string, options: FetchOptions): Promise<
   const found = await findInCaches(model);
   const here =
     found !== undefined && 'path' in found && (await hasAllWeights(found.path)) ? found : undefined;
-  // A commit does not move.
   if (here !== undefined && isCommit(parseHubId(model)?.revision ?? '')) return [];
   try {
     await bringHeaders(model, options);

@@ -20,14 +20,14 @@ import type { HubOptions } from './hub.js';
 import { type HubSession, mostRequests, openHub } from './requests/session.js';
 
 /**
- * Fetches what is missing of the byte ranges that a run needs, by several connections at once. What has come
- * is recorded and never fetched again, whatever ends the download. A file of which nearly all is needed is
- * fetched whole; a file that is complete is verified by its hash and moved into the hub's cache, with a link
- * in its place. Asks nobody where nothing is missing.
+ * Fetches the missing ranges that a run needs, over several connections. Records what arrives, so that it is
+ * never fetched again. Fetches a file whole if nearly all is needed. Moves complete, verified files into the
+ * hub's cache, leaving a link. Sends no request if nothing is missing.
  *
- * @param needs files that are not in the cache of ranges are whole, and left out
- * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED where a file is another one than
- *   when its header was brought; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
+ * @param needs files outside the cache of ranges are whole and skipped
+ * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file differs from when
+ *   its header was fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED,
+ *   INTERRUPTED
  */
 export const bringRanges = async (
   needs: readonly NeededRanges[],
@@ -61,7 +61,7 @@ export const bringRanges = async (
   });
 };
 
-/** Refuses to write to folders that lead elsewhere. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+/** Refuses to write through links that lead elsewhere. @throws LayerloomError READ_FAILED, WRITE_FAILED */
 const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Promise<void> => {
   if (files.length === 0) return;
   const { cache } = await hubEnvironment(env);
@@ -71,7 +71,7 @@ const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Pro
   }
 };
 
-/** Moves a file to the hub's cache that was complete with its header, or when an earlier run was ended. */
+/** Moves an already complete file, after an interruption or because its header covered it. */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);
@@ -79,7 +79,7 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
   if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, need.file, signal);
 };
 
-/** True if a disk was filled up, by others or by us, after it had been found large enough. */
+/** True if the disk filled up meanwhile. */
 const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&

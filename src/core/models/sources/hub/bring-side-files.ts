@@ -8,10 +8,10 @@ import { RemoteFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests } from './requests/session.js';
 
 /**
- * Brings the side files of a commit into the hub's cache. The index comes first: it says which files are
- * weights.
+ * Fetches a commit's side files into the hub's cache, first the index, which lists the weights.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT where a side file is too large; the codes of `chooseFiles` and `RemoteFile.read`
+ * @throws LayerloomError NOT_A_CHECKPOINT if a side file is too large; the codes of `chooseFiles` and
+ *   `RemoteFile.read`
  */
 export const bringSideFiles = async (
   hub: HubSession,

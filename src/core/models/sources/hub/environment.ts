@@ -6,18 +6,16 @@ import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
 import { withoutCredentials } from './requests/server-address.js';
 import { variable } from './variables.js';
 
-/** A hub and the user's places, as the variables of the hub's own library give them. */
+/** The hub and the user's settings. */
 export interface HubEnvironment {
-  /** Without a slash at its end, user name and password. */
+  /** Without trailing slash and credentials. */
   readonly endpoint: string;
   readonly token: string | undefined;
-  /** The variable or file that the token is from, for messages. */
+  /** The variable or file of the token, for messages. */
   readonly tokenFrom: string | undefined;
-  /** The variable that forbids asking the network, where one is set. */
+  /** The variable that forbids network access. */
   readonly offline: string | undefined;
-  /** Root of the hub's cache. */
   readonly cache: string;
-  /** Root of the cache of ranges. */
   readonly ranges: string;
   /** Milliseconds without a byte after which a connection counts as dead. */
   readonly stallMs: number;
@@ -45,13 +43,12 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
   return token === undefined ? none : { token, tokenFrom };
 };
 
-/** Seconds without a byte that a connection is given: the library gives 10, which slow mirrors exceed. */
+/** Default stall timeout; the library's 10 s is too short for slow mirrors. */
 const defaultStallSeconds = 30;
 
-/** A day: timers take no more than a month, and some waits are several of these. */
+/** A day: timers allow at most a month, and some waits are multiples of this. */
 const mostStallSeconds = 86_400;
 
-/** Reads the variables of the hub (variables.ts), but for those of the proxy. */
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {
   const seconds = Number(variable(env, 'HF_HUB_DOWNLOAD_TIMEOUT'));
   return {

@@ -8,8 +8,8 @@ import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import type { HubSession } from './requests/session.js';
 
 /**
- * The download of ranges of one file, by several connections: opened with its first part and closed with its
- * last one. A file that is complete then is verified and moved to the hub's cache.
+ * Downloads ranges of one file over several connections. Opens it with the first part and closes it after the
+ * last; verifies a complete file and moves it to the hub's cache.
  */
 export class FileDownload {
   readonly #hub: HubSession;
@@ -18,7 +18,7 @@ export class FileDownload {
   readonly #file: ListedFile;
   #partsLeft: number;
   #opened: Promise<{ ranges: RangeFile; remote: RemoteFile } | undefined> | undefined;
-  /** Present once the server has ignored a range: then all of the file is fetched at once. */
+  /** Set once the server has ignored a range: fetches the whole file. */
   #whole: Promise<void> | undefined;
 
   constructor(
@@ -36,7 +36,7 @@ export class FileDownload {
   /**
    * Fetches what is missing of a part.
    *
-   * @param onBytes called with the bytes that are done, the part's in all
+   * @param onBytes called with bytes done, in total the part's length
    * @throws LayerloomError the codes of `fetchInto`
    */
   async fetch(part: Extent, onBytes: (bytes: number) => void): Promise<void> {
@@ -76,7 +76,6 @@ export class FileDownload {
     await fetchInto(ranges, remote, [all], { mayDiscard: true, present: [] });
   }
 
-  /** Closes the file; what was written of it is recorded. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     this.#opened = undefined;

@@ -4,8 +4,8 @@ import { findInHubCache } from './cache/hub-cache.js';
 import { rangeCacheOf } from './cache/range-folders.js';
 
 /**
- * Finds a model of the hub: in the hub's cache, unless that lacks weights of it which the cache of ranges has, in part
- * or whole. One of which only side files are here, as an emptied cache of ranges leaves it, is not found.
+ * Finds a hub model in the hub's cache, or in the cache of ranges if the former lacks weights. A model with
+ * only side files is not found.
  */
 export const findInCaches: ModelSource['find'] = async (at) => {
   const found = await findInHubCache(at);

@@ -7,7 +7,7 @@ import { downloadCommand, hubCacheRoot, rangeFolders } from './cache/hub-cache.j
 import { ownCommitOf } from './cache/range-folders.js';
 import { findInCaches } from './find-in-caches.js';
 
-/** The Hugging Face hub, or one that speaks as it does. What asks it is loaded on demand: most runs ask nothing. */
+/** The Hugging Face hub or a compatible server. Network code loads on demand, since most runs need none. */
 export const hub: RemoteSource = {
   find: findInCaches,
   names: isHubId,

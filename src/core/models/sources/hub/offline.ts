@@ -8,7 +8,7 @@ import { usableRangeFolder } from './cache/range-folders.js';
 import { hubEnvironment } from './environment.js';
 import type { BroughtModel } from './hub.js';
 
-/** Where the user has forbidden the network: the model as the caches have it, if they do. */
+/** If the user forbids network access, returns the model from the caches. */
 export const findOffline = async (
   asked: HubModel,
   env: NodeJS.ProcessEnv = process.env,

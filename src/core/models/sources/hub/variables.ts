@@ -1,7 +1,7 @@
 import type { SettingWords } from '../../../base/setting.js';
 
-// Variables of the environment that say which hub is asked, and where its files are. Most are those of the hub's own
-// library. No zod object: commands read them that check nothing else.
+// Environment variables for the hub and its files, mostly those of the hub's library. Not a zod object, so
+// that commands need not load zod for them.
 
 export const hubVariables = {
   HF_TOKEN: {
@@ -43,5 +43,4 @@ export const hubVariables = {
 
 export type HubVariable = keyof typeof hubVariables;
 
-/** Returns the value of a variable. */
 export const variable = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined => env[name];

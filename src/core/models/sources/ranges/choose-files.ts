@@ -7,20 +7,19 @@ import { adapterConfigName, adapterWeightsNames } from '../../checkpoint/file-na
 import { moduleWeightsAmong } from '../../checkpoint/module-folders.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 
-/** The files of a listed model that make a checkpoint. */
 export interface CheckpointFiles<File> {
-  /** With the index, where there is one. */
+  /** Including the index, if any. */
   readonly sideFiles: readonly File[];
   readonly weights: readonly File[];
 }
 
 /**
- * Chooses the files of a model that are fetched: never code, or weights that the index does not name.
+ * Chooses the files to fetch, without code and without weights missing from the index.
  *
  * @param id of the model, for messages
- * @param readIndex returns the text of the index, which says which files are weights
- * @throws LayerloomError NOT_A_CHECKPOINT where there are no weights that are read; FILE_MISSING, INDEX_INVALID, INDEX_UNSAFE_NAME;
- *   what `readIndex` throws
+ * @param readIndex returns the index's text
+ * @throws LayerloomError NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
+ *   INDEX_UNSAFE_NAME; errors of `readIndex`
  */
 export const chooseFiles = async <File extends { readonly name: string }>(
   id: string,
@@ -33,7 +32,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
     : undefined;
   if (found === undefined && adapter === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
-  // An adapter's configuration is read like a side file. A model with an adapter beside it has to be seen as such.
+  // An adapter's configuration must be noticed even beside a model.
   const main = [adapterConfigName, found?.index?.name];
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));
   const names = new Set([
@@ -59,7 +58,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
 };
 
-/** Says why a file that an index names is not fetched: a hidden one could take the place of the cache's records. */
+/** Returns why a file in an index is not fetched: a hidden one could overwrite the cache's records. */
 const refusedName = (name: string, { extension }: ContainerReader): string | undefined => {
   if (!name.endsWith(extension)) return `no ${extension} file; nothing else is fetched`;
   return /(^|\/)\./.test(name) ? 'hidden; nothing hidden is fetched' : undefined;

@@ -1,6 +1,6 @@
 /**
- * Does `work` for each item, `most` at a time and in order of their beginning. After the first failure `requests` are
- * stopped, and it is thrown once all have ended.
+ * Runs `work` for each item in order, `most` at a time. After the first failure, stops `requests`, waits for
+ * the rest, and throws it.
  */
 export const eachOf = async <Item>(
   requests: { stop(): void },

@@ -5,31 +5,28 @@ import { readHeader } from '../../checkpoint/containers/read-header.js';
 import { descriptionsIn } from '../../checkpoint/descriptions.js';
 import type { RangeFile } from './range-file.js';
 
-/** Takes bytes that came, which begin at `position` in the file. */
 export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void> | void;
 
-/** A file elsewhere that is read by byte ranges. */
 export interface RemoteBytes {
-  /** The ETag of the server of the bytes, once it has answered. */
+  /** The file server's ETag, once known. */
   readonly served: string | undefined;
-  /** @param options.mayDiscard take the range out of the whole file where the server ignores ranges */
+  /** @param options.mayDiscard if the server ignores ranges, take the range out of the whole file */
   read(begin: number, end: number, sink: Sink, options: { readonly mayDiscard: boolean }): Promise<void>;
 }
 
 interface FetchOptions {
-  /** Called with the number of bytes that came. */
   readonly onBytes?: (bytes: number) => void;
-  /** Take ranges out of the whole file where the server ignores ranges. */
+  /** See `RemoteBytes.read`. */
   readonly mayDiscard?: boolean;
-  /** What counts as here. */
+  /** Ranges to skip; default: recorded ones. */
   readonly present?: readonly Extent[];
 }
 
 /**
- * Fetches what a sparse file lacks of `extents`, and records it.
+ * Fetches and records the missing bytes of `extents`.
  *
- * @throws LayerloomError HUB_FILE_CHANGED, after which nothing of the file is here; the other codes of
- *   `remote.read`, WRITE_FAILED
+ * @throws LayerloomError HUB_FILE_CHANGED, having discarded the file; the other codes of `remote.read`,
+ *   WRITE_FAILED
  */
 export const fetchInto = async (
   ranges: RangeFile,
@@ -56,23 +53,23 @@ export const fetchInto = async (
   }
 };
 
-/** Bytes of a weight file that are read first: most headers of a shard are shorter. */
+/** First read of a weight file; most headers are shorter. */
 const firstBytes = 64 * 1024;
 
 /**
- * Fetches the header of a weight file.
+ * Fetches a weight file's header.
  *
  * @param name of the file, for messages
- * @returns the ranges of its descriptions, ascending: they are read with the header
- * @throws LayerloomError the codes of the container's headers, and of `fetchInto`; what `remote.read` throws where the
- *   header is not at the start, and the server ignores ranges
+ * @returns the ranges of its descriptions, ascending
+ * @throws LayerloomError the codes of the container's headers and of `fetchInto`; errors of `remote.read` if
+ *   the header is not at the start and the server ignores ranges
  */
 export const fetchHeader = async (
   ranges: RangeFile,
   remote: RemoteBytes,
   { name, bytes }: { readonly name: string; readonly bytes: number },
 ): Promise<readonly Extent[]> => {
-  // At the start, where the server ignores ranges, the rest is not waited for.
+  // If the server ignores ranges, reads only the first bytes and closes.
   const fetch = (begin: number, end: number) =>
     fetchInto(ranges, remote, [{ begin, end }], { mayDiscard: begin <= firstBytes });
   await fetch(0, Math.min(firstBytes, bytes));

@@ -11,43 +11,34 @@ import { isObject } from '../../checkpoint/json.js';
 import { readSmallFile } from '../../checkpoint/small-file.js';
 import { isComplete, type RangeRecord, readRangeRecord } from './record.js';
 
-// The cache of ranges: models of which only some bytes are here.
+// The cache of ranges: partly downloaded models. Nothing here uses the network.
 //
-//   KIND--org--name/COMMIT/               opened like any checkpoint; KIND is of the source, COMMIT 40 hexadecimal digits
-//     config.json, tokenizer.json, ...    files, or links to those of another cache
-//     model-00001-of-00004.safetensors    a sparse file of its full length, or a link to the whole file
-//     .ranges/model.json                  written last: the headers are all here
-//     .ranges/NAME.jsonl                  the ranges of a sparse file that are here (range-record.ts)
-//     .ranges/holders/                    one locked file for each process that uses the model
-//
-// Nothing here asks the network.
+//     KIND--org--name/COMMIT/               opened like any checkpoint; COMMIT is 40 hex digits
+//       config.json, tokenizer.json, ...    files, or links into another cache
+//       model-00001-of-00004.safetensors    a sparse file of full length, or a link to the whole file
+//       .ranges/model.json                  written last: all headers are here
+//       .ranges/NAME.jsonl                  the ranges present in a sparse file (record.ts)
+//       .ranges/holders/                    one locked file per process using the model
 
-/** The folder of records within the folder of a commit. */
 const recordsName = '.ranges';
 
-/** The record of a model whose headers are here. */
 export const modelRecordPath = (folder: string): string => join(folder, recordsName, 'model.json');
 
-/** The record of a weight file. */
 export const rangeRecordPath = (folder: string, name: string): string =>
   join(folder, recordsName, ...`${name}.jsonl`.split('/'));
 
-/** The directory of the files that processes lock while they use a model. */
 export const holdersPath = (folder: string): string => join(folder, recordsName, 'holders');
 
-/** A commit of a model in the cache of ranges. */
 export interface RangeFolder {
   readonly folder: string;
-  /** The word by which its source names its folders (`RemoteSource.folders`). */
+  /** Prefix of its source's folders (`RemoteSource.folders`). */
   readonly kind: string;
   /** `org/name`. */
   readonly id: string;
   readonly commit: string;
 }
 
-/** A file in the folder of a commit. */
 export interface RangeCachePlace extends RangeFolder {
-  /** Its name within the folder. */
   readonly name: string;
 }
 
@@ -63,16 +54,16 @@ const read = (pattern: RegExp, path: string): RangeCachePlace | undefined => {
 
 const wholePath = new RegExp(`^${folderPattern}$`, 's');
 
-/** Reads the path of the folder of a commit; undefined for other paths. */
+/** Parses the path of a commit's folder; undefined for other paths. */
 export const rangeFolderAt = (path: string): RangeFolder | undefined => read(wholePath, path);
 
 const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
 
 /**
- * The place of a file in the cache of ranges, under whatever root: undefined for other paths, and for links to
- * blobs, which are whole.
+ * Parses the path of a file in any cache of ranges; undefined for other paths, and for links to blobs, which
+ * are whole.
  *
- * @throws LayerloomError READ_FAILED where that cannot be told: what is not here would pass for zeros
+ * @throws LayerloomError READ_FAILED if undecidable: missing bytes would be read as zeros
  */
 export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
   const place = read(withinPath, (await unlessMissing(path, realpath(path))) ?? path);
@@ -81,17 +72,17 @@ export const placeOf = async (path: string): Promise<RangeCachePlace | undefined
   return (await unlessMissing(records, stat(records))) === undefined ? undefined : place;
 };
 
-/** Returns the record of a file in the cache of ranges; undefined for other files, and where it was lost. */
+/** Returns a file's record; undefined for other files and lost records. */
 export const recordOf = async (path: string): Promise<RangeRecord | undefined> => {
   const place = await placeOf(path);
   return place === undefined ? undefined : readRangeRecord(rangeRecordPath(place.folder, place.name));
 };
 
 /**
- * Returns the bytes of `ranges` that the file at `path` should have and that are not here: they would be read
- * as zeros. None for files outside the cache of ranges, and for whole ones.
+ * Returns the bytes of `ranges` missing from a file, which would be read as zeros. Empty for whole files and
+ * files outside the cache of ranges.
  *
- * @returns ascending and disjoint
+ * @returns ascending, disjoint
  */
 export const missingRanges = async (path: string, ranges: readonly Extent[]): Promise<Extent[]> => {
   const place = await placeOf(path);
@@ -101,34 +92,32 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
 };
 
 /**
- * True for a file of the cache of ranges whose record says that all of it is here: a complete file is a link to a
- * verified one, unless the process that fetched it was killed before it verified it, or the record was edited.
+ * True for a sparse file whose record is complete. A verified file would be a link: the fetching process was
+ * killed before verifying it, or the record was edited.
  */
 export const isUnverified = async (path: string): Promise<boolean> => {
   const record = await recordOf(path);
   return record !== undefined && isComplete(record);
 };
 
-/** A model in the cache of ranges, as `.ranges/model.json` describes it. */
+/** The content of `.ranges/model.json`. */
 export interface RangeCacheModel {
   readonly id: string;
   readonly commit: string;
-  /** Names of weight files. */
   readonly weights: readonly string[];
-  /** Names of side files. */
   readonly sideFiles: readonly string[];
 }
 
 const isNames = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string' && staysInside(name));
 
-/** Parses a record; one that a disk has lost counts as empty, and the headers are fetched again. */
+/** Parses a record. A damaged one counts as empty, so that headers are fetched again. */
 const parseObject = (text: string): Record<string, unknown> => {
   const value = jsonOrNone(text);
   return isObject(value) ? value : {};
 };
 
-/** Writes the record of a model, once its headers and side files are here. @throws LayerloomError WRITE_FAILED */
+/** Writes a model's record, after headers and side files. @throws LayerloomError WRITE_FAILED */
 export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
   const path = modelRecordPath(folder);
   const text = `${JSON.stringify(model, null, 2)}\n`;
@@ -141,7 +130,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
 };
 
 /**
- * Reads the record of a model; undefined where its headers are not all here, and for a record of another model.
+ * Reads a model's record; undefined if headers are missing, or if it is another model's.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -155,8 +144,8 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 };
 
 /**
- * True if the headers and side files of a model are all here. What links lead to may have been removed, and
- * sparse files or their records lost: then they are fetched again.
+ * True if a model's headers and side files are all here. Links may have lost their targets, and sparse files
+ * or records may be gone; they are then fetched again.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -167,7 +156,6 @@ export const isUsable = async (folder: string): Promise<boolean> => {
   return (await Promise.all(model.weights.map((name) => isUsableFile(folder, name)))).every(Boolean);
 };
 
-/** True for a link to a whole file, and for a sparse file of the length that its record says. */
 const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   const path = join(folder, name);
   const found = await lstat(path).catch(() => undefined);
@@ -175,7 +163,7 @@ const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   return (await readRangeRecord(rangeRecordPath(folder, name)))?.bytes === found.size;
 };
 
-/** When a model was last used: its record is touched then. */
+/** Last use of a model: the mtime of its record. */
 export const lastUse = async (folder: string): Promise<Date | undefined> =>
   stat(modelRecordPath(folder)).then(
     ({ mtime }) => mtime,

@@ -6,28 +6,26 @@ import { type LockedFile, lockFile, lockNow, withLock } from './lock.js';
 import { foreignRangeFolder } from './own-folder.js';
 import { rangeCacheRoot } from './root.js';
 
-/** A file of `holders/` that this process keeps locked. */
 interface Holder {
   readonly path: string;
   readonly locked: LockedFile;
 }
 
-/** Folders that this process holds. */
 const held = new Map<string, Promise<Holder>>();
 
-/** The lock under which holders come and folders are removed; it is never removed itself. */
+/** Held while adding holders and removing folders. The file is never removed. */
 export const cacheLock = (root: string): string => join(root, '.lock');
 
 /**
- * Keeps a folder of the cache of ranges from being removed until this process ends: a plan that was made of
- * it may be carried out much later. Notes that the folder was used.
+ * Protects a folder of the cache of ranges from removal until this process ends, since a plan may run much
+ * later. Records the use.
  *
  * @param folder absolute, under `root`
  * @throws LayerloomError WRITE_FAILED
  */
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();
-  // A cache that a user removed by hand, and that came anew, knows nothing of its holders.
+  // A cache removed by hand and recreated has lost its holders.
   const former = held.get(folder);
   if (former !== undefined && !(await isThere(await former)) && held.get(folder) === former) {
     held.delete(folder);
@@ -43,7 +41,6 @@ export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): 
     taken.catch(() => held.delete(folder));
   }
   await held.get(folder);
-  // A model whose headers have not come has no record yet.
   await utimes(modelRecordPath(folder), now, now).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
@@ -55,14 +52,14 @@ const isThere = async ({ path, locked: { file } }: Holder): Promise<boolean> => 
   return named !== undefined && named.ino === own?.ino && named.dev === own.dev;
 };
 
-/** True if this or another process holds a folder. Must be called under the lock of the cache. */
+/** True if any process holds a folder. Call under the cache's lock. */
 export const isHeld = async (folder: string): Promise<boolean> => held.has(folder) || hasHolders(folder);
 
 const holderName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * True if another process holds a folder. Removes the files of processes that ended, where they are this user's to
- * remove; on a file system without locks, which cannot tell, they count.
+ * True if another process holds a folder. Removes this user's files of ended processes. On a file system
+ * without locks, all holders count.
  */
 const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);

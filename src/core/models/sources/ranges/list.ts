@@ -10,25 +10,24 @@ import { rangeCacheRoot } from './root.js';
 /** A weight file in the cache of ranges. */
 export interface RangeCacheFile {
   readonly name: string;
-  /** Length of the whole file; 0 for a link whose blob was removed. */
+  /** Length of the whole file; 0 for a broken link. */
   readonly bytes: number;
-  /** Bytes of it that are here. */
   readonly present: number;
-  /** Bytes that it takes on disk; none for a link. */
+  /** Disk bytes; 0 for a link. */
   readonly onDisk: number;
-  /** `link` where the hub's cache has all of it. */
+  /** `link` if the hub's cache has all of it. */
   readonly kind: 'ranges' | 'link' | 'broken link';
 }
 
-/** A commit of a model in the cache of ranges. */
+/** A model's commit in the cache of ranges. */
 export interface RangeCacheEntry {
   readonly id: string;
   readonly commit: string;
   readonly folder: string;
   readonly files: readonly RangeCacheFile[];
-  /** Bytes that the folder takes on disk. */
+  /** Disk bytes of the folder. */
   readonly onDisk: number;
-  /** When the model was last asked for; undefined for what an interrupted download of headers left. */
+  /** Last use; undefined after an interrupted download of headers. */
   readonly lastUse: Date | undefined;
 }
 
@@ -56,7 +55,6 @@ const describeFolder = async ({ id, commit, folder }: RangeFolder): Promise<Rang
   return { id, commit, folder, files, onDisk, lastUse: await lastUse(folder) };
 };
 
-/** Lists the models of the cache of ranges, by name and commit. */
 export const listRangeCache = async (root = rangeCacheRoot()): Promise<RangeCacheEntry[]> => {
   const found: RangeCacheEntry[] = [];
   for (const model of (await namesIn(root)).sort())

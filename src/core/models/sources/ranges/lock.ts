@@ -4,18 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError, reasonOf } from '../../../base/errors.js';
 import { tryLock } from '../../../native/addon.js';
 
-/** Milliseconds between two attempts to take a lock. */
+/** Milliseconds between attempts to lock. */
 const pause = 100;
 
-/** A file with its exclusive lock. `unsupported` where the file system has none: then nothing is excluded. */
+/** A file with an exclusive lock. `unsupported`: the file system has no locks, so nothing is excluded. */
 export interface LockedFile {
   readonly file: FileHandle;
   readonly state: 'taken' | 'unsupported';
 }
 
 /**
- * Opens a file, made where it is missing, and takes its lock; undefined where another process holds it. The
- * lock is held until the file is closed.
+ * Opens or creates a file and locks it until closed; undefined if another process has the lock.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -30,7 +29,7 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
       }),
       stat(path).catch(() => undefined),
     ]);
-    // Removed between opening and locking: the path names another file, or none.
+    // The file may have been removed or replaced between opening and locking.
     const isNamed = named?.ino === held.ino && named.dev === held.dev;
     if (state !== 'held elsewhere' && isNamed) return { file, state };
     await file.close();
@@ -38,7 +37,7 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
   }
 };
 
-/** As `a+`; a link is not followed, which in a folder that users share may lead to any file of this one. */
+/** Like `a+`, without following links: in a shared folder, a link may lead to any of this user's files. */
 const forLock =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -54,7 +53,7 @@ const openForLock = async (path: string): Promise<FileHandle> => {
 const lockFailed = (file: string, cause: unknown): LayerloomError =>
   new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
 
-/** Takes the lock of a file, waiting for a process that holds it. @throws LayerloomError WRITE_FAILED, INTERRUPTED */
+/** Waits for a file's lock. @throws LayerloomError WRITE_FAILED, INTERRUPTED */
 export const lockFile = async (path: string, signal?: AbortSignal): Promise<LockedFile> => {
   for (;;) {
     checkInterrupt(signal);
@@ -64,7 +63,6 @@ export const lockFile = async (path: string, signal?: AbortSignal): Promise<Lock
   }
 };
 
-/** Does `work` under a file's lock. */
 export const withLock = async <T>(
   path: string,
   signal: AbortSignal | undefined,

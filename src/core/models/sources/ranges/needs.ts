@@ -4,20 +4,18 @@ import type { NeededRanges } from '../source.js';
 import { placeOf, type RangeCachePlace, rangeRecordPath } from './folder.js';
 import { type ListedFile, type RangeRecord, readRangeRecord } from './record.js';
 
-/** A file in the cache of ranges, and what a run needs of it. */
 export interface FileNeed {
   readonly place: RangeCachePlace;
   readonly record: RangeRecord;
-  /** As it was listed when its header was brought. */
   readonly file: ListedFile;
   readonly needed: readonly Extent[];
 }
 
 /**
- * Finds the files of a source in its folders of the cache of ranges; others are left out.
+ * Finds a source's files in the cache of ranges; others are skipped.
  *
- * @param kind of the folders
- * @throws LayerloomError FILE_MISSING where a file's record was lost
+ * @param kind prefix of the source's folders
+ * @throws LayerloomError FILE_MISSING if a file's record was lost
  */
 export const findNeeds = async (needs: readonly NeededRanges[], kind: string): Promise<FileNeed[]> => {
   const found = await Promise.all(

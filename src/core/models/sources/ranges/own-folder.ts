@@ -3,14 +3,13 @@ import { dirname } from 'node:path';
 import { LayerloomError } from '../../../base/errors.js';
 import { foreignBelow } from '../../../base/own-directory.js';
 
-/** The folder of a commit, and with it where the cache of ranges begins: `CACHE/KIND--org--name/COMMIT`. */
 const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
 
 /**
- * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: a directory on the
- * way, from the cache's own, is a link or another user's.
+ * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: a
+ * directory on its path within the cache is a link or another user's.
  *
- * @param directory the folder of a commit, or one in it
+ * @param directory a commit's folder, or inside it
  */
 export const foreignRangeFolder = (directory: string): string | undefined => {
   const cache = commitFolder.exec(directory)?.groups?.['cache'];
@@ -18,9 +17,9 @@ export const foreignRangeFolder = (directory: string): string | undefined => {
 };
 
 /**
- * Removes a file of the cache of ranges, if it is there.
+ * Removes a file of the cache of ranges, if it exists.
  *
- * @throws LayerloomError WRITE_FAILED in a directory in which nothing may be removed
+ * @throws LayerloomError WRITE_FAILED if nothing may be removed there
  */
 export const removeRangeFile = async (file: string): Promise<void> => {
   if ((await lstat(file).catch(() => undefined)) === undefined) return;

@@ -1,29 +1,26 @@
 import { bytesOf, type Extent, joinExtents, subtractExtents } from '../../../tensor/extent.js';
 
-/** A file of which some bytes are to be fetched. */
 export interface PartlyNeeded {
-  /** Length of the whole file. */
   readonly bytes: number;
   readonly present: readonly Extent[];
   readonly needed: readonly Extent[];
 }
 
-/** What may be fetched beyond the need, as shares of it: to have whole files, and fewer requests. */
+/** Limits on extra bytes, as shares of those needed: to complete files, and to merge requests. */
 const forWholeFiles = 0.004;
 const forGaps = 0.001;
 
-/** The longest gap between two ranges that is fetched with them. */
+/** The longest gap that is fetched too. */
 const longestGap = 64 * 1024;
 
-/** Bytes of one request. */
+/** Bytes per request. */
 const partBytes = 16 * 1024 * 1024;
 
 /**
- * Decides which bytes of each file are fetched: what is needed and not here; the rest of files of which nearly
- * all is needed, so that they are whole and other programs can use them; and short gaps. All together at most
- * 0.5 % more than is needed.
+ * Decides which bytes to fetch: those needed and missing, the rest of nearly complete files, so that other
+ * programs can use them, and short gaps: at most 0.5 % extra.
  *
- * @returns for each file what to fetch, ascending and disjoint
+ * @returns extents by file, ascending and disjoint
  */
 export const decideExtents = (files: readonly PartlyNeeded[]): Extent[][] => {
   const missing = files.map(({ needed, present }) => subtractExtents(needed, present));
@@ -73,7 +70,6 @@ const gapsOf = (extents: readonly Extent[]): Extent[] =>
     return before === undefined ? [] : [{ begin: before.end, end: begin }];
   });
 
-/** Cuts extents into pieces that one request each fetches. */
 export const cutIntoParts = (extents: readonly Extent[], most = partBytes): Extent[] =>
   extents.flatMap(({ begin, end }) =>
     Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => ({

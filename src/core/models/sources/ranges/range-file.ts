@@ -18,12 +18,11 @@ import {
   servedLine,
 } from './record.js';
 
-/** Bytes that are written before they are made durable and recorded. */
+/** Bytes written between two records. */
 const recordEvery = 4 * 1024 * 1024;
 
 /**
- * The modification time of a sparse file, in seconds: it follows from the content, so that a file's identity
- * stays what it was when more ranges come, and when the file is fetched again.
+ * A sparse file's mtime in seconds, derived from its content: its identity stays the same as ranges arrive.
  */
 const timeOf = ({ etag }: ListedFile): number => {
   const bits = Number.parseInt(/^[0-9a-f]{7}/.exec(etag)?.[0] ?? '0', 16);
@@ -31,8 +30,8 @@ const timeOf = ({ etag }: ListedFile): number => {
 };
 
 /**
- * A sparse file of the cache of ranges, open for writing under its lock. A range is recorded only after its
- * bytes are durable.
+ * A sparse file of the cache of ranges, locked and open for writing. Ranges are recorded only after
+ * fdatasync.
  */
 export class RangeFile implements AsyncDisposable {
   readonly path: string;
@@ -44,7 +43,7 @@ export class RangeFile implements AsyncDisposable {
   #written: Extent[] = [];
   #unrecorded = 0;
   #recording: Promise<void> = Promise.resolve();
-  /** True once a write has failed and somebody was told. */
+  /** True once a failed write was reported. */
   #hasFailed = false;
 
   private constructor(
@@ -61,10 +60,10 @@ export class RangeFile implements AsyncDisposable {
   }
 
   /**
-   * Opens a file, waiting for a process that fetches it. What is here of another content is removed.
+   * Opens a file, waiting for another process that fetches it. Removes other content of the same name.
    *
    * @param folder of the commit
-   * @returns undefined where the hub's cache has all of the file, and the folder a link to it
+   * @returns undefined if the folder has a link to the whole file
    * @throws LayerloomError WRITE_FAILED, INTERRUPTED
    */
   static async open(folder: string, file: ListedFile, signal?: AbortSignal): Promise<RangeFile | undefined> {
@@ -84,22 +83,20 @@ export class RangeFile implements AsyncDisposable {
     }
   }
 
-  /** Ranges that are here and recorded. */
   get present(): readonly Extent[] {
     return this.#known.present;
   }
 
-  /** True if all of the file is here. */
   get isComplete(): boolean {
     return isComplete(this.#known);
   }
 
-  /** The ETag that the server of the bytes gave with the first of them. */
+  /** The file server's first ETag. */
   get served(): string | undefined {
     return this.#known.served;
   }
 
-  /** Notes the ETag that the server of the bytes gave. @throws LayerloomError WRITE_FAILED */
+  /** Records the file server's ETag. @throws LayerloomError WRITE_FAILED */
   async noteServed(served: string | undefined): Promise<void> {
     if (served === undefined || served === this.#known.served) return;
     this.#known = { ...this.#known, served };
@@ -108,7 +105,7 @@ export class RangeFile implements AsyncDisposable {
     });
   }
 
-  /** Writes bytes at their place. @throws LayerloomError WRITE_FAILED */
+  /** @throws LayerloomError WRITE_FAILED */
   async write(chunks: readonly Buffer[], position: number): Promise<void> {
     try {
       let end = position;
@@ -126,14 +123,14 @@ export class RangeFile implements AsyncDisposable {
     }
   }
 
-  /** Reads bytes that are here. @throws LayerloomError READ_FAILED */
+  /** Reads bytes that are present. @throws LayerloomError READ_FAILED */
   async read(begin: number, end: number): Promise<Buffer> {
     return await readRange(this.#data, begin, end).catch((cause: unknown) => {
       throw new LayerloomError('READ_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
     });
   }
 
-  /** Makes what was written durable, and records it. @throws LayerloomError WRITE_FAILED */
+  /** Syncs written bytes and records them. @throws LayerloomError WRITE_FAILED */
   record(): Promise<void> {
     const written = this.#written;
     this.#written = [];
@@ -160,28 +157,27 @@ export class RangeFile implements AsyncDisposable {
     return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
   }
 
-  /** Forgets all that is here of the file: it is of no use. */
   async discard(): Promise<void> {
     this.#written = [];
     await this.#recording;
     await this.#record.truncate(0);
     await removeRangeFile(this.path);
-    // The headers must come anew.
+    // Makes headers be fetched again.
     await removeRangeFile(modelRecordPath(this.#folder));
   }
 
-  /** Removes the record, once the file has been replaced by a link to a whole one. */
   async forget(): Promise<void> {
     await removeRangeFile(rangeRecordPath(this.#folder, this.#file.name));
   }
 
-  /** Records what was written, and gives the lock back. @throws LayerloomError WRITE_FAILED, unless a write failed before */
+  /**
+   * Records what was written and unlocks. @throws LayerloomError WRITE_FAILED, unless a write failed before
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     const hadFailed = this.#hasFailed;
     try {
       await this.record();
     } catch (error) {
-      // The first error is the one to report.
       if (!hadFailed) throw error;
     } finally {
       await this.#data.close();
@@ -202,7 +198,6 @@ const behind = (chunks: readonly Buffer[], bytes: number): Buffer[] => {
   return rest;
 };
 
-/** True if the path is a link to all of the file. */
 const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> => {
   const found = await unlessMissing(path, lstat(path));
   if (!found?.isSymbolicLink()) return false;
@@ -210,8 +205,8 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
 };
 
 /**
- * Opens the sparse file. It is made anew where it is missing, or of another content or length than its record says;
- * then the model's headers count as not here, until they have been fetched again.
+ * Opens the sparse file. Recreates it if it is missing or does not match its record; the model's headers then
+ * count as missing.
  */
 const openData = async (
   folder: string,
@@ -220,10 +215,10 @@ const openData = async (
 ): Promise<{ data: FileHandle; known: RangeRecord }> => {
   const path = pathIn(folder, file);
   const known = parseRangeRecord((await readOpenFile(path, record)).toString());
-  // Of a link itself: what it leads to is a file of the hub's cache, and never written.
+  // lstat: a link's target is in the hub's cache and must not be written.
   const found = await unlessMissing(path, lstat(path));
   if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {
-    // A crash may have cut the last line: the next one begins on a line of its own.
+    // A crash may have truncated the last line; starts a new one.
     await record.appendFile('\n');
     return { data: await open(path, 'r+'), known };
   }

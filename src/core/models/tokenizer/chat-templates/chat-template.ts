@@ -2,15 +2,15 @@ import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { ownValue } from '../../../base/lookup.js';
 import { chatTemplates } from './formats.js';
 
-/** Words for the values of a chat template, which end "expected …". */
+/** Completes "expected …". */
 export const chatTemplateWords = `auto, ${Object.keys(chatTemplates).join(', ')}, or a template's text (Jinja, with a {)`;
 
-/** The values of a chat template that are no template's text. */
+/** Values that are not a template's text. */
 export const chatTemplateNames: readonly string[] = ['auto', ...Object.keys(chatTemplates)];
 
 /**
- * Returns `auto` or a template's text (which always has a `{`) for the value of a recipe's `chatTemplate`;
- * undefined for one that is neither a known name nor a template.
+ * Returns `auto` or a template's text (which contains `{`) for a recipe's `chatTemplate`; undefined for
+ * unknown names.
  */
 export const chatTemplateOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined;
@@ -19,13 +19,16 @@ export const chatTemplateOf = (value: unknown): string | undefined => {
 };
 
 /**
- * Matches what jinja2 accepts and the parser below does not know. Templates with it are not checked, since no
- * good template may be refused.
+ * Constructs of jinja2 that the parser below lacks. Templates with them are not checked, so that no valid one
+ * is refused.
  */
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
-/** Limit on a template, long spaces aside: ten times the longest that models have; the parser takes two seconds a megabyte. */
+/**
+ * Limit on a template without long spaces: ten times the longest in use. The parser takes two seconds per
+ * megabyte.
+ */
 const mostCharacters = 300_000;
 
 /**
@@ -34,7 +37,7 @@ const mostCharacters = 300_000;
  * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
-  // The parser's time is quadratic in the length of white space, and any length means the same to it.
+  // The parser is quadratic in the length of white space, which has no meaning.
   const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
   if (parsed.length > mostCharacters) throw invalid(`has more than ${mostCharacters} characters`);
   if (unknownToParser.test(parsed)) return;
@@ -47,7 +50,7 @@ export const checkChatTemplate = async (text: string): Promise<void> => {
 };
 
 const reasonFor = (cause: unknown): string => {
-  // The parser reads past the last token where a block has no end, and calls itself for each that is in another.
+  // The parser reads past the last token if a block is unterminated, and recurses into nested blocks.
   if (cause instanceof TypeError) return 'a block (if, for, …) has no end';
   return cause instanceof RangeError ? 'it is nested too deeply' : reasonOf(cause);
 };

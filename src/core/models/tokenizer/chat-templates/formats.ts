@@ -1,23 +1,23 @@
-/** Returns a template without the indent with which it is written here; its tags strip the space around them. */
+/** Removes this file's indentation. Tags strip the space around them. */
 const template = (text: string): string => text.replace(/^\n/, '').replace(/^ {4}/gm, '');
 
-/** Raises an error where the turns of a loop over user and assistant do not alternate. */
+/** Raises an error unless turns of user and assistant alternate. */
 const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -%}
         {{- raise_exception('turns of user and assistant must alternate, beginning with user') -}}
       {%- endif -%}`;
 
 /**
- * Separates a system message (`first`, where it has that role) from the turns, for formats without such a role.
+ * Separates a system message (`first`, if it has that role) from the turns, for formats without such a role.
  */
 const systemApart = `{%- set first = messages[0] if messages else {} -%}
     {%- set turns = messages[1:] if first.role == 'system' else messages -%}`;
 
 /**
- * Chat templates by the names that mergekit gives them, and gemma. Each renders the format as the family
- * published it; test/peers/parity/chat_templates.py compares them with mergekit's of the same name.
+ * Chat templates by mergekit's names, and gemma. Each renders the format as the family published it;
+ * test/peers/parity/chat_templates.py compares them with mergekit's.
  */
 export const chatTemplates: Readonly<Record<string, string>> = {
-  /** OpenAI's ChatML, as Qwen, Yi, Hermes and others have it: no begin-of-sequence token. */
+  /** OpenAI's ChatML, used by Qwen, Yi, Hermes and others, without a begin-of-sequence token. */
   chatml: template(`
     {%- for message in messages -%}
       {{- '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' -}}
@@ -26,7 +26,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<|im_start|>assistant\\n' -}}
     {%- endif -%}`),
 
-  /** Llama 3 (Meta's model card): nothing stands between a turn's end and the next header. */
+  /** Llama 3 (Meta's model card): nothing between a turn's end and the next header. */
   llama3: template(`
     {{- bos_token -}}
     {%- for message in messages -%}
@@ -38,8 +38,8 @@ export const chatTemplates: Readonly<Record<string, string>> = {
     {%- endif -%}`),
 
   /**
-   * Stanford Alpaca: sections with headings, a blank line between two. A system message stands where Alpaca's
-   * own sentence ("Below is an instruction …") does.
+   * Stanford Alpaca: sections with headings, separated by a blank line. A system message replaces Alpaca's
+   * own sentence ("Below is an instruction …").
    */
   alpaca: template(`
     {%- set headings = {'user': '### Instruction:\\n', 'user_context': '### Input:\\n', 'assistant': '### Response:\\n', 'system': ''} -%}
@@ -75,7 +75,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {%- endif -%}
     {%- endfor -%}`),
 
-  /** Gemma: roles user and model; the system message opens the first turn of the user. */
+  /** Gemma: roles user and model; the system message opens the user's first turn. */
   gemma: template(`
     ${systemApart}
     {{- bos_token -}}
@@ -94,7 +94,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<start_of_turn>model\\n' -}}
     {%- endif -%}`),
 
-  /** EXAONE 3: a conversation begins with a turn of the system, which may be empty; a user's turn has no end token. */
+  /** EXAONE 3: starts with a system turn, possibly empty; user turns have no end token. */
   exaone: template(`
     {%- if not messages or messages[0].role != 'system' -%}
       {{- '[|system|][|endofturn|]\\n' -}}

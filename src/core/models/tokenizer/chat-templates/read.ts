@@ -2,27 +2,25 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/json.js';
 import { type SideFilePlace, sideFileContent, sideFileObject } from '../../checkpoint/side-file-content.js';
 
-/** The file of a chat template, since transformers 4.43. */
+/** The file of a chat template since transformers 4.43. */
 export const chatTemplateFile = 'chat_template.jinja';
 
-/** What a chat template is found by. */
 type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
 
-/** Configurations that hold the chat template as a key, and those of a processor. */
 const configurations = ['tokenizer_config.json', 'processor_config.json', 'chat_template.json'] as const;
 
-/** Matches files that are nothing but a model's chat templates: an output with another one has none of them. */
+/** Files with nothing but chat templates: an output with another template omits them. */
 export const onlyChatTemplates = /^(chat_template\.(jinja|json)|additional_chat_templates\/.*)$/;
 
-/** True for a configuration in which a chat template may stand beside other keys. */
+/** True for a configuration that may hold a chat template beside other keys. */
 export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
 /**
- * Reads a checkpoint's chat template, as transformers finds it: the file of its own goes before the key of
- * `tokenizer_config.json`; of several named templates, the one named `default`.
+ * Reads a checkpoint's chat template like transformers: its own file, else the key in
+ * `tokenizer_config.json`. Takes `default` if there are several.
  *
- * @throws LayerloomError READ_FAILED, and errors of JSON
+ * @throws LayerloomError READ_FAILED, and JSON errors
  */
 export const readChatTemplate = async (checkpoint: Templates): Promise<string | undefined> => {
   if (checkpoint.sideFiles.includes(chatTemplateFile))
@@ -34,7 +32,7 @@ export const readChatTemplate = async (checkpoint: Templates): Promise<string | 
   return undefined;
 };
 
-/** Templates are one text, or a list of `{ name, template }`. */
+/** A text, or a list of `{ name, template }`. */
 const defaultOf = (templates: unknown): string | undefined => {
   const found: unknown = Array.isArray(templates)
     ? templates.filter(isObject).find(({ name }) => name === 'default')?.['template']
@@ -43,9 +41,9 @@ const defaultOf = (templates: unknown): string | undefined => {
 };
 
 /**
- * Returns the template that most of the checkpoints have, white space around it aside, as mergekit's `auto`
- * counts: each checkpoint once, those without a template not at all. Of several that are equally common, the
- * first (mergekit's choice depends on the order of a set). Undefined where none has one.
+ * Returns the most common template, ignoring surrounding white space, as mergekit's `auto` does. Counts each
+ * checkpoint once, and skips those without a template. A tie goes to the first; mergekit's choice depends on
+ * set order.
  */
 export const commonestChatTemplate = async (
   checkpoints: readonly Templates[],

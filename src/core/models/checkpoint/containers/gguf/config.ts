@@ -3,14 +3,14 @@ import type { GgufHeader, GgufTensor } from './header.js';
 import { positionFactors } from './names.js';
 import type { MetadataValue } from './scanner.js';
 
-/** Architectures of whose `config.json` the metadata say all that changes a value, by their names in GGUF. */
+/** Architectures whose GGUF metadata determine `config.json`, by `general.architecture`. */
 const made: Readonly<Record<string, { readonly model_type: string; readonly architecture: string }>> = {
   llama: { model_type: 'llama', architecture: 'LlamaForCausalLM' },
   qwen2: { model_type: 'qwen2', architecture: 'Qwen2ForCausalLM' },
   qwen3: { model_type: 'qwen3', architecture: 'Qwen3ForCausalLM' },
 };
 
-/** Keys of `config.json` by those of the metadata behind the architecture's name, of which each must be there. */
+/** Required metadata keys (without the architecture's name) and their keys in `config.json`. */
 const numbers = {
   block_count: 'num_hidden_layers',
   context_length: 'max_position_embeddings',
@@ -29,8 +29,8 @@ const tokens = {
 const torchNames = { F32: 'float32', F16: 'float16' } as const;
 
 /**
- * Returns the text of a `config.json`, made of the metadata; undefined where they do not say all of it: of other
- * architectures, and where positions are scaled, or turn a part of each head.
+ * Returns a `config.json` built from the metadata. Undefined if they do not determine it: for other
+ * architectures, scaled positions, or rotation of only part of each head.
  */
 export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined => {
   const name = String(metadata.get('general.architecture'));
@@ -47,7 +47,7 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
   const heads = number('attention.head_count') ?? 1;
   const [keys, rotary] = [number('attention.key_length'), number('rope.dimension_count')];
   const headSize = keys ?? (number('embedding_length') ?? 0) / heads;
-  // Models that turn a part of each head, or have values of another size, are of none of these classes.
+  // Partial rotary embeddings or another size of values belong to other classes.
   const isWhole = [rotary, number('attention.value_length')].every((size) => (size ?? headSize) === headSize);
   if (!isWhole || (number('attention.sliding_window') ?? 0) > 0) return undefined;
   const biased = ['attn_q', 'attn_output'].map((one) => byName.has(`blk.0.${one}.bias`));
@@ -61,7 +61,7 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
     vocab_size: itemAt(embeddings.shape, 0),
     tie_word_embeddings: !byName.has('output.weight'),
     hidden_act: 'silu',
-    // Qwen2 has biases of queries, keys and values always, and no key for it.
+    // Qwen2 always has biases of q, k and v, and no key for them.
     ...(known.model_type === 'qwen2' ? {} : { attention_bias: biased.includes(true) }),
     ...Object.fromEntries(
       Object.entries(tokens).flatMap(([key, from]) => {
@@ -74,7 +74,7 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
   return `${JSON.stringify(config, null, 2)}\n`;
 };
 
-/** A number as it was before it was rounded to float32: the shortest that rounds to it. */
+/** Undoes rounding to float32: the shortest decimal that rounds to the value. */
 const numberIn = (value: MetadataValue | undefined): number | undefined => {
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
   for (let digits = 1; digits <= 9; digits += 1) {
@@ -84,7 +84,7 @@ const numberIn = (value: MetadataValue | undefined): number | undefined => {
   return value;
 };
 
-/** The dtype of matrices; bfloat16 where they are in blocks. */
+/** The dtype of matrices; bfloat16 if they are quantised in blocks. */
 const dtypeOf = (tensors: readonly GgufTensor[]): string => {
   const types = new Set(tensors.filter(({ shape }) => shape.length > 1).map(({ type }) => type));
   const [only] = types;

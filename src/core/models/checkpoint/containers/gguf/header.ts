@@ -4,7 +4,7 @@ import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { checkTensorName, short } from '../short-name.js';
 import { invalid, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';
 
-/** A tensor as the file has it: by GGUF's name, rows first. */
+/** A tensor by its GGUF name, with its shape in row-major order. */
 export interface GgufTensor {
   readonly name: string;
   readonly type: BlockType;
@@ -18,15 +18,15 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[];
 }
 
-/** The most bytes before the data, keys of metadata and tensors that are read: several times what the largest models have. */
+/** Limits on header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** Bytes that are read at first; then twice as many each time. */
+/** Doubled each time. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;
 
-/** The types of the format by their numbers, those that are not read too; a number that is missing is of a type that is gone. */
+/** All types, including unreadable ones. Missing numbers are removed types. */
 const typeNames: Readonly<Record<number, string>> = {
   ...{
     0: 'F32',
@@ -64,7 +64,7 @@ const typeNames: Readonly<Record<number, string>> = {
   ...{ 29: 'IQ1_M', 30: 'BF16', 34: 'TQ1_0', 35: 'TQ2_0', 39: 'MXFP4' },
 };
 
-/** @returns where the header ends, or how many bytes to ask with again @throws LayerloomError */
+/** @returns the header's end, or the number of bytes to call it with instead @throws LayerloomError */
 export const endOfHeader = (start: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < 24) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const more = Math.min(fileBytes, mostHeaderBytes, Math.max(firstBytes, 2 * start.length));
@@ -87,15 +87,15 @@ export const parseGguf = (header: Uint8Array, file: string, fileBytes: number): 
   return { metadata, tensors: found };
 };
 
-/** Elements and bytes of a block, of the types that llama-quantize writes and that are not read. */
+/** Elements and bytes of a block, for unreadable types that llama-quantize writes. */
 const unreadBlocks: Readonly<Record<string, readonly [elements: number, bytes: number]>> = {
   ...{ Q2_K: [256, 84], Q3_K: [256, 110], IQ4_NL: [32, 18], IQ4_XS: [256, 136] },
 };
 
 /**
- * Counts the tensors of a file and their elements, those of types that are not read too.
+ * Counts tensors and elements, including those of unreadable types.
  *
- * @throws LayerloomError for a header that is not valid, and for a file that ends before its tensors do
+ * @throws LayerloomError for an invalid header or a truncated file
  */
 export const countGguf = (
   header: Uint8Array,
@@ -128,7 +128,7 @@ const checkLength = ({ file, fileBytes }: Layout, expected: number): void => {
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected, actual: fileBytes });
 };
 
-/** Several tensors in the same bytes would be one in several places of the model. */
+/** Overlapping tensors would share values at different places of the model. */
 const checkApart = (tensors: readonly GgufTensor[], file: string): void => {
   const inOrder = tensors.toSorted((a, b) => a.begin - b.begin);
   for (const [index, { name, begin }] of inOrder.entries())
@@ -188,7 +188,6 @@ const listed = (from: Scanner, file: string): Listed => {
 interface Layout {
   readonly file: string;
   readonly fileBytes: number;
-  /** Where tensors begin. */
   readonly data: number;
   readonly alignment: number;
 }

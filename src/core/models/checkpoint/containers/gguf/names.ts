@@ -1,11 +1,11 @@
-/** What is known of an architecture of GGUF, by its `general.architecture`. */
+/** How an architecture of GGUF (`general.architecture`) differs from transformers. */
 export interface GgufArchitecture {
-  /** Names of transformers' modules by those of GGUF that models of it have: of a layer, and outside. */
+  /** transformers' module names by GGUF's. */
   readonly layer: Readonly<Record<string, string>>;
   readonly outside: Readonly<Record<string, string>>;
-  /** True if the rows of queries and keys of each head stand in turns. */
+  /** True if rows of queries and keys are interleaved within each head. */
   readonly turns: boolean;
-  /** What the file has more in norms than transformers. */
+  /** The amount that GGUF adds to norm weights. */
   readonly inNorms: number;
 }
 
@@ -45,7 +45,7 @@ export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   gemma3: { ...plain, layer: { ...fourNorms, ...headNorms }, inNorms: 1 },
 };
 
-/** Returns the name of a tensor in transformers; undefined where the architecture has no such tensor. */
+/** Returns a tensor's name in transformers; undefined if unknown. */
 export const transformersName = (name: string, { layer, outside }: GgufArchitecture): string | undefined => {
   const {
     number,
@@ -58,18 +58,17 @@ export const transformersName = (name: string, { layer, outside }: GgufArchitect
   return number === undefined ? `${found}.${part}` : `model.layers.${number}.${found}.${part}`;
 };
 
-/** Returns the layer of a tensor; undefined outside the layers. */
 export const blockOf = (name: string): number | undefined => {
   const number = /^blk\.(?<number>\d+)\./.exec(name)?.groups?.['number'];
   return number === undefined ? undefined : Number(number);
 };
 
-/** Factors of positions, which transformers makes of `config.json`. */
+/** Factors of positions, which transformers computes from `config.json`. */
 export const positionFactors = 'rope_freqs.weight';
 
 export const isNorm = (name: string): boolean => name.endsWith('norm.weight');
 
-/** Queries and keys, whose rows may stand in turns: by which key of the metadata says how many heads they have. */
+/** The metadata key for the number of heads of a query or key tensor. */
 export const headsKey = (name: string): string | undefined => {
   const of = /^blk\.\d+\.attn_(?<of>[qk])\.(weight|bias)$/.exec(name)?.groups?.['of'];
   if (of === undefined) return undefined;

@@ -38,8 +38,8 @@ const architectureOf = ({ metadata }: GgufHeader, file: string): [string, GgufAr
 };
 
 /**
- * GGUF, llama.cpp's format. Tensors have the names, the order of rows and the values that transformers has: what its converter
- * changed is changed back where a tensor is read (`blocks`).
+ * GGUF, llama.cpp's format. Tensors have transformers' names, row order and values: `blocks` undoes the
+ * changes of llama.cpp's converter when a tensor is read.
  */
 export const ggufReader: ContainerReader = {
   name: 'GGUF',
@@ -47,7 +47,7 @@ export const ggufReader: ContainerReader = {
   carriesSideFiles: true,
   looksFor: 'one .gguf file',
   weightsIn: (names) => {
-    // Projectors of pictures lie beside the model.
+    // Image projectors lie beside the model.
     const found = names.filter((name) => name.endsWith('.gguf') && !name.startsWith('mmproj'));
     return found.length === 1 ? found : [];
   },
@@ -99,7 +99,7 @@ export const ggufReader: ContainerReader = {
   },
 };
 
-/** The number of layers goes into `config.json`, from which loaders make as many. */
+/** Loaders create as many layers as `config.json` says, which is made from `block_count`. */
 const checkBlocks = ({ metadata, tensors }: GgufHeader, name: string, file: string): void => {
   const said = metadata.get(`${name}.block_count`);
   const found = 1 + tensors.reduce((last, tensor) => Math.max(last, blockOf(tensor.name) ?? -1), -1);
@@ -111,7 +111,7 @@ const checkBlocks = ({ metadata, tensors }: GgufHeader, name: string, file: stri
     );
 };
 
-/** A tensor whose bytes are its elements in order is stored as it is; others are made where they are read. */
+/** Tensors of plain elements are used as stored; others are decoded when read. */
 const inFile = (
   { name, type, shape, begin, end }: GgufTensor,
   file: string,
@@ -129,7 +129,7 @@ const inFile = (
     );
   const isPlain = (type === 'F32' || type === 'F16' || type === 'BF16') && head === 0 && plus === 0;
   if (isPlain) return { dtype: type, shape, begin, end };
-  // A bias has a row for each element.
+  // A bias has one element per row.
   const width = head !== 0 && shape.length === 1 ? 1 : (shape.at(-1) ?? 1);
   if (bytesOfRow(type, width) === undefined)
     throw unsupported(file, `is of ${type} in one row`, 'give the model that it was made of', name);

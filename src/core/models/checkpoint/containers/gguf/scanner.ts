@@ -1,9 +1,9 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import { short } from '../short-name.js';
 
-/** The end of the bytes that were read of a file that has more. */
+/** Thrown if the bytes read so far end too soon. */
 export class MoreNeeded extends Error {
-  /** At least so many are needed. */
+  /** The least number needed. */
   readonly bytes: number;
 
   constructor(bytes: number) {
@@ -12,7 +12,6 @@ export class MoreNeeded extends Error {
   }
 }
 
-/** Returns the error of a header that is none of GGUF's. */
 export const invalid = (file: string, reason: string, tensor?: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', {
     file,
@@ -20,20 +19,23 @@ export const invalid = (file: string, reason: string, tensor?: string): Layerloo
     reason,
   });
 
-/** The longest key or name, which llama.cpp's own are a tenth of; and the longest text of metadata that is kept. */
+/** Limits on keys and names (ten times llama.cpp's own) and on stored metadata texts. */
 const [mostKeyBytes, mostTextBytes] = [65_535, 1 << 20];
 
-/** Bytes of a metadata value, by the number of its type; texts and arrays have none. */
+/** Bytes of a metadata value by type number; strings and arrays have no fixed size. */
 const sizes: Readonly<Record<number, number>> = {
   ...{ 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 },
 };
 
 const [ofText, ofArray] = [8, 9] as const;
 
-/** A value of metadata. Of an array it is known how many elements it has. */
+/** A metadata value. For an array, only the number of elements is stored. */
 export type MetadataValue = string | number | boolean | { readonly elements: number };
 
-/** Reads numbers and texts one behind the other, of the beginning of a file. No length leads out of the file. */
+/**
+ * Reads consecutive numbers and strings from the start of a file. Lengths are checked against the file's
+ * size.
+ */
 export class Scanner {
   readonly #view: DataView;
   readonly #file: string;
@@ -54,21 +56,20 @@ export class Scanner {
     return this.#view.getUint32(this.#take(4), true);
   }
 
-  /** A count, a length or an offset. @throws LayerloomError HEADER_INVALID beyond 2⁵³ − 1, which no file reaches */
+  /** Reads a count, length or offset. @throws LayerloomError HEADER_INVALID above 2⁵³ − 1 */
   uint64(what: string): number {
     const value = this.#view.getBigUint64(this.#take(8), true);
     if (value > Number.MAX_SAFE_INTEGER) throw invalid(this.#file, `${what} is ${value}`);
     return Number(value);
   }
 
-  /** A key or a name. */
   name(what: string): string {
     const bytes = this.uint64(`the length of ${what}`);
     if (bytes > mostKeyBytes) throw invalid(this.#file, `${what} has ${bytes} bytes`);
     return this.#text(bytes, what);
   }
 
-  /** A value of metadata, with the number of its type before it. Texts that are too long for a name are left out. */
+  /** Reads a type number and a metadata value. Overlong strings are skipped and returned as ''. */
   value(key: string): MetadataValue {
     const what = `the value of ${short(key)}`;
     const type = this.uint32();
@@ -110,7 +111,7 @@ export class Scanner {
     }
   }
 
-  /** Elements are passed over: tokens and merges of a tokenizer, by the hundred thousand. */
+  /** Skips elements: a tokenizer has hundreds of thousands of tokens and merges. */
   #array(what: string): MetadataValue {
     const type = this.uint32();
     const elements = this.uint64(`the number of elements of ${what}`);
@@ -141,7 +142,7 @@ export class Scanner {
     }
   }
 
-  /** @returns where the bytes begin */
+  /** @returns the offset of the bytes */
   #take(bytes: number): number {
     const [begin, end] = [this.#at, this.#at + bytes];
     if (end > this.#fileBytes)

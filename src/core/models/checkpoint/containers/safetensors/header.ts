@@ -6,17 +6,17 @@ import { walkJson } from '../../../../texts/walk-json.js';
 import { isObject } from '../../json.js';
 import { checkTensorName } from '../short-name.js';
 
-/** The largest header the reference implementation reads. */
+/** The reference implementation's limit. */
 export const maxHeaderBytes = 100_000_000;
 
-/** Bytes before the header: its length, as a little-endian 64-bit integer. */
+/** Bytes of the header's length: a little-endian 64-bit integer. */
 export const prefixBytes = 8;
 
 /** A tensor as a header lists it. */
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Bytes from the start of the data, behind the header. */
+  /** Relative to the data's start. */
   readonly begin: number;
   readonly end: number;
 }
@@ -27,11 +27,14 @@ export interface Header {
   readonly tensors: ReadonlyMap<string, HeaderTensor>;
 }
 
-/** The header's length, from the first eight bytes of a file of `fileBytes`. Throws FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED. */
+/**
+ * Returns the header's length from a file's first eight bytes. Throws FILE_TOO_SHORT, HEADER_TOO_LARGE,
+ * HEADER_TRUNCATED.
+ */
 export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < prefixBytes) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   const length = new DataView(prefix.buffer, prefix.byteOffset, prefixBytes).getBigUint64(0, true);
-  // The number itself is the first bytes of a file that may be any.
+  // If the file is not safetensors, the number is meaningless and is not reported.
   if (length > maxHeaderBytes)
     throw new LayerloomError(
       'HEADER_TOO_LARGE',
@@ -44,13 +47,12 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
 };
 
 /**
- * Parses a safetensors header (the bytes behind the prefix) by the rules of the reference implementation, and one of our
- * own: no name twice, which it leaves undefined. Every byte of the file is accounted for: data
- * without overlap or hole, from the header's end to the file's.
+ * Parses a safetensors header (without the prefix) by the reference implementation's rules, and refuses
+ * duplicate names too. The data must cover the rest of the file without overlap or gap.
  *
- * @param dataBytes what the file has behind the header
- * @throws LayerloomError naming file and tensor: HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE, SHAPE_OVERFLOW,
- *   LENGTH_MISMATCH, OFFSETS_INVALID, FILE_LENGTH_MISMATCH
+ * @param dataBytes bytes of the file after the header
+ * @throws LayerloomError naming file and tensor: HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE,
+ *   SHAPE_OVERFLOW, LENGTH_MISMATCH, OFFSETS_INVALID, FILE_LENGTH_MISMATCH
  */
 export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number): Header => {
   const entries = parseObject(bytes, file);
@@ -63,7 +65,7 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
   return header;
 };
 
-/** Limit on values, and by it on keys: as many as 300,000 tensors have. */
+/** Enough for 300,000 tensors. */
 const mostValues = 8_000_000;
 
 const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {
@@ -80,13 +82,13 @@ const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> =
   }
   if (!isObject(value)) throw invalid('is not a JSON object');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-  // Most writers write as JavaScript does: that the text comes back shows that numbers are spelt as integers.
+  // Shortcut: if JavaScript writes the same text, all numbers are spelt as integers.
   const odd = JSON.stringify(value) === text.trimEnd() ? undefined : oddNumber(text);
   if (odd !== undefined) throw invalid(`${odd.join(' → ')} has a number that is not spelt as an integer`);
   return value;
 };
 
-/** The path to the first list of extents or offsets with a number that is not spelt as an integer (`2.0`, `2e0`). */
+/** Returns the path to the first shape or offsets with a number not spelt as an integer (`2.0`, `2e0`). */
 const oddNumber = (text: string): readonly string[] | undefined => {
   const keys: string[] = [];
   const open: boolean[] = [];
@@ -126,10 +128,10 @@ const parseMetadata = (value: unknown, file: string): Record<string, string> => 
   return value as Record<string, string>;
 };
 
-/** Limit on dimensions: torch has no tensor with more. */
+/** torch's own limit. */
 const mostDimensions = 64;
 
-/** A count that a float64 holds exactly; how it is spelt has been looked at. */
+/** True for an integer that float64 holds exactly; `oddNumber` has checked its spelling. */
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseTensor = (tensor: string, entry: unknown, file: string): HeaderTensor => {
@@ -181,15 +183,15 @@ const accountForEveryByte = (
     throw new LayerloomError('FILE_LENGTH_MISMATCH', { file, expected: position, actual: dataBytes });
 };
 
-/** Where a tensor goes in the reference writer's order: larger dtypes first, then by name. So data is aligned to its dtype. */
+/** The reference writer's order: larger dtypes first, then by name. It keeps data aligned to its dtype. */
 export const compareForFile = (
   a: { name: string; dtype: Dtype },
   b: { name: string; dtype: Dtype },
 ): number => compareDtypes(a.dtype, b.dtype) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
 /**
- * Prefix and header of a file that holds these tensors one behind the other, in this order, padded with spaces so that
- * data begins at a multiple of eight bytes. `__metadata__` is `{"format": "pt"}`, which PyTorch loaders insist on.
+ * Returns prefix and header of a file with these consecutive tensors, padded with spaces to a multiple of
+ * eight bytes. `__metadata__` is `{"format": "pt"}`, which PyTorch loaders require.
  */
 export const encodeHeader = (
   tensors: Iterable<{ name: string; dtype: Dtype; shape: Shape; bytes: number }>,

@@ -8,10 +8,7 @@ import {
   singleFileName,
 } from './shard-index.js';
 
-/**
- * Safetensors (huggingface/safetensors): a length, a header in JSON, and the data; shards and their index as
- * transformers names them.
- */
+/** Safetensors with transformers' file names: a length, a JSON header, and the data. */
 export const safetensorsReader: ContainerReader = {
   name: 'safetensors',
   extension: '.safetensors',
@@ -33,7 +30,7 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** The same in files that are called as diffusers calls them. */
+/** With diffusers' file names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },

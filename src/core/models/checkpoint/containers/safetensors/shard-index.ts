@@ -6,18 +6,16 @@ import { isObject } from '../../json.js';
 export const singleFileName = 'model.safetensors';
 export const indexFileName = 'model.safetensors.index.json';
 
-/** The same as diffusers calls them. */
 export const diffusersFileName = 'diffusion_pytorch_model.safetensors';
 export const diffusersIndexName = 'diffusion_pytorch_model.safetensors.index.json';
 
-/** `model-00002-of-00005.safetensors`, or `model.safetensors` where there is one shard. */
 export const shardFileName = (index: number, count: number): string => {
   const digits = (n: number) => String(n).padStart(5, '0');
   return count === 1 ? singleFileName : `model-${digits(index + 1)}-of-${digits(count)}.safetensors`;
 };
 
 /**
- * The `weight_map` of a sharded checkpoint: tensor name to file name.
+ * Parses `weight_map`: file names by tensor.
  *
  * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
  */
@@ -41,7 +39,7 @@ export const parseShardIndex = (text: string | Uint8Array, file: string): Readon
   return new Map(Object.entries(weightMap as Record<string, string>));
 };
 
-/** The index as the hub's own libraries write it: two spaces, sorted names, a newline at the end. */
+/** Writes the index as the hub's libraries do: two spaces, sorted names, a final newline. */
 export const encodeShardIndex = (
   weightMap: ReadonlyMap<string, string>,
   metadata: { total_parameters: number; total_size: number },

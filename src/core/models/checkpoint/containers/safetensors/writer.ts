@@ -11,6 +11,6 @@ export const safetensorsWriter: ContainerWriter = {
   compare: compareForFile,
   encodeHeader: (tensors) => encodeHeader(tensors),
   mostHeaderBytes: prefixBytes + maxHeaderBytes,
-  // PyTorch loaders insist on the format.
+  // PyTorch loaders require this format.
   takes: (reader, { format }) => reader === safetensorsReader && format === 'pt',
 };

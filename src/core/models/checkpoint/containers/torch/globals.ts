@@ -4,7 +4,7 @@ import { short } from '../short-name.js';
 import { invalid, unsupported } from './refusals.js';
 import { emptyDict, globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
-/** The dtypes of typed storages, by the name of torch's class. */
+/** Dtypes of typed storages, by torch's class. */
 const storages: Readonly<Record<string, Dtype>> = {
   DoubleStorage: 'F64',
   FloatStorage: 'F32',
@@ -18,7 +18,7 @@ const storages: Readonly<Record<string, Dtype>> = {
   BoolStorage: 'BOOL',
 };
 
-/** Dtypes that tensors of untyped storages say, by torch's names. */
+/** Dtypes of tensors in untyped storages, by torch's names. */
 const dtypes: Readonly<Record<string, Dtype>> = {
   float8_e4m3fn: 'F8_E4M3',
   float8_e5m2: 'F8_E5M2',
@@ -47,7 +47,7 @@ const dtypeName = /^torch\.(\w+)$/;
 const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** What is built in place of a call, by the name that the pickle calls. */
+/** Functions that build a value in place of a call, by the called name. */
 const builders: Readonly<Record<string, (args: readonly Value[], file: string) => Value>> = {
   'collections.OrderedDict': (args, file) => {
     if (args.length > 0) throw unsupported(file, 'its pickle builds an OrderedDict as PyTorch does not');
@@ -75,8 +75,8 @@ const builders: Readonly<Record<string, (args: readonly Value[], file: string) =
 const odd = (file: string): LayerloomError => invalid(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
- * Takes a global that the pickle names: only those that say what a tensor is. Any other would be imported, and then
- * called, by whoever executes the pickle.
+ * Takes a global that the pickle names, if it describes tensors. Executing the pickle would import and call
+ * any other.
  *
  * @throws LayerloomError PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
  */
@@ -93,7 +93,7 @@ export const takeGlobal = (name: string, file: string): Value => {
 };
 
 /**
- * Builds the value that a call of a known global stands for.
+ * Builds the value of a known global's call.
  *
  * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
@@ -107,7 +107,7 @@ export const build = (callee: Value | undefined, args: Value | undefined, file: 
 };
 
 /**
- * Takes the reference to a storage, which stands in the pickle as a tuple.
+ * Parses a reference to a storage, which the pickle holds as a tuple.
  *
  * @throws LayerloomError HEADER_INVALID
  */
@@ -130,10 +130,10 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
 const isCount = (value: Value | undefined): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Limit on dimensions: torch has no tensor with more. */
+/** torch's own limit. */
 const mostDimensions = 64;
 
-/** A tuple may be long, and each tensor refer to it. */
+/** The length check comes first, as many tensors may refer to one long tuple. */
 const counts = (value: Value | undefined): readonly number[] | undefined => {
   const items = tupleItems(value);
   return items !== undefined && items.length <= mostDimensions && items.every(isCount) ? items : undefined;
@@ -157,7 +157,7 @@ const view = (
   const [extents, steps] = [counts(shape), counts(strides)];
   if (dtype === undefined || !isCount(offset) || extents === undefined || extents.length !== steps?.length)
     throw odd(file);
-  // It says that the values are the conjugates or negatives of what is stored.
+  // The metadata mark conjugated or negated values.
   const hasBits = metadata !== undefined && metadata !== null && !isEmptyDict(metadata);
   if (hasBits) throw unsupported(file, 'it has tensors whose bits are not their values (conj, neg)');
   return { kind: 'tensor', storage, dtype, offset, shape: extents, strides: steps };

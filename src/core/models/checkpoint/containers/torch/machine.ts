@@ -2,16 +2,15 @@ import { itemAt } from '../../../../base/lookup.js';
 import { invalid, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
-/** Limits on what a pickle makes, far above what 100,000 tensors need. */
+/** Limits on the values of a pickle, far above the needs of 100,000 tensors. */
 const mostDepth = 1_000_000;
 const mostObjects = 1_000_000;
 
-/** Python's stack machine for pickles without what it executes: bytes that are read in turn, a stack with marks, and a memo. */
+/** Python's pickle machine without execution: input bytes, a stack with marks, and a memo. */
 export class Machine {
   readonly file: string;
   readonly #bytes: Buffer;
   readonly #stack: Value[] = [];
-  /** Lengths that the stack had at each mark. */
   readonly #marks: number[] = [];
   readonly #memo: Value[] = [];
   #at = 0;
@@ -22,7 +21,6 @@ export class Machine {
     this.file = file;
   }
 
-  /** The one value that is left. */
   stop(): Value {
     const value = this.pop();
     if (this.#stack.length > 0 || this.#marks.length > 0)
@@ -54,7 +52,7 @@ export class Machine {
 
   text(bytes: Buffer): string {
     const text = bytes.toString('utf8');
-    // Another text than the bytes would name another tensor.
+    // Lossy decoding would change a tensor's name.
     if (Buffer.byteLength(text) !== bytes.length || !Buffer.from(text).equals(bytes))
       throw invalid(this.file, 'its pickle has text that is not UTF-8');
     return text;
@@ -75,7 +73,7 @@ export class Machine {
     this.#checkDepth();
   }
 
-  /** Puts a value on the stack that was made for it: some 120 bytes where it is an object. */
+  /** Pushes a new value and counts objects, about 120 bytes each. */
   push(value: Value): void {
     if (typeof value === 'object' && value !== null) this.#objects += 1;
     if (this.#objects > mostObjects)
@@ -93,7 +91,7 @@ export class Machine {
       throw invalid(this.file, 'its pickle is nested too deeply');
   }
 
-  /** Nothing below a mark is reached before the mark is. */
+  /** Values below the last mark cannot be popped. */
   pop(): Value {
     const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
     if (value === undefined) throw invalid(this.file, 'its pickle takes a value where there is none');
@@ -130,15 +128,15 @@ export class Machine {
       throw invalid(this.file, 'its pickle sets items of no dictionary');
     for (let at = 0; at < items.length; at += 2) {
       const given = itemAt(items, at);
-      // To Python, True is 1.
+      // In Python, True equals 1.
       const key = typeof given === 'boolean' ? Number(given) : given;
-      // Python takes the last of two, and other readers the first.
+      // Python keeps the last duplicate, other readers the first.
       if (dict.items.has(key)) throw invalid(this.file, 'its pickle has a key twice in one dictionary');
       dict.items.set(key, itemAt(items, at + 1));
     }
   }
 
-  /** Remembers the value on top; as Python writes pickles, each is numbered by how many there are. */
+  /** Stores the top value in the memo. Python numbers memo entries consecutively. */
   put(index: number): void {
     if (index > this.#memo.length)
       throw invalid(this.file, 'its pickle numbers what it remembers out of order');

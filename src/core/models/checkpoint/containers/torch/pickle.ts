@@ -3,10 +3,10 @@ import { Machine } from './machine.js';
 import { invalid, unsupported } from './refusals.js';
 import { emptyDict, isDict, type Value } from './values.js';
 
-/** Limit on the time that a pickle takes, far above what 100,000 tensors need. */
+/** Limit on a pickle's time, far above the needs of 100,000 tensors. */
 const mostOperations = 8_000_000;
 
-/** What opcodes do that torch.save writes, by their names in Python's pickletools. */
+/** The opcodes that torch.save writes, named as in Python's pickletools. */
 const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   // PROTO
   128: (machine) => {
@@ -53,7 +53,7 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   106: (machine) => machine.get(machine.take(4).readUInt32LE()),
   // GLOBAL
   99: (machine) => machine.push(takeGlobal(`${machine.line()}.${machine.line()}`, machine.file)),
-  // INST imports as GLOBAL does, and calls at once.
+  // INST imports and calls at once.
   105: (machine) => {
     takeGlobal(`${machine.line()}.${machine.line()}`, machine.file);
     throw unwritten('INST', machine.file);
@@ -65,7 +65,7 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
     const args = machine.pop();
     machine.push(build(machine.pop(), args, machine.file));
   },
-  // BUILD: the attributes of an OrderedDict, as `_metadata` of a module's state dict
+  // BUILD: attributes of an OrderedDict, such as a state dict's `_metadata`
   98: (machine) => {
     const state = machine.pop();
     if (!isDict(state) || !isDict(machine.top()))
@@ -73,7 +73,6 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   },
 };
 
-/** The names of the other opcodes. */
 const otherNames: Readonly<Record<number, string>> = {
   48: 'POP',
   49: 'POP_MARK',
@@ -119,10 +118,11 @@ const unwritten = (opcode: string, file: string) =>
   unsupported(file, `its pickle has the opcode ${opcode}, which torch.save does not write`);
 
 /**
- * Reads a pickle of torch.save (protocol 2) as data. Nothing is imported, called or executed: of globals only those that
- * describe tensors are known, and of a call the value is built that it stands for.
+ * Reads a pickle of torch.save (protocol 2) as data. Nothing is imported, called or executed: only globals
+ * that describe tensors are known, and calls of them become plain values.
  *
- * @throws LayerloomError HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other opcodes
+ * @throws LayerloomError HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other
+ *   opcodes
  */
 export const readPickle = (bytes: Uint8Array, file: string): Value => {
   const machine = new Machine(bytes, file);

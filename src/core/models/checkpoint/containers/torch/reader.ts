@@ -8,7 +8,6 @@ import { invalid, unsupported } from './refusals.js';
 import { tensorsOf } from './state-dict.js';
 import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
 
-/** The largest pickle that is read. */
 const mostPickleBytes = 64 * 1024 * 1024;
 
 const singleFileName = 'pytorch_model.bin';
@@ -27,7 +26,7 @@ const index: WeightsIndex = {
   },
 };
 
-/** What `parseHeader` is given: the pickle between its length and the ranges of storages in JSON. */
+/** Builds the input of `parseHeader`: length, pickle, and the storages' ranges as JSON. */
 const join = (pickle: Uint8Array, storages: readonly (readonly [string, Extent])[]): Uint8Array => {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(pickle.length);
@@ -66,7 +65,7 @@ const contentOf = async (read: ReadRange, entry: ZipEntry, file: string): Promis
   return await read(begin, end);
 };
 
-/** Files of older PyTorch had no such entry, and were little-endian. */
+/** Files of older PyTorch lack this entry and are little-endian. */
 const checkByteOrder = async (read: ReadRange, entry: ZipEntry | undefined, file: string): Promise<void> => {
   if (entry === undefined) return;
   if (entry.bytes > 16) throw invalid(file, 'the zip’s byteorder is neither little nor big');
@@ -78,7 +77,7 @@ const checkByteOrder = async (read: ReadRange, entry: ZipEntry | undefined, file
 const checkStart = (start: Buffer, file: string): void => {
   if (start.readUInt32LE() === 0x04034b50) return;
   const isTar = start.subarray(257, 262).toString('latin1') === 'ustar';
-  // Before 1.6 torch.save wrote pickles one behind another, each with its PROTO; the first torch, a tar.
+  // Before 1.6, torch.save wrote consecutive pickles, each with a PROTO; the earliest torch wrote a tar.
   if (start[0] === 0x80 || isTar)
     throw unsupported(
       file,
@@ -88,8 +87,8 @@ const checkStart = (start: Buffer, file: string): void => {
 };
 
 /**
- * PyTorch's own format (torch.save since 1.6): a zip of stored entries, of which one is a pickle that says what the tensors
- * are, and the others are their storages. The pickle is read as data; see `readPickle`.
+ * PyTorch's format (torch.save since 1.6): a zip of stored entries, with a pickle that describes the tensors,
+ * and their storages. `readPickle` reads the pickle as data.
  */
 const torchReader: ContainerReader = {
   name: 'PyTorch’s zip',
@@ -98,7 +97,6 @@ const torchReader: ContainerReader = {
   looksFor: singleFileName,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   collectHeader,
-  // What describes the tensors stands behind them.
   headerEnd: () => 0,
   parseHeader: (header, file) => {
     const { pickle, storages } = split(header);
@@ -106,7 +104,7 @@ const torchReader: ContainerReader = {
   },
 };
 
-/** A bare file of the format by its other endings. */
+/** The format under another extension, as a bare file. */
 const bare = (extension: string): ContainerReader => {
   const { index: _, ...reader } = torchReader;
   return { ...reader, extension, weightsIn: () => [] };

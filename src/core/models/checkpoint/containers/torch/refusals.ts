@@ -1,10 +1,10 @@
 import { LayerloomError } from '../../../../base/errors.js';
 
-/** Bytes that are not what PyTorch writes. */
+/** For bytes that PyTorch does not write. */
 export const invalid = (file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, reason });
 
-/** A file that PyTorch reads, and this reader does not. */
+/** For a file that PyTorch can read and this reader cannot. */
 export const unsupported = (file: string, reason: string, tensor?: string): LayerloomError =>
   new LayerloomError('WEIGHTS_UNSUPPORTED', {
     file,

@@ -6,10 +6,9 @@ import { checkTensorName, short } from '../short-name.js';
 import { unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
 
-/** Keys under which training programs put a state dict beside other things. */
+/** Keys under which trainers nest a state dict. */
 const usualKeys = ['state_dict', 'model', 'module'];
 
-/** The tensors of a pickle by name, each within its storage. */
 export const tensorsOf = (
   root: Value,
   storages: ReadonlyMap<string, Extent>,
@@ -28,7 +27,7 @@ export const tensorsOf = (
   return tensors;
 };
 
-/** The dictionary of tensors: the root, or what it has under the one usual key where nothing else in it is a tensor. */
+/** Finds the state dict: the root, or the only usual key that holds tensors if the root has none. */
 const stateDictOf = (root: Value, file: string): DictValue => {
   if (!isDict(root)) throw unsupported(file, 'it holds no dictionary of tensors');
   checkNames(root, file);
@@ -52,7 +51,7 @@ const stateDictOf = (root: Value, file: string): DictValue => {
 
 const holdsTensors = ({ items }: DictValue): boolean => [...items.values()].some(isTensor);
 
-/** Keys of a state dict are text; others, as optimizers have, are of none. */
+/** A state dict's keys are strings; an optimizer's may not be. */
 const checkNames = ({ items }: DictValue, file: string): void => {
   if (![...items.keys()].every((key) => typeof key === 'string'))
     throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
@@ -89,7 +88,7 @@ const place = (
   return { dtype, shape, begin: range.begin + before, end: range.begin + before + bytes };
 };
 
-/** True if elements lie in rows one behind the other; what a dimension of one steps by is of no account. */
+/** True for row-major contiguous elements; strides of dimensions of size 1 do not matter. */
 const isContiguous = (shape: readonly number[], strides: readonly number[]): boolean => {
   let expected = 1;
   for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {

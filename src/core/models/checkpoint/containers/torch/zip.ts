@@ -3,20 +3,17 @@ import type { Extent } from '../../../../tensor/extent.js';
 import { short } from '../short-name.js';
 import { invalid, unsupported } from './refusals.js';
 
-/** Reads a range of the file. */
 export type ReadRange = (begin: number, end: number) => Promise<Uint8Array>;
 
-/** An entry as the zip's directory lists it: stored, with as many bytes in the file as it has. */
+/** A stored (uncompressed) entry of the zip's directory. */
 export interface ZipEntry {
   readonly name: string;
   readonly bytes: number;
-  /** Where its local header begins. */
   readonly header: number;
-  /** Where the next entry's local header begins, or the directory: its data ends before. */
+  /** Offset of the next local header or the directory, which the data must not pass. */
   readonly limit: number;
 }
 
-/** Limits on what is read into memory. */
 const mostDirectoryBytes = 64 * 1024 * 1024;
 const mostEntries = 200_000;
 
@@ -30,15 +27,16 @@ const [all16, all32] = [0xffff, 0xffffffff];
 const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** A 64-bit number of the zip; one beyond the file's length is as wrong as any other. */
+/** Reads a 64-bit number. Values beyond 2⁵³ lose precision, but exceed any file's length anyway. */
 const big = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
 
 /**
- * Reads the directory of a zip as PyTorch writes it: at the end of the file with nothing behind it, each entry stored
- * and in a place of its own.
+ * Reads a zip's directory as PyTorch writes it: at the very end of the file, with stored entries that do not
+ * overlap.
  *
  * @returns entries by name
- * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID; WEIGHTS_UNSUPPORTED for compressed entries
+ * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID; WEIGHTS_UNSUPPORTED for compressed
+ *   entries
  */
 export const readDirectory = async (
   read: ReadRange,
@@ -79,7 +77,7 @@ const findDirectory = async (
   const { end: directoryEnd, ...directory } = has64
     ? { ...findDirectory64(tail, at, file, fileBytes), end: fileBytes - tailBytes }
     : { ...short32, end: fileBytes - endBytes };
-  // Where two programs would read two directories, there is no telling which of them is meant.
+  // If the two end records disagree, programs would read different directories.
   const agrees = (value: number, limit: number, full: number) => value === full || (has64 && value === limit);
   if (
     tail.getUint16(at + 20, true) !== 0 ||
@@ -143,7 +141,7 @@ const parseDirectory = (bytes: Uint8Array, count: number, file: string): Omit<Zi
   return entries;
 };
 
-/** Checks flags and method, which stand alike in the directory and in local headers. */
+/** Checks flags and method, which have the same layout in the directory and in local headers. */
 const checkStored = (view: DataView, at: number, name: string, file: string): void => {
   if ((view.getUint16(at, true) & encrypted) !== 0)
     throw unsupported(file, `its zip entry ${short(name)} is encrypted`);
@@ -151,7 +149,7 @@ const checkStored = (view: DataView, at: number, name: string, file: string): vo
     throw unsupported(file, `its zip entry ${short(name)} is compressed, so that no tensor can be mapped`);
 };
 
-/** Puts in for numbers of 32 bits that are full those of the extra field for 64 bits, in the format's order. */
+/** Replaces 32-bit fields that are all ones by values of the ZIP64 extra field, in the format's order. */
 const wide = (
   extra: Uint8Array,
   [packed, size, header]: readonly [number, number, number],
@@ -193,11 +191,11 @@ const decodeName = (bytes: Uint8Array, file: string): string => {
   }
 };
 
-/** Bytes of a local header that are read first: PyTorch pads to multiples of 64 within them. */
+/** Bytes after a local header that are read at first: PyTorch's padding to 64 fits within them. */
 const firstBytes = 128;
 
 /**
- * Finds the data of an entry by its local header, which must agree with the directory.
+ * Finds an entry's data by its local header, which must agree with the directory.
  *
  * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
@@ -218,7 +216,7 @@ export const findData = async (
   const begin = header + localBytes + view.getUint16(26, true) + view.getUint16(28, true);
   const ownName = start.subarray(localBytes, localBytes + view.getUint16(26, true));
   const sizes = [view.getUint32(18, true), view.getUint32(22, true)];
-  // Where sizes follow the data, PyTorch leaves them 0 here; full ones stand in a field for 64 bits.
+  // If sizes follow the data, PyTorch writes 0 here. All ones refer to the ZIP64 field.
   const isLeftOut = (view.getUint16(6, true) & sizesFollow) !== 0 && sizes.every((size) => size === 0);
   if (
     !nameBytes.equals(ownName) ||

@@ -10,23 +10,21 @@ import type { ListedFile } from '../../ranges/record.js';
 import { modelFolder } from './hub-cache.js';
 import { readRef } from './own-repository.js';
 
-/** A commit of a model in the hub's cache, written as the hub's own library writes it. */
+/** A model's commit in the hub's cache, written as the hub's library does. */
 export interface HubCacheCommit {
-  /** Root of the hub's cache. */
   readonly cache: string;
   readonly id: string;
   readonly commit: string;
 }
 
-/** The folder of a repository. */
 export const repositoryPath = ({ cache, id }: Omit<HubCacheCommit, 'commit'>): string =>
   join(cache, modelFolder(id));
 
 const locksPath = ({ cache, id }: HubCacheCommit): string => join(cache, '.locks', modelFolder(id));
 
 /**
- * Refuses to write to a repository of which a folder leads elsewhere by a link that another user of the cache may have
- * placed. The cache itself, and the folder of the repository, may be links, as `readRef` has them.
+ * Refuses to write below a repository if a folder is a link that another user may have placed. The cache and
+ * the repository's own folder may be links, as in `readRef`.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -39,14 +37,12 @@ export const checkOwnFolders = (at: HubCacheCommit): void => {
   if (link !== undefined) throw new LayerloomError('WRITE_FAILED', { file: repository, reason: link });
 };
 
-/** The folder of a commit's files. */
 export const snapshotPath = (at: HubCacheCommit): string => join(repositoryPath(at), 'snapshots', at.commit);
 
-/** The place of a file in its commit's folder: a link to its blob. */
+/** A file's path in its commit's folder: a link to its blob. */
 export const pointerPath = (at: HubCacheCommit, name: string): string =>
   join(snapshotPath(at), ...name.split('/'));
 
-/** The place of a file's bytes. */
 export const blobPath = (at: HubCacheCommit, { etag }: ListedFile): string =>
   join(repositoryPath(at), 'blobs', etag);
 
@@ -55,13 +51,12 @@ const failed = (file: string) => (cause: unknown) => {
   throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
 };
 
-/** Makes a relative link at `path`, in place of what is there. */
 export const placeLink = async (path: string, target: string): Promise<void> => {
   await mkdir(dirname(path), { recursive: true });
   await putInPlace(path, (temporary) => symlink(relative(dirname(path), target), temporary));
 };
 
-/** Before its name: a name of the cache without its bytes would be taken for a file that is here. */
+/** Flushes bytes before the name appears: a cached name without bytes would pass for a complete file. */
 const durably = { flush: true };
 
 const copyDurably = async (from: string, to: string): Promise<void> => {
@@ -74,31 +69,29 @@ const copyDurably = async (from: string, to: string): Promise<void> => {
   }
 };
 
-/** The locks that the hub's library takes too: a file is fetched by one process at a time. */
+/** The hub library's own lock: one process at a time fetches a file. */
 const lockPath = (at: HubCacheCommit, { etag }: ListedFile): string => join(locksPath(at), `${etag}.lock`);
 
-/** Notes which commit a branch or tag is; a commit needs none. @throws LayerloomError WRITE_FAILED */
+/** Records the commit of a branch or tag. @throws LayerloomError WRITE_FAILED */
 export const writeRef = async (at: HubCacheCommit, revision: string): Promise<void> => {
   if (revision === at.commit) return;
   const path = join(repositoryPath(at), 'refs', ...revision.split('/'));
-  // One that is refused is replaced.
   if ((await readRef(repositoryPath(at), revision).catch(() => undefined)) === at.commit) return;
   await mkdir(dirname(path), { recursive: true })
     .then(() => putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably)))
     .catch(failed(path));
 };
 
-/** Takes a file's bytes and says whether they are those that the hub's hash names. */
 export interface ContentCheck {
   update(bytes: Buffer): void;
-  /** @returns the hash that differs; undefined where it is right, and where the hub gives none */
+  /** @returns the expected hash if it differs; undefined if it matches or the hub states none */
   mismatch(): string | undefined;
 }
 
-/** Begins the hash by which Git, and the hub for small files, names a content of so many bytes. */
+/** Starts a Git blob hash for content of this length; the hub uses it for small files. */
 export const gitBlobHash = (bytes: number): Hash => createHash('sha1').update(`blob ${bytes}\0`);
 
-/** Checks a file's content by SHA-256 where it is in large-file storage, else by Git's SHA-1. */
+/** Checks a file's content: by SHA-256 in large-file storage, else by Git's SHA-1. */
 export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck => {
   const isGit = sha256 === undefined && /^[0-9a-f]{40}$/.test(etag);
   const hash = isGit ? gitBlobHash(bytes) : createHash('sha256');
@@ -109,7 +102,7 @@ export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck 
   };
 };
 
-/** Writes a blob, unless it is there, and the link to it. */
+/** Writes a blob, unless `content` is undefined, and the link to it. */
 const placeFile = async (
   pointer: string,
   blob: string,
@@ -124,10 +117,10 @@ const placeFile = async (
 };
 
 /**
- * Puts a small file into the hub's cache, unless it is there.
+ * Puts a small file into the hub's cache, if missing.
  *
- * @param fetch gets its bytes, which are whole and verified
- * @throws LayerloomError WRITE_FAILED, what `fetch` throws
+ * @param fetch returns its verified bytes
+ * @throws LayerloomError WRITE_FAILED, errors of `fetch`
  */
 export const putSmallFile = async (
   at: HubCacheCommit,
@@ -138,15 +131,14 @@ export const putSmallFile = async (
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
   await withLock(lockPath(at, file), signal, async ({ state }) => {
-    // What cannot be fetched is not said to be unwritable.
+    // Fetch errors must not be reported as WRITE_FAILED.
     const content = (await exists(blob)) ? undefined : await fetch();
     await placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }).catch(failed(pointer));
   });
 };
 
 /**
- * Puts a complete and verified file into the hub's cache under its blob's name, as a second name of the same
- * file, or a copy where the caches are on two file systems.
+ * Puts a verified file into the hub's cache as a hard link, or as a copy across file systems.
  *
  * @throws LayerloomError WRITE_FAILED
  */

@@ -10,7 +10,9 @@ const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const mostLinks = 8;
 
-/** The ETag of the blob that a path is or leads to; links behind it, to blobs that models share, have other names. */
+/**
+ * Returns the ETag of the blob that a path is or links to. Further links, to shared blobs, have other names.
+ */
 const blobEtag = async (path: string): Promise<string | undefined> => {
   let at = path;
   for (let links = 0; links <= mostLinks; links += 1) {
@@ -24,8 +26,8 @@ const blobEtag = async (path: string): Promise<string | undefined> => {
 };
 
 /**
- * Returns the content of a file as the hub names it, which does not change while ranges of the file arrive:
- * of files in the cache of ranges, and of blobs in the hub's cache and links to them. Undefined for others.
+ * Returns the hub's name for a file's content, which stays the same while ranges arrive. Works for files in
+ * the cache of ranges, and for blobs in the hub's cache and links to them; else undefined.
  */
 export const contentOf = async (path: string): Promise<FileContent | undefined> => {
   const record = await recordOf(path);
@@ -36,11 +38,11 @@ export const contentOf = async (path: string): Promise<FileContent | undefined> 
 };
 
 /**
- * Returns the hash that the hub states of a file's content, for files of models that are in the cache of ranges:
- * it stays the same while ranges arrive, and when the whole file comes into the hub's cache. Undefined for other
- * files, which are identified by what is read of them.
+ * Returns the hub's hash of a file whose model is in the cache of ranges. It stays the same while ranges
+ * arrive and after the file moves to the hub's cache. Undefined for other files, which are identified by
+ * content.
  *
- * @returns the SHA-256 in hexadecimal; for files that the hub keeps in Git, their object name
+ * @returns SHA-256 in hex, or the Git object name of files kept in Git
  */
 export const statedContent = async (path: string): Promise<string | undefined> => {
   if (!(await isOfRangeCache(path))) return undefined;

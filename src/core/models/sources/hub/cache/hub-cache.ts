@@ -13,24 +13,20 @@ import type { ModelSource } from '../../source.js';
 import { variable } from '../variables.js';
 import { commitOfSnapshot, readRef } from './own-repository.js';
 
-/** The directory of all that the hub's own library keeps: caches and the token. */
 export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HOME') ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'huggingface'),
     env,
   );
 
-/**
- * The local cache of the Hugging Face hub, by the variables that its own library reads, the older name of the
- * first among them.
- */
+/** The hub's local cache, by the variables of its library, including an older name. */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),
     env,
   );
 
-/** `~` and `$NAME` as the library expands them: a service's file of variables does not. */
+/** Expands `~` and `$NAME` like the library, since services' variable files do not. */
 export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
   path
     .replace(/^~(?=\/|$)/, homedir())
@@ -39,19 +35,18 @@ export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
       (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
     );
 
-/** The word by which folders of models are called in the hub's cache and in the cache of ranges. */
+/** Prefix of model folders in both caches. */
 export const rangeFolders = 'models';
 
-/** The folder of a model in the hub's cache and in the cache of ranges: `models--org--name`. */
+/** A model's folder in both caches: `models--org--name`. */
 export const modelFolder = (id: string): string => `${rangeFolders}--${id.replace('/', '--')}`;
 
-/** Returns the hub's own command that downloads a model into its cache. */
 export const downloadCommand = (model: string): string => {
   const [repository = '', revision] = model.split('@');
   return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
 };
 
-/** Finds `org/name[@revision]` in the hub's cache: a branch or tag through `refs/`, or a commit. */
+/** Finds `org/name[@revision]` in the hub's cache, resolving branches and tags by `refs/`. */
 export const findInHubCache: ModelSource['find'] = async (at) => {
   const parsed = parseHubId(at);
   if (parsed === undefined) return undefined;
@@ -63,7 +58,7 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
 };
 
 /**
- * Returns the commit that the hub's cache has for a revision: of a branch or tag its ref, of others itself.
+ * Returns the cached commit of a branch or tag, else the revision itself.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -72,19 +67,17 @@ export const cachedCommit = async ({ id, revision }: HubModel, env = process.env
     ? revision
     : ((await readRef(join(hubCacheRoot(env), modelFolder(id)), revision)) ?? revision);
 
-/** A snapshot of the hub's cache, or the folder of a commit in the cache of ranges. */
 const commitPath =
   /^(?<folder>(?<repository>(?:.*?\/)?models--(?<organisation>[^/]+?)--(?<model>[^/]+))\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40}))(?:\/(?<inside>.+))?$/s;
 
-/** A path in the folder of a commit, read by its names alone. */
+/** A path in a commit's folder, parsed by names only. */
 export interface CommitPath {
   readonly hub: HubRevision;
-  /** The folder of the commit, and of its repository. */
   readonly folder: string;
   readonly repository: string;
 }
 
-/** Reads the repository and commit of a path in a commit's folder; undefined for others. */
+/** Parses a path in a commit's folder; undefined for other paths. */
 export const commitPathOf = (path: string): CommitPath | undefined => {
   const groups = commitPath.exec(path.split(sep).join('/'))?.groups;
   if (groups === undefined) return undefined;

@@ -6,20 +6,20 @@ import { unlessMissing } from '../../../../base/unless-missing.js';
 import { isCommit, isRevision } from '../../../address/remote.js';
 import { readFileIfAny } from '../../../checkpoint/small-file.js';
 
-// Users share caches, so that what stands in one may be another user's: a ref may hold a path, and a snapshot may be a link.
-// A repository's files are taken for its own only if they lie in its folder once all links are resolved. A link in the
-// place of the cache, or of a repository's folder, is the user's own way to another disk, and is followed.
+// Caches are shared and untrusted: a ref may hold a path, a snapshot may be a link. A repository's files must
+// lie in its folder after resolving all links. Links in place of the cache or of the repository's folder are
+// followed: users set them up to use another disk.
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason });
 
-/** Bytes of a ref: a commit, and the end of its line. */
+/** A commit and a line ending. */
 const mostRefBytes = 42;
 
 /**
- * Reads the commit that a repository's folder notes of a branch or tag; undefined where it notes none.
+ * Reads the recorded commit of a branch or tag; undefined without one.
  *
- * @throws LayerloomError READ_FAILED for a ref that is a link or holds anything but a commit, which no message repeats
+ * @throws LayerloomError READ_FAILED for a link, or for content other than a commit, which no message repeats
  */
 export const readRef = async (repository: string, revision: string): Promise<string | undefined> => {
   const file = join(repository, 'refs', ...revision.split('/'));
@@ -35,10 +35,9 @@ export const readRef = async (repository: string, revision: string): Promise<str
 
 const isWithin = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
-/** A blob that all repositories of a cache share, named by its content. */
+/** A content-addressed blob shared by all repositories of a cache. */
 const sharedBlob = /^blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/;
 
-/** Refuses the links in a folder that lead to files which `isOwn` does not count as the repository's. */
 const checkLinks = async (
   folder: string,
   repository: string,
@@ -57,9 +56,9 @@ const checkLinks = async (
 };
 
 /**
- * Returns the commit of a snapshot in a repository's folder, and refuses one that is not the repository's own.
+ * Returns a snapshot's commit, and refuses snapshots outside the repository.
  *
- * @param path of the snapshot, which is there
+ * @param path of the existing snapshot
  * @throws LayerloomError READ_FAILED
  */
 export const commitOfSnapshot = async (repository: string, path: string): Promise<string> => {
@@ -82,8 +81,8 @@ export const commitOfSnapshot = async (repository: string, path: string): Promis
 const resolved = (path: string): Promise<string | undefined> => unlessMissing(path, realpath(path));
 
 /**
- * Refuses the folder of a commit in the cache of ranges where a link in it leads to anything but a file of a repository's
- * folder of this name, or a blob that repositories share: in the hub's cache of now, or of another time.
+ * Refuses a commit's folder in the cache of ranges if it has a link out of bounds. Links may lead to files of
+ * a repository's folder of the same name, or to shared blobs. The hub's cache may have moved since.
  *
  * @param folder `CACHE/models--org--name/COMMIT`
  * @throws LayerloomError READ_FAILED
@@ -103,7 +102,7 @@ export const checkRangeFolder = async (folder: string): Promise<void> => {
   await checkLinks(root, repository, isOwn);
 };
 
-/** The parts of a path from the last one of a name on; none where there is none. */
+/** Returns the parts of a path from the last `name` on; empty without it. */
 const behindLast = (path: string, name: string): string[] => {
   const parts = path.split(sep);
   const at = parts.lastIndexOf(name);

@@ -5,9 +5,9 @@ import type { ListedFile } from '../../ranges/record.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
 
 /**
- * Verifies a complete file and moves it into the hub's cache; the cache of ranges keeps a link to it.
+ * Verifies a complete file and moves it into the hub's cache, leaving a link.
  *
- * @throws LayerloomError HUB_FILE_CHANGED where its hash is another one, after which nothing of it is here
+ * @throws LayerloomError HUB_FILE_CHANGED if its hash differs; the file is then removed
  */
 export const promote = async (
   ranges: RangeFile,
@@ -17,7 +17,7 @@ export const promote = async (
 ): Promise<void> => {
   const check = contentCheck(file);
   try {
-    // Not given the signal: a stream that is made with one that was aborted never closes its file (Node 20).
+    // No signal: in Node 20, a stream created with an aborted signal never closes its file.
     for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024 })) {
       checkInterrupt(signal);
       check.update(chunk as Buffer);

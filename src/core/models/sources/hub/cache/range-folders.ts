@@ -7,13 +7,12 @@ import { rangeCacheRoot } from '../../ranges/root.js';
 import { cachedCommit, commitPathOf, modelFolder } from './hub-cache.js';
 import { checkRangeFolder, commitOfSnapshot } from './own-repository.js';
 
-/** The folder of a commit in the cache of ranges. */
 export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
   join(root, modelFolder(id), commit);
 
 /**
- * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the revision;
- * undefined where the model's headers are not here, and for other spellings.
+ * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the
+ * revision. Undefined if the headers are missing, and for other spellings.
  */
 export const rangeCacheOf = async (
   model: string,
@@ -28,9 +27,9 @@ export const rangeCacheOf = async (
 };
 
 /**
- * Returns the folder of a commit in the cache of ranges; undefined where its headers and side files are not all here.
+ * Returns a commit's folder in the cache of ranges; undefined if headers or side files are missing.
  *
- * @throws LayerloomError READ_FAILED, also where files of another model lie in it
+ * @throws LayerloomError READ_FAILED, also if files of another model lie in it
  */
 export const usableRangeFolder = async (
   id: string,
@@ -43,8 +42,8 @@ export const usableRangeFolder = async (
 };
 
 /**
- * Returns the repository and commit of a path in a commit's folder of either cache; undefined for others, and where the
- * folder is not the repository's own, or holds links out of it: the path is then a local one.
+ * Returns the repository and commit of a path in either cache. Undefined for other paths, and if the folder
+ * fails the link checks: the path then counts as local.
  */
 export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
   const found = commitPathOf(path);

@@ -1,16 +1,15 @@
 import * as z from 'zod';
 import { parseAddress } from '../requests/server-address.js';
 
-// The hub's own library trusts the answers that it gets. They are checked before it sees them.
+// The hub's library trusts the server's answers, so they are checked before it sees them.
 
 const size = z.int().nonnegative();
 
 const address = z.string().refine((text) => parseAddress(text) !== undefined, 'is no address of a server');
 
-/** A header that a client sends, as the hub gives it. */
 const header = z.record(z.string(), z.union([z.string(), z.number()]).transform(String));
 
-/** The most bytes of a file that is sent within a commit, in base64 and in memory: the hub takes 10 MB. */
+/** Limit on a file sent within a commit, in base64 and in memory; the hub accepts 10 MB. */
 const mostInCommit = 64 * 1024 * 1024;
 
 const preuploadAsked = z.object({ files: z.array(z.object({ path: z.string(), size })) });
@@ -44,7 +43,7 @@ const batch = z.object({
   ),
 });
 
-/** The addresses of a file's parts: all of them, and in order. */
+/** Checks that the addresses of a file's parts are complete, and orders them. */
 const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Record<string, string> => {
   const { chunk_size: chunkSize, ...others } = given;
   if (chunkSize === undefined) return given;
@@ -56,8 +55,8 @@ const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Rec
   const wanted = Math.ceil(bytes / partBytes);
   if (parts.length !== wanted || parts.some(([name], index) => Number(name) !== index + 1))
     throw new Error(`${parts.length} parts of ${partBytes} bytes for a file of ${bytes}`);
-  // The library lists the parts in the order of these names, in which `10000` would come before `00001`: objects have
-  // the names that are whole numbers first.
+  // The library sorts by these names, with integer-like keys first: `10000` would precede `00001`. Pads to
+  // six digits.
   const addresses = parts.map(([, href], index) => [String(index + 1).padStart(6, '0'), address.parse(href)]);
   return { chunk_size: chunkSize, ...Object.fromEntries(addresses) };
 };
@@ -79,7 +78,7 @@ const checkBatch = (value: unknown, asked: unknown): unknown => {
     };
   });
   for (const [oid] of rest) throw new Error(`nothing about ${oid}`);
-  // The library says which file is refused. Among other objects it may lose the refusal.
+  // The library reports a refused file, but may lose the refusal among other objects.
   const refused = checked.find(({ error }) => error !== undefined);
   return { ...(transfer ? { transfer } : {}), objects: refused === undefined ? checked : [refused] };
 };
@@ -111,7 +110,7 @@ const parsedBy =
 
 const ofModel = (rest: string): RegExp => new RegExp(`^/api/models/[^/]+/[^/]+/${rest}`);
 
-/** Paths of the API and the checks of their answers, whose other answers are not looked at. */
+/** Other answers pass unchecked. */
 const checks: readonly (readonly [RegExp, Check])[] = [
   [ofModel('preupload/'), checkPreupload],
   [/\.git\/info\/lfs\/objects\/batch$/, checkBatch],
@@ -128,11 +127,11 @@ const reasonIn = (error: unknown): string => {
 };
 
 /**
- * Checks an answer that the hub's library asked for.
+ * Checks an answer to a request of the hub's library.
  *
- * @param path behind the endpoint
- * @param asked the request's own JSON
- * @returns what of the answer the library may see; what is wrong with it, as text
+ * @param path after the endpoint
+ * @param asked the request's JSON
+ * @returns the part of the answer that the library may see, or a text of what is wrong
  */
 export const checkAnswer = (
   path: string,

@@ -4,9 +4,9 @@ import { isHubId } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/json.js';
 
 /**
- * Checks the front matter of a model card for what the hub and its readers use: `base_model` and `license`.
+ * Checks a model card's `base_model` and `license`, which the hub uses.
  *
- * @param text of README.md; undefined where there is none
+ * @param text of README.md; undefined without one
  * @returns warnings
  */
 export const checkCard = (text: string | undefined): string[] => {

@@ -4,19 +4,16 @@ import type { FileToPush } from './files-to-push.js';
 import type { HubCalls } from './hub-calls.js';
 import { sha256Of } from './known-files.js';
 
-/** A commit of a model that a checkpoint was merged from. */
 export interface Source {
   readonly id: string;
   readonly revision: string;
 }
 
 /**
- * Has the hub copy files that are unchanged files of the models merged into the storage of a repository, so that
- * they need not be sent: shards of layers that a merge takes as they are, where both have one shard a layer. The
- * hub copies between repositories of one storage region, files of its newer storage (Xet) alone; what it does not
- * copy is sent.
+ * Lets the hub copy files that the merge took unchanged from its inputs, such as shards of copied layers. The
+ * hub copies only files in Xet storage, within one storage region; others are sent.
  *
- * @returns names of the files that were copied
+ * @returns names of copied files
  */
 export const copyFromSources = async (
   files: readonly FileToPush[],

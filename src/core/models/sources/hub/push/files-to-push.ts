@@ -8,21 +8,19 @@ import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
 import { readJsonObject } from '../../../checkpoint/json.js';
 import { checkSideFile } from '../../../checkpoint/small-file.js';
 
-/** A file of a checkpoint that goes to the hub. */
 export interface FileToPush {
-  /** In the repository. */
+  /** Name in the repository. */
   readonly name: string;
-  /** Absolute. */
   readonly path: string;
   readonly bytes: number;
 }
 
 /**
- * Lists the files of a checkpoint that belong on the hub: weights, their index, side files and the card.
- * `layerloom.json` does not: it names paths of this machine, and the card has the whole recipe.
+ * Lists a checkpoint's files for the hub: weights, index, side files and card. Excludes `layerloom.json`,
+ * which names local paths; the card has the whole recipe.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT for one that lacks files; READ_FAILED for a link to a file that is none of the
- *   checkpoint's
+ * @throws LayerloomError NOT_A_CHECKPOINT if files are missing; READ_FAILED for a link to a file outside the
+ *   checkpoint
  */
 export const filesToPush = async (
   directory: string,
@@ -48,7 +46,7 @@ export const filesToPush = async (
   );
 };
 
-/** Returns the files that a merge wrote, by its `layerloom.json`; none for other checkpoints. */
+/** Returns the files that a merge wrote, from `layerloom.json`; empty for other checkpoints. */
 const listedFiles = async (root: string): Promise<string[]> => {
   const path = join(root, provenanceName);
   if (!(await exists(path))) return [];

@@ -1,9 +1,8 @@
 /**
- * The first failure among requests and reads that a library makes for us. A library that starts several at once may
- * lose an error, and its own promise then never settles: wait for whichever of the two ends first.
+ * The first failure among a library's requests and reads. The library may lose an error among parallel
+ * requests and never settle: race its promise against this one.
  */
 export class FirstFailure {
-  /** Rejects with the first failure. */
   readonly promise: Promise<never>;
   #reject: (error: unknown) => void = () => {};
 
@@ -11,13 +10,12 @@ export class FirstFailure {
     this.promise = new Promise((_, reject) => {
       this.#reject = reject;
     });
-    // Where nobody waits any more, a failure is of no interest.
+    // Avoids an unhandled rejection.
     this.promise.catch(() => {});
   }
 
   readonly note = (error: unknown): void => this.#reject(error);
 
-  /** Returns a `fetch` whose failures are noted. */
   watching(ask: typeof fetch): typeof fetch {
     return async (input, init) => {
       try {

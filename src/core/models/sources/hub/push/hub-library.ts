@@ -1,5 +1,5 @@
 /**
- * What is used of the hub's own library. The build replaces the compiled module by its bundle
+ * The parts of the hub's library in use. The build replaces the compiled module by a bundle
  * (`scripts/bundle-libraries.mjs`).
  */
 export {

@@ -5,8 +5,8 @@ import type { RemoteEntry } from './hub-calls.js';
 import { UploadBlob } from './upload-blob.js';
 
 /**
- * Returns the names of files that a repository has already with the same content: by the SHA-256 of those in its
- * large file storage, by the object name in Git of others. A file is only read where the sizes are equal.
+ * Returns files that the repository already has with the same content, by SHA-256 or Git object name. Reads a
+ * file only if sizes match.
  */
 export const filesThere = async (
   files: readonly FileToPush[],

@@ -6,13 +6,12 @@ import type { FileToPush } from './files-to-push.js';
 /** Larger files are vocabularies, whose words may look like paths. */
 const mostBytes = 1024 * 1024;
 
-/** Files of words, in which any text may stand. */
+/** Vocabularies and code, which may contain any text. */
 const isOfWords = (name: string): boolean =>
   /^(tokenizer|vocab|added_tokens|special_tokens_map|tekken)\.json$|^(merges|vocab)\.txt$|\.(model|tiktoken|py)$/.test(
     name,
   );
 
-/** Folders in which users keep their own files. */
 const ofUsers = [
   '/home/',
   '/Users/',
@@ -25,16 +24,16 @@ const ofUsers = [
   '/tmp/',
 ];
 
-/** A path in a text: in quotes, or between white space and brackets. One of an address (`https://…`) is none. */
+/** A path delimited by quotes, white space or brackets; not part of a URL (`https://…`). */
 const path = /(?<![\w:/.~-])(?:~|\.{1,2})?\/[\w.@+%=-]+(?:\/[\w.@+%=-]*)*/g;
 
 const isLocal = (text: string, isJson: boolean): boolean =>
   [homedir(), ...ofUsers].some((folder) => folder.length > 1 && text.startsWith(folder)) ||
   text.startsWith('~/') ||
-  // A card names models that must lie beside it so, and has no others.
+  // A card uses relative paths only for models that must lie beside it.
   (isJson && /^\.{1,2}\//.test(text));
 
-/** Returns the first path of this machine in each file that is sent and may have one, in words. */
+/** Returns, in words, the first local path in each file. */
 export const localPathsIn = async (files: readonly FileToPush[]): Promise<string[]> => {
   const found: string[] = [];
   for (const { name, path: file, bytes } of files) {

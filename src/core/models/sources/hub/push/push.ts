@@ -19,9 +19,8 @@ import { pushError } from './refusal.js';
 import { upload } from './upload.js';
 
 /**
- * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
- * repository is made if it is missing. What it has already with the same content is not sent again, so that an
- * interrupted push is continued by running it again, file by file.
+ * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates the
+ * repository if missing. Skips files already there, so that running it again continues an interrupted push.
  *
  * @param directory of the checkpoint
  * @param repository `org/name`
@@ -40,7 +39,6 @@ export const pushCheckpoint = async (
   if (!isRevision(revision)) throw invalidParameter('revision', revision, 'the name of a branch');
   const files = await filesToPush(directory, await open());
   const warnings = [...checkCard(await cardOf(directory)), ...(await localPathsIn(files))];
-  // Before anything is sent.
   for (const warning of warnings) options.onWarning?.(warning);
   if (dryRun) {
     const planned = files.map(({ name, bytes }) => ({ name, bytes, state: 'planned' as const }));
@@ -62,12 +60,10 @@ export const pushCheckpoint = async (
     if (options.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
     throw pushError(hub, id, error);
   } finally {
-    // Requests that the library still makes are of no use.
     hub.stop();
   }
 };
 
-/** A name on the hub, without a revision. @throws LayerloomError INVALID_PARAMETER */
 const checkRepository = (repository: string): string => {
   const { id } = parseHubId(repository) ?? {};
   if (id === undefined || id !== repository)
@@ -79,7 +75,6 @@ const checkRepository = (repository: string): string => {
   return id;
 };
 
-/** @throws LayerloomError READ_FAILED */
 const cardOf = async (directory: string): Promise<string | undefined> => {
   const file = join(resolve(directory), cardName);
   if (!(await exists(file))) return undefined;
@@ -97,7 +92,7 @@ const requireToken = ({ environment: { token, endpoint } }: HubSession, model: s
     });
 };
 
-/** Returns the models of the hub that the checkpoint was merged from, by its `layerloom.json`. */
+/** Returns the merged hub models, by `layerloom.json`. */
 const sourcesOf = async (directory: string): Promise<Source[]> => {
   const path = join(resolve(directory), provenanceName);
   if (!(await exists(path))) return [];

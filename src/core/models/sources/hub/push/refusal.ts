@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../../base/errors.js';
 import type { HubSession } from '../requests/session.js';
 import { HubApiError } from './hub-library.js';
 
-/** Returns the error for one that the hub's own library threw, with what the user can do. */
+/** Converts an error of the hub's library, adding a remedy. */
 export const pushError = (hub: HubSession, model: string, error: unknown): unknown => {
   const { endpoint, tokenFrom } = hub.environment;
   const tokens = `${endpoint}/settings/tokens`;

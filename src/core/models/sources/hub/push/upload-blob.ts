@@ -3,13 +3,11 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { LayerloomError, reasonOf } from '../../../../base/errors.js';
 
-/** Bytes that are read at once. */
 const pieceBytes = 256 * 1024;
 
 const readFailed = (file: string, cause: unknown): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
 
-/** A file's bytes as they were when it was listed, and what is told of their reading. */
 interface Source {
   readonly path: string;
   readonly bytes: number;
@@ -18,8 +16,8 @@ interface Source {
 }
 
 /**
- * Bytes of a file, read when they are sent and as often as they are: no file is held in memory. A fault of reading is
- * READ_FAILED for whoever reads, and is told besides: it is no fault of the network, which would be tried again.
+ * A file's bytes, read from disk each time they are sent. Read errors are READ_FAILED for the reader, and
+ * also reported to `onFault`, so that they are not retried like network errors.
  */
 export class UploadBlob extends Blob {
   readonly #source: Source;
@@ -33,7 +31,6 @@ export class UploadBlob extends Blob {
     this.#end = end;
   }
 
-  /** @throws LayerloomError READ_FAILED */
   static async of(path: string, onFault: Source['onFault'] = () => {}): Promise<UploadBlob> {
     const { size: bytes } = await stat(path).catch((cause: unknown) => {
       throw readFailed(path, cause);
@@ -41,17 +38,15 @@ export class UploadBlob extends Blob {
     return new UploadBlob({ path, bytes, onFault }, 0, bytes);
   }
 
-  /** Returns the same bytes; `onRead` is called with the number of each that are streamed. */
+  /** Returns the same bytes; `onRead` gets the number of bytes streamed. */
   counted(onRead: (bytes: number) => void): UploadBlob {
     return new UploadBlob({ ...this.#source, onRead }, this.#begin, this.#end);
   }
 
-  /** The file's name. */
   get name(): string {
     return basename(this.#source.path);
   }
 
-  /** True for bytes that are not the whole file. */
   get isPart(): boolean {
     return this.size < this.#source.bytes;
   }
@@ -79,7 +74,6 @@ export class UploadBlob extends Blob {
     return Buffer.from(await this.arrayBuffer()).toString('utf8');
   }
 
-  /** Reads the bytes from their begin. */
   read(): Readable {
     return Readable.from(this.#pieces(), { objectMode: false });
   }

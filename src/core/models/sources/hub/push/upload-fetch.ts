@@ -10,21 +10,20 @@ import { unavailable } from '../requests/unavailable.js';
 import { checkAnswer } from './answers.js';
 import { UploadBlob } from './upload-blob.js';
 
-/** Counts the bytes of files that were sent, without those of requests that are repeated. */
+/** Counts bytes of sent files, excluding retried requests. */
 export interface SentBytes {
   add(bytes: number): void;
 }
 
-/** A token that the hub's library takes for one of the hub. The user's own is put in its place. */
+/** A token in the form that the hub's library accepts; requests replace it by the user's. */
 export const placeholderToken = 'hf_';
 
-/** The most text of a hub's refusal that is shown. */
 const mostSaid = 500;
 
 /**
- * Returns a `fetch` for the hub's own library that repeats what may pass, goes through the user's proxy, has no
- * limit of time as long as bytes move, and counts the bytes of files that it sends. The library sees only answers that
- * were checked: the hub's, and of the storage that the hub names that it took a file.
+ * Returns a `fetch` for the hub's library that retries transient failures, uses the user's proxy, has no time
+ * limit while bytes move, and counts bytes sent. The library sees only checked answers: the hub's, and the
+ * storage's confirmation of a file.
  */
 export const uploadFetch =
   (hub: HubSession, sent: SentBytes): typeof fetch =>
@@ -72,8 +71,8 @@ const bodyOf = (body: NonNullable<RequestInit['body']>, count: (bytes: number) =
 };
 
 /**
- * The path of an address behind the endpoint; undefined for addresses that are not of the hub's API, and for that which
- * completes an upload in parts (`/api/complete_multipart`): it is the storage's, and clients look at its status alone.
+ * Returns the API path of an address; undefined for others. Excludes `/api/complete_multipart`: the storage
+ * answers it, and clients use only its status.
  */
 const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): string | undefined => {
   if (!href.startsWith(`${endpoint}/`)) return undefined;
@@ -81,7 +80,6 @@ const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): st
   return /^\/api\/(models|repos)\/|\.git\/info\/lfs\/objects\/batch$/.test(path) ? path : undefined;
 };
 
-/** Headers that the library reads. */
 const kept = ({ headers }: Answer): Record<string, string> =>
   Object.fromEntries(
     ['etag', 'x-request-id', 'link'].flatMap((name) => {
@@ -109,18 +107,17 @@ const fromApi = async (
   return new Response(JSON.stringify(result.checked) ?? '', { headers });
 };
 
-/** A commit is sent as several lines of JSON. */
+/** A commit's body is several lines of JSON. */
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
-/** The reason in a refusal of the API. */
 const saidIn = (text: string, { status, headers }: Answer): string => {
-  // The status says it all where that is no JSON.
+  // Without JSON, the status must do.
   const value = jsonOrNone(text);
   const said = isObject(value) ? (value['error'] ?? value['message']) : headers['x-error-message'];
   return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
 };
 
-/** The storage has taken a file, or the push ends: its addresses are for this push, and expire. */
+/** Confirms that the storage has taken a file, or ends the push: its addresses expire. */
 const takenByStorage = async (
   hub: HubSession,
   answer: Answer,
@@ -131,7 +128,7 @@ const takenByStorage = async (
   const what = body instanceof UploadBlob ? body.name : 'a file';
   if (status >= 300) {
     const most = { bytes: 16 * 1024, stalls: 1 };
-    // Why it refuses is good to know, but not worth an error of its own.
+    // An error reading the reason must not hide the refusal.
     const said = String(await readAll(hub, answer, most).catch(() => ''));
     const reason = /<Message>(?<reason>[^<]{1,200})/.exec(said)?.groups?.['reason'];
     throw unavailable(
@@ -146,6 +143,6 @@ const takenByStorage = async (
   return new Response('{}', { headers: kept(answer) });
 };
 
-/** What the storage knows of a piece of a file, so that it need not be sent; it may know nothing. */
+/** The storage's answer about a chunk, which need not be sent if known. */
 const knownToStorage = async (hub: HubSession, answer: Answer): Promise<Response> =>
   new Response(new Uint8Array(await readAll(hub, answer)), { status: answer.status });

@@ -11,7 +11,6 @@ import type { PushedFile, PushOptions, PushResult } from './push-result.js';
 import { UploadBlob } from './upload-blob.js';
 import { placeholderToken, uploadFetch } from './upload-fetch.js';
 
-/** The hub's own library with the parameters that all calls have in common. */
 type Library = Awaited<ReturnType<typeof openLibrary>>;
 
 const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => {
@@ -20,11 +19,10 @@ const openLibrary = async (hub: HubSession, onSent: (bytes: number) => void) => 
     fetch: uploadFetch(hub, { add: onSent }),
     accessToken: placeholderToken,
   };
-  // Loaded on demand: nothing else needs it.
   return { common, ...(await import('./hub-library.js')) };
 };
 
-/** Sends files to a repository in one commit; the repository and the branch are made where they are missing. */
+/** Sends files in one commit. Creates repository and branch if missing. */
 export const upload = async (
   hub: HubSession,
   id: string,
@@ -64,12 +62,12 @@ export const upload = async (
     abortSignal: hub.signal,
   });
   const commit = await Promise.race([commitOf(events), failure.promise]);
-  // Small files are in the commit, and files in the repository's storage were not sent.
+  // Small files are in the commit; others were already there.
   onProgress?.({ done: total, total });
   return { files: pushed, bytesSent: sent, commit };
 };
 
-/** Questions to the storage about pieces that it may have. */
+/** Queries for chunks that the storage may have. */
 const lookup = /\/v1\/chunks\//;
 
 /** All other requests of a commit must succeed. */
@@ -90,7 +88,6 @@ const commitOf = async (events: ReturnType<Library['commitIter']>): Promise<stri
   return step.value.commit.oid;
 };
 
-/** Makes the repository and the branch where they are missing. */
 const requireRepository = async (
   { common, checkRepoAccess, createRepo, createBranch, HubApiError }: Library,
   id: string,

@@ -16,7 +16,6 @@ interface JsonAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Asks the API for JSON about a model. */
 const getJson = (hub: HubSession, { id, revision }: HubModel, address: string): Promise<JsonAnswer> =>
   patiently(hub, async () => {
     const answer = await send(hub, address, { headers: jsonHeaders });
@@ -25,7 +24,6 @@ const getJson = (hub: HubSession, { id, revision }: HubModel, address: string): 
     return { value: parseJson(hub, answer, text), headers: answer.headers };
   });
 
-/** Asks the hub which commit a revision is. */
 export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Promise<string> => {
   const address = `${hub.environment.endpoint}/api/models/${id}/revision/${encodeURIComponent(revision)}`;
   const { value } = await getJson(hub, { id, revision }, address);
@@ -35,14 +33,12 @@ export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Pr
   return commit;
 };
 
-/** Pages of the list of a model's files: of a thousand files each. */
+/** A page has a thousand files. */
 const mostPages = 200;
 
-/** The header `Link` names the next page. */
 const nextOf = (link: string | undefined): string | undefined =>
   /<(?<next>[^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.groups?.['next'];
 
-/** Lists the entries of a commit, as the hub has them, by page. */
 async function* listPages(
   hub: HubSession,
   { id, commit }: { id: string; commit: string },
@@ -67,7 +63,7 @@ async function* listPages(
 /** More than any model has. */
 const mostFiles = 200_000;
 
-/** More than any file of the hub, and less than file systems take. */
+/** Limit on a file, larger than any on the hub and smaller than file systems allow. */
 const mostBytes = 2 ** 42;
 
 const isSize = (size: unknown): size is number =>
@@ -75,7 +71,7 @@ const isSize = (size: unknown): size is number =>
 
 const wrongSize = (size: unknown): string => `with ${typeof size === 'number' ? size : 'no number of'} bytes`;
 
-/** Reads a file of a list. @returns what of it is wrong, as text */
+/** Parses a listed file. @returns what is wrong with it, if anything, as text */
 const parseFile = ({
   path,
   size,
@@ -83,7 +79,7 @@ const parseFile = ({
   lfs,
   xetHash,
 }: Record<string, unknown>): Omit<HubFile, 'name'> | string => {
-  // Half a character can be in no address.
+  // A lone surrogate cannot be encoded in a URL.
   if (/\p{Surrogate}/u.test(String(path))) return 'with a name that is no text';
   if (!staysInside(String(path))) return 'with a name that leads out of a repository';
   if (isObject(lfs)) {
@@ -97,7 +93,6 @@ const parseFile = ({
   return isSize(size) ? { bytes: size, etag: oid } : wrongSize(size);
 };
 
-/** Lists the files of a commit, by name. */
 export const listFiles = async (
   hub: HubSession,
   at: { id: string; commit: string },

@@ -1,20 +1,22 @@
 import type { Readable } from 'node:stream';
 
-/** A connection that brings fewer bytes in so many milliseconds is given up: at a byte now and then a file takes days. */
+/**
+ * The lowest acceptable pace: `bytes` within `ms`. A slower connection is dropped, as a trickle would take
+ * days.
+ */
 export interface LeastPace {
   readonly bytes: number;
   readonly ms: number;
-  /** What is thrown then. */
   readonly error: () => Error;
 }
 
-/** Bytes that wait for their reader before the connection is paused. */
+/** Unread bytes at which the connection is paused. */
 const mostWaiting = 4 * 1024 * 1024;
 
 /**
- * Reads a body in batches of what has come since the last one. An error is thrown only after all bytes that
- * came before it: a stream's own iterator drops them, and they would be fetched again. The body is destroyed
- * where the reader stops early. Time in which the connection was paused for the reader does not count as slow.
+ * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes: a stream's
+ * own iterator drops them. Destroys the body if the reader stops early. Pauses for the reader do not count as
+ * slow.
  */
 export async function* batches(body: Readable, least: LeastPace): AsyncGenerator<Buffer[]> {
   let waiting: Buffer[] = [];

@@ -4,7 +4,7 @@ import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 import { leastToldMs, type Wait, waits } from './waits.js';
 
-/** A failure that may pass: the request is repeated. */
+/** A transient failure: the request is retried. */
 export class Transient extends Error {
   /** Milliseconds that the server asks to wait. */
   readonly afterMs: number | undefined;
@@ -15,22 +15,21 @@ export class Transient extends Error {
   }
 }
 
-/** An answer that makes no sense. It is asked for a few times only: a proxy may have stumbled, or it stays so. */
+/** A malformed answer, retried only a few times: it may be a proxy's glitch or permanent. */
 export class Nonsense extends Transient {}
 
-/** A server that sends less in a while than a file can be fetched at. */
+/** The server's pace is too low for a file. */
 export class TooSlow extends Transient {}
 
-/** Failures in a row after which nonsense, what is too slow, and a network that has never answered, is given up. */
+/** Consecutive failures allowed for malformed answers, slow servers, and a network that never worked. */
 const fewAttempts = 4;
 
-/** Bytes of one request since its last failure that count as progress: less would take for ever. */
+/** Bytes since the last failure that count as progress. */
 const leastProgress = 1024;
 
-/** The same where the failure was slowness. */
 const progressIfSlow = 1024 * 1024;
 
-/** Counts failures in a row of one request, and waits between repetitions. */
+/** Counts a request's consecutive failures and waits between retries. */
 export class Attempts {
   readonly #hub: HubSession;
   #failures = 0;
@@ -41,17 +40,17 @@ export class Attempts {
     this.#hub = hub;
   }
 
-  /** Notes that bytes came: a connection that is cut again and again still gets there. */
+  /** Records progress: repeatedly cut connections still finish. */
   progressed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#needed) this.#failures = 0;
   }
 
   /**
-   * Waits before the next repetition; not at all where bytes have come since the last failure.
+   * Waits before the next retry, or not at all after progress.
    *
-   * @throws LayerloomError HUB_UNAVAILABLE once there were too many failures, INTERRUPTED; `error` itself where
-   *   repeating cannot help
+   * @throws LayerloomError HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying
+   *   cannot help
    */
   async failed(error: unknown): Promise<void> {
     const { patience, reached, signal } = this.#hub;
@@ -86,7 +85,6 @@ export class Attempts {
   }
 }
 
-/** Repeats `work` while it fails for reasons that may pass. */
 export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Promise<T> => {
   const attempts = new Attempts(hub);
   for (;;) {
@@ -99,8 +97,8 @@ export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Pro
 };
 
 /**
- * Milliseconds after which a server wants to be asked again: by `Retry-After`, in seconds or a date, or by the
- * hub's own `RateLimit: "api";r=0;t=55`.
+ * Returns the milliseconds to wait by `Retry-After` (seconds or a date) or the hub's
+ * `RateLimit: "api";r=0;t=55`.
  */
 export const retryAfter = (
   headers: Readonly<Record<string, string>>,
@@ -116,7 +114,7 @@ export const retryAfter = (
 
 const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
 
-/** Codes of a network error and of its causes: a connection that tried several addresses has several. */
+/** Codes of a network error and its causes; a connection that tried several addresses has several. */
 const codesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const { code, errors } = error as { code?: unknown; errors?: unknown[] };
@@ -127,10 +125,7 @@ const codesOf = (error: unknown): string[] => {
   ];
 };
 
-/**
- * Returns the error to throw for one that a connection to `host` gave: one that may pass, except of
- * certificates and addresses.
- */
+/** Converts a connection error: transient, except for certificate and address errors. */
 export const networkError = (hub: HubSession, host: string, error: unknown): unknown => {
   if (hub.signal.aborted || error instanceof LayerloomError || error instanceof Transient) return error;
   const codes = codesOf(error);

@@ -3,7 +3,6 @@ import { LayerloomError } from '../../../../base/errors.js';
 import { type HubVariable, variable } from '../variables.js';
 import { parseAddress } from './server-address.js';
 
-/** Limits of connections. */
 export interface ConnectionLimits {
   readonly headersTimeout: number;
   readonly bodyTimeout: number;
@@ -11,23 +10,25 @@ export interface ConnectionLimits {
   readonly connections: number;
 }
 
-/** Connections to servers, each directly or through the user's proxy. */
 export interface Connections {
   for(url: URL): Dispatcher;
   close(): Promise<void>;
 }
 
-/** Variables of proxies count in either case. */
+/** Proxy variables may be lower or upper case. */
 const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
   env[name.toLowerCase()] || variable(env, name) || undefined;
 
-/** True if an entry of `NO_PROXY` is about a host: `*`, a name, a domain with or without its dot, with or without port. */
+/**
+ * True if a `NO_PROXY` entry matches a host: `*`, a name, or a domain with or without leading dot, optionally
+ * with port.
+ */
 const excludes = (entry: string, { hostname, host }: URL): boolean => {
   const name = entry.replace(/^\*?\./, '');
   return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));
 };
 
-/** The proxy for an address by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
+/** Returns the proxy by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
 export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined => {
   const exceptions = (inEitherCase(env, 'NO_PROXY') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
   if (exceptions.some((entry) => excludes(entry.toLowerCase(), url))) return undefined;
@@ -37,7 +38,7 @@ export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined =
   return proxy === undefined || /^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`;
 };
 
-/** True for an address whose user name and password, if any, can be decoded and sent. */
+/** True for an address whose credentials, if any, can be decoded. */
 const isProxy = (proxy: string): boolean => {
   const url = parseAddress(proxy);
   if (url === undefined) return false;
@@ -49,7 +50,7 @@ const isProxy = (proxy: string): boolean => {
   }
 };
 
-/** The address may have a password: it is not in the message. */
+/** Leaves out the address, which may contain a password. */
 const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
   new LayerloomError('HUB_UNAVAILABLE', {
     endpoint: origin,
@@ -57,10 +58,9 @@ const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
     remedy: 'give one such as http://proxy:3128, or list the host in NO_PROXY',
   });
 
-/** Makes the connections to a server. */
 type PoolOf = (origin: string | URL, options: object) => Pool;
 
-/** The limits of answers hold for the proxy's own too, whose tunnel a request waits for. */
+/** Timeouts also apply to the proxy's own answer, on which a request waits. */
 const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): ProxyAgent => {
   const { headersTimeout, bodyTimeout } = limits;
   const clientFactory = (origin: URL, options: object) =>
@@ -68,10 +68,10 @@ const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): Pr
   return new ProxyAgent({ uri, ...limits, factory: poolOf, clientFactory });
 };
 
-/** Opens no connection before one is asked for. */
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
-  // A pool forgets a client that failed to connect, and yet gives it a request that waited: it is closed here.
+  // A pool forgets a client that failed to connect, yet may give it a waiting request. So clients are closed
+  // here.
   const clients = new Set<Client>();
   const clientOf = (origin: URL, options: object): Client => {
     const client = new Client(origin, options);

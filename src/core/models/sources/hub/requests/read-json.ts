@@ -6,13 +6,12 @@ import { type Answer, hostOf, isPage, pageError } from './send.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** Asks for JSON, which a server may compress. */
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 
-/** The most bytes of an answer of the API: a page of a list has a thousand files. */
+/** Limit on an API answer; a list page has a thousand files. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** How often longer a whole answer may take than a wait for its next byte. */
+/** Time limit of a whole answer, in stall timeouts. */
 const mostStalls = 10;
 
 const decoded = (answer: Answer): Readable => {
@@ -24,10 +23,10 @@ const decoded = (answer: Answer): Readable => {
 };
 
 /**
- * Reads the bytes of an answer, decompressed.
+ * Reads an answer's decompressed bytes.
  *
- * @param most of bytes, and of waits as long as a connection may be silent
- * @throws LayerloomError HUB_UNAVAILABLE where it does not end; Transient
+ * @param most bytes, and stall timeouts
+ * @throws LayerloomError HUB_UNAVAILABLE if it does not end; Transient
  */
 export const readAll = async (
   hub: HubSession,
@@ -55,7 +54,10 @@ export const readAll = async (
   return Buffer.concat(chunks);
 };
 
-/** Parses the text of an answer. @throws LayerloomError HUB_UNAVAILABLE for a page; Transient for what is not JSON */
+/**
+ * Parses an answer's JSON. @throws LayerloomError HUB_UNAVAILABLE for an HTML page; Transient for other
+ * invalid JSON
+ */
 export const parseJson = (hub: HubSession, answer: Answer, text: string): unknown => {
   if (isPage(answer.headers) || text.trimStart().startsWith('<'))
     throw pageError(hub, answer.url, answer.status);

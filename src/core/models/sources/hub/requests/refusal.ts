@@ -3,7 +3,6 @@ import { type Answer, isPage, pageError, reasonGiven } from './send.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** What was asked for, for messages. */
 export interface Asked {
   readonly id: string;
   /** A branch, tag or commit. */
@@ -11,7 +10,6 @@ export interface Asked {
   readonly file?: string;
 }
 
-/** Returns the error for an answer of 4xx: what is missing or refused, and what the user can do. */
 export const refusalOf = (hub: HubSession, { id, revision, file }: Asked, answer: Answer): LayerloomError => {
   const { endpoint, tokenFrom } = hub.environment;
   const { status, headers } = answer;

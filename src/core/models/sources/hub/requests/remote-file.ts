@@ -10,16 +10,15 @@ import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** A file of a commit, as the hub lists it. */
 export interface HubFile extends ListedFile {
-  /** Its name in the hub's Xet storage, by which the hub copies it. */
+  /** The content's name in Xet storage, needed to copy it. */
   readonly xetHash?: string;
 }
 
-/** Bytes a second that one connection must bring. */
+/** Least bytes per second of a connection. */
 const leastRate = 1024;
 
-/** Thrown where a server answers with the whole file although a range was asked for. */
+/** Thrown if a server answers a range request with the whole file. */
 export class RangesIgnored extends Error {}
 
 const withoutQuotes = (etag: string | undefined): string | undefined =>
@@ -27,18 +26,17 @@ const withoutQuotes = (etag: string | undefined): string | undefined =>
 
 const isHash = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** A file of the hub, read by byte ranges over one or more connections. */
 export class RemoteFile implements RemoteBytes {
   readonly file: ListedFile;
   readonly #hub: HubSession;
   readonly #id: string;
   readonly #commit: string;
-  /** The address that the hub redirected to, used until it expires. */
+  /** The redirect target, reused until it expires. */
   #address: string | undefined;
-  /** The ETag of the server of the bytes, the same for all ranges. */
+  /** The file server's ETag, which must not change between ranges. */
   #served: string | undefined;
 
-  /** @param served the ETag that the server gave with ranges that are here already */
+  /** @param served the file server's ETag of earlier ranges */
   constructor(
     hub: HubSession,
     { id, commit }: { id: string; commit: string },
@@ -52,18 +50,16 @@ export class RemoteFile implements RemoteBytes {
     this.#served = served;
   }
 
-  /** The ETag of the server of the bytes, once it has answered. */
   get served(): string | undefined {
     return this.#served;
   }
 
   /**
-   * Reads bytes from `begin` to `end`, beginning anew where a connection was cut or an answer had only a part, as
-   * often as it takes while bytes come.
+   * Reads bytes [begin, end). Resumes after cut connections and partial answers, as long as bytes arrive.
    *
-   * @param mayDiscard take the range out of the whole file where the server ignores ranges
-   * @throws LayerloomError HUB_FILE_CHANGED where an answer is of another content than was listed or than the
-   *   answers before it; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
+   * @param mayDiscard if the server ignores ranges, take the range out of the whole file
+   * @throws LayerloomError HUB_FILE_CHANGED if content differs from the list or from earlier answers;
+   *   HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
    */
   async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
     const attempts = new Attempts(this.#hub);
@@ -83,7 +79,6 @@ export class RemoteFile implements RemoteBytes {
     }
   }
 
-  /** Reads bytes into memory. */
   async readBytes(begin: number, end: number): Promise<Buffer> {
     const content = Buffer.allocUnsafe(end - begin);
     const sink: Sink = (chunks, position) => {
@@ -94,7 +89,6 @@ export class RemoteFile implements RemoteBytes {
     return content;
   }
 
-  /** The bytes of one answer, none behind `end`. */
   async *#answer(position: number, end: number, mayDiscard: boolean): AsyncGenerator<Buffer[]> {
     const answer = await this.#request(position, end);
     let first = true;
@@ -121,7 +115,7 @@ export class RemoteFile implements RemoteBytes {
     } catch (error) {
       throw networkError(this.#hub, hostOf(answer.url), error);
     }
-    // A server may answer with a part of the range; one that sends less than it says was cut.
+    // The server sent only part of the range, or the connection was cut.
     throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
   }
 
@@ -132,7 +126,7 @@ export class RemoteFile implements RemoteBytes {
     return { bytes, ms, error };
   }
 
-  /** Asks the address that the hub has given for the file before, or the hub. */
+  /** Sends the request to the known redirect target, or to the hub. */
   async #request(begin: number, end: number): Promise<Answer> {
     const { endpoint } = this.#hub.environment;
     const path = this.file.name.split('/').map(encodeURIComponent).join('/');
@@ -142,7 +136,7 @@ export class RemoteFile implements RemoteBytes {
     const isSigned = known !== undefined || answer.isRedirected;
     if (answer.status >= 400 && answer.status !== 416) {
       discard(answer.body);
-      // A signed address expires: the hub gives another.
+      // The signed address has expired; the hub gives another.
       if (isSigned && answer.headers['x-error-code'] === undefined) {
         if (this.#address === known) this.#address = undefined;
         throw new Transient(
@@ -156,7 +150,7 @@ export class RemoteFile implements RemoteBytes {
     return answer;
   }
 
-  /** Checks an answer's headers; returns what its body has of the file, which begins at or before `position`. */
+  /** Checks an answer's headers. Returns the range of its body, which begins at or before `position`. */
   #check(answer: Answer, position: number, end: number): Extent {
     const { status, headers } = answer;
     if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
@@ -177,7 +171,6 @@ export class RemoteFile implements RemoteBytes {
     return range;
   }
 
-  /** Bytes that something on the way has encoded would be written as weights. */
   #notPlain({ url }: Answer, altered: string): LayerloomError {
     return unavailable(
       this.#hub,
@@ -188,11 +181,11 @@ export class RemoteFile implements RemoteBytes {
 
   #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
     const own = withoutQuotes(headers['etag']);
-    // The hub itself answers with its own name of the content, other servers with a tag of any kind.
+    // The hub's own ETag names the content; other servers' are arbitrary.
     const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
     const name =
       withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
-    // A list that lacks the SHA-256 of a large file has another kind of name for it.
+    // Without SHA-256 in the list, a large file's names are not comparable.
     const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
     if (name !== undefined && name !== this.file.etag && isComparable)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
@@ -201,7 +194,7 @@ export class RemoteFile implements RemoteBytes {
     if (own !== this.#served) throw this.#changed(`had the ETag ${this.#served} before and now has ${own}`);
   }
 
-  /** A whole file in place of a range, and of another length than the file: a page that does not say so. */
+  /** Detects an HTML page sent in place of the file, by its length and first bytes. */
   #checkFirst(answer: Answer, chunks: readonly Buffer[]): void {
     if (answer.status !== 200) return;
     const length = answer.headers['content-length'];
@@ -220,7 +213,6 @@ export class RemoteFile implements RemoteBytes {
 const lengthOf = (chunks: readonly Buffer[]): number =>
   chunks.reduce((bytes, chunk) => bytes + chunk.length, 0);
 
-/** The bytes of `chunks` behind the first `skip`, at most `most` of them. */
 const cut = (chunks: readonly Buffer[], skip: number, most: number): Buffer[] => {
   const wanted: Buffer[] = [];
   let [before, rest] = [skip, most];

@@ -8,19 +8,18 @@ import { parseAddress } from './server-address.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 
-/** An answer whose body has not been read. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Dispatcher.ResponseData['body'];
-  /** The address that answered, behind redirects. */
+  /** The final address, after redirects. */
   readonly url: string;
   readonly isRedirected: boolean;
-  /** Headers of the hub's redirects, whose last one names the file: `x-linked-etag`, `x-repo-commit`. */
+  /** Headers of the hub's redirects, the last of them naming the file: `x-linked-etag`, `x-repo-commit`. */
   readonly hubHeaders: Readonly<Record<string, string>>;
 }
 
-/** The host of an address, for messages: signed addresses are long and secret. */
+/** The host of an address, for messages: signed addresses are secret. */
 export const hostOf = (url: string): string => new URL(url).host;
 
 const flat = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
@@ -32,25 +31,24 @@ const flat = (headers: Record<string, string | string[] | undefined>): Record<st
 
 const mostRedirects = 10;
 
-/** The token goes to the hub itself, never to where it redirects or has files sent. */
+/** Sends the token only to the hub itself, never to redirect targets. */
 const authorization = ({ environment: { endpoint, token } }: HubSession, url: URL): Record<string, string> =>
   token !== undefined && url.origin === new URL(endpoint).origin ? { authorization: `Bearer ${token}` } : {};
 
-/** What is sent to a server. */
 export interface Question {
-  /** `GET` where left out. */
+  /** Default `GET`. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Called for each request: redirects send it again. */
+  /** Called for each request, since redirects send it again. */
   readonly body?: (() => string | Uint8Array | Readable) | undefined;
   /** Aborts this request; the session's signal aborts all. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Sends a request and follows its redirects. A status of 4xx is an answer like others.
+ * Sends a request, following redirects. A 4xx status is not an error.
  *
- * @throws Transient for what may pass: a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
+ * @throws Transient for a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
  */
 export const send = async (hub: HubSession, address: string, question: Question = {}): Promise<Answer> => {
   let url = new URL(address);
@@ -76,7 +74,7 @@ export const send = async (hub: HubSession, address: string, question: Question 
   throw unavailable(hub, `redirects more than ${mostRedirects} times`, 'check HF_ENDPOINT and the proxy');
 };
 
-/** Returns the address that a redirect leads to. What has a body is only sent on where the redirect says so. */
+/** Returns a redirect's target. Refuses to resend a body unless the status demands it. */
 const redirected = (
   hub: HubSession,
   from: URL,
@@ -92,13 +90,13 @@ const redirected = (
   return url;
 };
 
-/** How often longer a server may take to begin an answer than a connection may be silent, whatever it does before. */
+/** Time limit for the start of an answer, in stall timeouts. */
 const mostStallsBefore = 3;
 
 const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, signal }: Question) => {
   const own = new AbortController();
   const from = [hub.signal, ...(signal === undefined ? [] : [signal])];
-  // A push asks up to 25 things at once. Node warns of more than ten listeners, which might be forgotten ones.
+  // A push has up to 25 parallel requests; Node warns at more than ten listeners.
   setMaxListeners(0, ...from);
   const links = from.map((one) => addAbortListener(one, () => own.abort(one.reason)));
   const unlink = () => {
@@ -106,7 +104,6 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
   };
   const limitMs = mostStallsBefore * hub.environment.stallMs;
   const late = () => own.abort(new Transient(`${url.host} gave no answer in ${limitMs / 1000} s`));
-  // A body takes as long as it takes to send.
   const timer = body === undefined ? setTimeout(late, limitMs) : undefined;
   try {
     const answer = request(url, {
@@ -116,7 +113,7 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
       headers: { 'user-agent': `layerloom/${version}`, ...authorization(hub, url), ...headers },
       ...(body === undefined ? {} : { body: body() }),
     });
-    // Undici looks at the signal only once there is a connection.
+    // Undici checks the signal only once connected.
     const response = await Promise.race([answer, rejected(own.signal)]);
     response.body.on('close', unlink);
     return response;
@@ -128,35 +125,32 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
   }
 };
 
-/** Rejects once a signal is aborted, with its reason. */
 const rejected = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-/** Bytes and milliseconds of the rest of an answer that is of no use; beyond them its connection is closed. */
+/** Limits on draining an unwanted answer, after which its connection is closed. */
 const restBytes = 16 * 1024;
 const restMs = 1000;
 
-/** Gives up the body of an answer. Nobody waits for its end. */
+/** Drops an answer's body without waiting. */
 export const discard = (body: Answer['body']): void => {
   const timer = setTimeout(() => body.destroy(), restMs).unref();
   const settled = () => clearTimeout(timer);
   body.dump({ limit: restBytes }).then(settled, settled);
 };
 
-/** The most text of a server's reason that is shown. */
 const mostSaid = 500;
 
-/** The reason that the hub gives in a header, in parentheses. */
+/** Returns the hub's reason from a header, in parentheses. */
 export const reasonGiven = (headers: Readonly<Record<string, string>>): string => {
   const message = headers['x-error-message'];
   return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;
 };
 
-/** True if an answer is a page, as proxies and login portals send in place of what was asked. */
+/** True for HTML, as proxies and login portals send. */
 export const isPage = (headers: Readonly<Record<string, string>>): boolean =>
   /^(text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
 
-/** @returns the error for a page of HTML in the place of what was asked */
 export const pageError = (hub: HubSession, url: string, status: number): LayerloomError =>
   unavailable(
     hub,

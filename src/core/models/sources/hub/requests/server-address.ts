@@ -1,4 +1,4 @@
-/** Parses an address of a server; undefined for what is none, and for other schemes than http and https. */
+/** Parses an http or https address; undefined for anything else. */
 export const parseAddress = (text: string, base?: URL): URL | undefined => {
   if (!URL.canParse(text, base)) return undefined;
   const url = new URL(text, base);
@@ -6,12 +6,12 @@ export const parseAddress = (text: string, base?: URL): URL | undefined => {
 };
 
 /**
- * Returns an address that the user has set without user name and password, and without slashes at its end. Requests
- * are made of it as messages are, so that no text can have a password.
+ * Removes credentials and trailing slashes from an address. Requests use it too, so that no message can
+ * contain the password.
  */
 export const withoutCredentials = (text: string): string => {
   const url = parseAddress(text);
-  // The password may be what makes it no address.
+  // The password may make it unparsable.
   if (url === undefined) return text.replace(/^(\w+:\/\/)?.*@/s, '$1');
   url.username = '';
   url.password = '';

@@ -4,27 +4,25 @@ import { type Connections, openConnections } from './proxy.js';
 import { parseAddress } from './server-address.js';
 import { unavailable } from './unavailable.js';
 
-/** What requests of one run have in common: the hub, the connections to it and their limits. */
+/** State shared by a run's requests. */
 export interface HubSession extends AsyncDisposable {
   readonly environment: HubEnvironment;
   readonly connections: Connections;
   readonly patience: Patience;
-  /** Aborted by the caller, and by `stop`. */
+  /** Aborted by the caller or by `stop`. */
   readonly signal: AbortSignal;
-  /** True once any server has answered: a network that never worked is given up sooner. */
+  /** True once any server has answered; a network that never worked is given up sooner. */
   reached: boolean;
-  /** Ends all requests: one has failed, and the others are of no use. */
   stop(): void;
 }
 
-/** Requests at once. */
 export const mostRequests = 8;
 
 /**
- * Opens a session; its connections are closed when it is disposed of. Proxies are those of `HTTPS_PROXY`
- * and its like.
+ * Opens a session; disposing of it closes its connections. Uses proxies from `HTTPS_PROXY` and similar
+ * variables.
  *
- * @throws LayerloomError HUB_UNAVAILABLE where the user has forbidden the network, or the endpoint is no address
+ * @throws LayerloomError HUB_UNAVAILABLE if the user forbids network access, or the endpoint is invalid
  */
 export const openHub = async ({
   env = process.env,
@@ -39,7 +37,7 @@ export const openHub = async ({
       `${offline} forbids asking it`,
       'unset it, or use models that are in the cache',
     );
-  // A path is put behind it.
+  // Paths are appended to the endpoint.
   if (parseAddress(endpoint) === undefined || /[?#]/.test(endpoint))
     throw unavailable(
       { environment },

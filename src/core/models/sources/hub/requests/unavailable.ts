@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import type { HubEnvironment } from '../environment.js';
 
-/** Returns the error for a server that cannot be reached or does not answer as a hub does. */
+/** For a server that is unreachable or does not behave like a hub. */
 export const unavailable = (
   { environment: { endpoint } }: { readonly environment: Pick<HubEnvironment, 'endpoint'> },
   reason: string,
