@@ -1,20 +1,20 @@
 import type { Shape } from '../tensor/reference.js';
 import type { Operand, PlannedInput } from './plan.js';
 
-/** A tensor that two models have in one shape. */
+/** A tensor that both models have in the same shape. */
 export interface PlannedComparison {
   readonly name: string;
-  /** Bytes, where elements are of less than one. */
+  /** Number of elements; of bytes if elements are smaller than a byte. */
   readonly elements: number;
-  /** Extents, of elements or of bytes. */
+  /** In elements or bytes, as `elements`. */
   readonly shape: Shape;
-  /** In the first model and in the second. */
+  /** From the first and the second model. */
   readonly sources: readonly [Operand, Operand];
-  /** False where bits alone are compared: of dtypes that are not floating. */
+  /** False if only bits are compared: the dtypes are not floating-point. */
   readonly numbers: boolean;
 }
 
-/** The plan of a comparison of two models: plain JSON like a merge's. */
+/** The plan of a comparison of two models; plain JSON. */
 export interface ComparisonPlan {
   readonly inputs: readonly [PlannedInput, PlannedInput];
   readonly tensors: readonly PlannedComparison[];

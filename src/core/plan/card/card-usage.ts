@@ -4,7 +4,7 @@ import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The class of transformers that loads a model, by the ending of its architecture's name. */
+/** The class of transformers that loads a model, by the end of its architecture's name. */
 const autoClasses: readonly (readonly [RegExp, string])[] = [
   [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
   [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
@@ -27,7 +27,7 @@ const autoClassOf = (config: Config): string => {
   return autoClasses.find(([pattern]) => pattern.test(architecture))?.[1] ?? 'AutoModel';
 };
 
-/** The front matter about loading: the library, and the task where the architecture says it. */
+/** Front matter about loading: the library, and the task for text generation. */
 export const usageFrontMatter = (config: Config | undefined): Record<string, string> =>
   config === undefined
     ? {}
@@ -36,7 +36,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Lines of a card that load the model in transformers; none for weights without a configuration. */
+/** Lines of a card that load the model in transformers; empty for weights without a configuration. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);
@@ -52,11 +52,11 @@ export const usageText = (config: Config | undefined, sideFiles: readonly string
   return ['## Use', '', ...fenced('python', code.join('\n')), ''];
 };
 
-/** A base that is a directory of some machine is not published; one of the hub is. */
+/** A base is published by its hub id only, never as a path of this machine. */
 const publicBase = (base: string | null): string | undefined =>
   base !== null && parseHubId(base) !== undefined ? base : undefined;
 
-/** The front matter of an adapter, as the hub reads it. */
+/** Front matter of an adapter. */
 export const adapterFrontMatter = (base: string | null): Record<string, string> => {
   const id = publicBase(base);
   return {

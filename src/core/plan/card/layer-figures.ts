@@ -6,8 +6,8 @@ import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.j
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
 /**
- * Returns the numbers by which a tensor is made of the inputs, by the inputs' names. A weighted sum of
- * weighted sums, as of a recipe in a recipe, is one of the inputs: its weights are multiplied.
+ * Returns the weights or other parameters of a tensor's formula, by input name. Weights of nested sums are
+ * multiplied.
  */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
@@ -44,7 +44,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
   if (formula.kind === 'factor') return formula.terms;
-  // But for a few rows, that is its first part.
+  // Only a few rows come from the other parts.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
     return [{ source: formula.source, weight: 1 }];

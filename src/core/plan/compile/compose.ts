@@ -30,8 +30,8 @@ import { inOneForm } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
- * byte ranges. Nested recipes are compiled first, and their tensors become operands of the outer expressions.
+ * Compiles a recipe: checks that its models are compatible, and binds each output tensor's expression to byte
+ * ranges. Nested recipes are compiled first; their tensors become operands.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -48,7 +48,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
 };
 
-/** `compose`, of values alone: a tensor that a model stores quantised is its floating numbers. */
+/** `compose` before re-quantisation: tensors that a model stores quantised are floating-point values here. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -95,7 +95,7 @@ const composeValues = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    // When it is asked for: planning a batch needs it of no merge.
+    // Computed on demand: planning a batch never needs it.
     get complete() {
       return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
     },
@@ -120,7 +120,7 @@ const composeValues = async (
   };
 };
 
-/** Returns statistics by the names of the first model's tensors: those of a base may be spelt otherwise. */
+/** Returns statistics keyed by the first model's tensor names, which the base may spell differently. */
 const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedModel): Statistics => ({
   ...others,
   taskVectors: taskVectors.map((vector) => {
@@ -136,7 +136,11 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
   }),
 });
 
-/** Importances are in the rows of their model's own vocabulary. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Importances are in rows of their own model's vocabulary.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);
@@ -148,7 +152,9 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/** Opens the models of a recipe of bare adapters, and the base where it is here; undefined for other recipes. */
+/**
+ * Opens the models of a recipe of bare adapters, and their base if available; undefined for other recipes.
+ */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -166,7 +172,7 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** Returns the text of one of a recipe's models, or the complete recipe of one that is nested. */
+/** Returns the name of one of a recipe's models; for a nested recipe, its complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],
@@ -181,7 +187,7 @@ const textIn = (
   ).complete;
 };
 
-/** Nested recipes, which several recipes may contain. */
+/** Compiled nested recipes; several recipes may contain the same one. */
 const nested: Kept<Promise<Composed>> = { most: 256 };
 
 /**

@@ -7,39 +7,40 @@ import { computedTensor } from '../../operands/computed.js';
 import { lowRankTensor } from '../../operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan.js';
 
-/** A matrix of an adapter: its bytes, and its shape. */
+/** One of an adapter's two matrices. */
 export interface Factor {
   readonly source: StoredTensor;
   readonly rows: number;
   readonly columns: number;
 }
 
-/** weight · scale · B · A, of one pair of an adapter. */
+/** weight · scale · B · A, for one pair of an adapter. */
 export interface Term {
   readonly weight: number;
   readonly a: Factor;
   readonly b: Factor;
   readonly rank: number;
   readonly alpha: number;
-  /** s: alpha / rank, or alpha / √rank where `rsLora`. */
+  /** alpha / rank; with `rsLora`, alpha / √rank. */
   readonly scale: number;
   readonly rsLora: boolean;
 }
 
 /**
- * The change of one parameter of the base: a sum of products, or a formula over such. It is closed under weighted sums, so that averages of
- * averages need no product to be written: their terms are those of all.
+ * The change of one parameter of the base: a sum of products, or a formula over such sums. Closed under
+ * weighted sums, so averages of averages only join terms.
  */
 export interface Change {
-  /** Names of A and B in an adapter's file. */
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** The number of experts whose factors each pair has, one behind the other in A and side by side in B; without, one matrix. */
+  /** Number of experts in each pair, stacked by rows in A and by columns in B; absent for a plain matrix. */
   readonly experts?: number;
   readonly terms: readonly Term[];
-  /** The formula of the change where it is no sum of products, as of TIES: over them, in float32. `terms` are what it is made of. */
+  /**
+   * Formula of the change in float32 if it is not a sum of products, as for TIES; `terms` are its operands.
+   */
   readonly formula?: PlannedExpression;
-  /** The path of the adapter that it is from, or of the first of them, for errors. */
+  /** Path of the (first) adapter it comes from, for errors. */
   readonly path: string;
 }
 
@@ -49,7 +50,6 @@ const factorOf = (input: number, reference: TensorReference): Factor => ({
   columns: itemAt(reference.shape, 1),
 });
 
-/** Returns a pair of an adapter as the change that it makes. */
 export const changeOf = (
   { a, b, names, rank, alpha, scale, transposed, experts }: LowRankPair,
   { input, rsLora, path }: { readonly input: number; readonly rsLora: boolean; readonly path: string },
@@ -62,8 +62,8 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change: the terms of all, those of one pair added up. Terms without effect are left out; undefined if
- * none is left.
+ * Returns Σ weight · change. Terms of the same pair are added up, terms of weight or scale 0 left out;
+ * undefined if none remain.
  *
  * @param parameter for errors
  * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
@@ -92,11 +92,11 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Returns a change as a matrix, [rows of B, columns of A], in float32. */
+/** Returns a change as a float32 matrix, [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
-/** A matrix of zeros, of the shape of a change. */
+/** Returns a zero matrix of the change's shape. */
 export const noChange = ({ terms }: Change): Operand =>
   computedTensor('F32', { kind: 'linear', terms: [{ ...productOf(itemAt(terms, 0)), weight: 0 }] });
 
@@ -110,7 +110,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Changes are added where they are of one shape, and stored alike. */
+/** Changes can be added if their shapes, storage order and factor names agree. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

@@ -19,23 +19,23 @@ import { adapterTensors } from './adapter-tensors.js';
 import { checkAdapters } from './check-adapters.js';
 import { combine } from './combine.js';
 
-/** A recipe over adapters, its models opened. */
+/** A recipe over adapters, with its models opened. */
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** The models that are merged, then companions. */
+  /** The merged models, then companions. */
   readonly opened: readonly OpenedModel[];
-  /** The base: the recipe's, or that which the adapters name, where it is here. */
+  /** The recipe's base, or the one that the adapters name, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True for a recipe in a model's place: nothing of its own adapter is written. */
+  /** True for a nested recipe: its adapter is not written. */
   readonly isNested: boolean;
-  /** Returns the recipe that makes the merge again. */
+  /** Returns the recipe that reproduces the merge. */
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Compiles a recipe whose models are bare adapters: the method says its expression for each parameter of the base that any
- * of them changes, as it would of whole models, and the result is an adapter.
+ * Compiles a recipe over bare adapters into an adapter. The method's expressions are those for whole models,
+ * over each base parameter that an adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -129,7 +129,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** A base that is a whole model gives no form; every other model must be an adapter. */
+/** The base may be a whole model; every other model must be an adapter. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -141,7 +141,7 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Returns models whose adapters name the base's parameters as the first does. */
+/** Returns the models with the base's parameters named as the first adapter names them. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>
@@ -151,7 +151,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** An adapter has the vocabulary of its base. */
+/** An adapter keeps the vocabulary of its base. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -163,8 +163,8 @@ const refuseTokenizers = ({
 };
 
 /**
- * Returns the places of the parameters that adapters change, among the layers of the base. Where that is not here the
- * layers are those up to the last that is adapted, with a warning.
+ * Returns the places of adapted parameters among the base's layers. Without the base, the last adapted layer
+ * is assumed to be the last one, with a warning.
  */
 const architectureOf = (
   merged: readonly AdapterModel[],
@@ -202,7 +202,7 @@ const architectureOf = (
   };
 };
 
-/** Returns true if a recipe's first model, nested ones included, is a bare adapter or any other is. */
+/** Returns true if any model of the recipe, nested ones included, is a bare adapter. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

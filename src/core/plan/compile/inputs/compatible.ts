@@ -19,15 +19,15 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** A difference of two models in words, and the model of which a merge keeps what differs. */
+/** A difference of two models in words, and the name of the model that the merge follows. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The key of a recipe that decides what the output has, so that there is nothing to warn of. */
+  /** The recipe key that settles the difference, so that no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
-/** Returns the warning of a command that writes a model. */
+/** Returns the warning for a command that writes a model. */
 export const warningOf = ({ words, kept }: Difference): string =>
   kept === undefined ? words : `${words}; that of ${kept} is kept`;
 
@@ -36,25 +36,27 @@ export interface Fit {
   /** Differences that do not prevent a merge. */
   readonly differences: readonly Difference[];
   /**
-   * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
+   * Tensors that one model does not store and that carry no information: constant tables, and the head of
    * tied embeddings.
    */
   readonly redundant: readonly string[];
-  /** Tensors of the first model's head that the other, of another class on the same base, does not have. */
+  /**
+   * Tensors of the first model's head that the other model, of another class on the same base, does not have.
+   */
   readonly ownHead: readonly string[];
 }
 
-/** What a merge does about differences of its models, so that they are none. */
+/** Differences that a merge resolves, so that they are not errors. */
 export interface Tolerated {
-  /** Layers of both are stacked: their numbers of layers may differ. */
+  /** Layers are stacked: layer counts may differ. */
   readonly stacks?: boolean;
-  /** The vocabulary of the output is decided: tokens are not compared. */
+  /** The output's vocabulary is already decided: tokens are not compared. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying, tensors,
- * shapes, configuration and token ids. Differences of the whole model are reported before those of single
+ * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying,
+ * tensors, shapes, configuration and token ids. Reports differences of the whole model before those of single
  * tensors, which follow from them.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
@@ -67,7 +69,7 @@ export const checkCompatible = async (
   tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
+  // For stacked layers, bind.ts compares names and shapes of the tensors that are combined.
   const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first, other, stacks);
@@ -84,11 +86,10 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
- * tensors.
+ * Checks that must pass before vocabularies are compared: architecture and tensor names.
  *
- * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
- *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
+ *   TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -110,7 +111,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // What else differs follows from the family.
+  // Reported first: other differences follow from the family.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -126,7 +127,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
-/** Tensors that only one of two models has, and that do not prevent a merge. */
+/** Tensors that only one model has, without preventing a merge. */
 interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
   /** Tensors of the other model's head that the first does not have. */
   readonly foreignHead: readonly string[];
@@ -169,7 +170,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   };
 };
 
-/** True for models of two classes on one base, which differ in their heads: a language model and a classifier. */
+/** True if the models are two classes on one base, such as a language model and a classifier. */
 const classesDiffer = (first: Model, other: Model): boolean => {
   const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
   if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
@@ -194,8 +195,8 @@ const headDifferences = (
 };
 
 /**
- * Refuses tensors that only one model has, if they are those of a scheme of quantisation that is not read: what a model in
- * such a scheme lacks beside another is its weights.
+ * Refuses extra tensors that belong to an unsupported quantisation scheme: beside another model, such a model
+ * lacks its weights.
  */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());

@@ -1,7 +1,7 @@
 import type { ModelView } from '../../../methods/framework/method.js';
 import type { OpenedModel } from './models.js';
 
-/** Returns a model as methods see it. */
+/** Returns the part of a model that methods see. */
 export const viewOf = ({ checkpoint, architecture, recipe }: OpenedModel): ModelView => ({
   name: checkpoint.name,
   ...(recipe === undefined ? {} : { recipe }),
