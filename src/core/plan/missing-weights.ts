@@ -11,15 +11,14 @@ import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath }
 export interface MissingWeights extends PlannedDownload {
   /** The byte ranges to fetch. */
   readonly needs: readonly NeededRanges[];
-  /** Paths of files that are read, and of which all is here but was not verified. */
+  /** Paths of complete files that were never verified. */
   readonly unverified: readonly string[];
 }
 
 /**
- * Finds which of the byte ranges that a run reads are not here. Asks the records of the cache of ranges, and not
- * the network.
+ * Finds which byte ranges of a run are missing, from the records of the cache of ranges, without network.
  *
- * @param linked paths of input files that are read whole, header and all
+ * @param linked paths of input files that are read whole, with headers
  */
 export const missingWeights = async (
   inputs: readonly PlannedInput[],
@@ -60,7 +59,7 @@ export const missingWeights = async (
   };
 };
 
-/** Finds what a merge's plan reads of weights that are not here. */
+/** Finds the missing weights of a merge's plan. */
 export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWeights> =>
   missingWeights(
     inputs,
@@ -68,7 +67,7 @@ export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWe
     verbatimFiles({ inputs, shards }),
   );
 
-/** Returns the input files that are shards of the output as they stand. */
+/** Returns the input files that are output shards unchanged. */
 export const verbatimFiles = ({
   inputs,
   shards,

@@ -7,8 +7,8 @@ import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
 
 /**
- * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
- * paths from there, models of the hub cache as `org/name@COMMIT`.
+ * Formats the recipe that reproduces a plan's merge as YAML. Local models get paths relative to `folder`,
+ * models of the hub cache `org/name@COMMIT`.
  */
 export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
@@ -28,7 +28,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
-/** Replaces the models' texts, in recipes that stand in models' places too. */
+/** Renames the models of a recipe and of its nested recipes. */
 export const respell = (
   recipe: CompleteRecipe,
   inputs: readonly PlannedInput[],

@@ -9,8 +9,8 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
 /**
- * A stored matrix as columns [first, first + count) of a matrix of `columns` columns and as many rows, which is 0 in the
- * others.
+ * A stored matrix as columns [first, first + count) of a matrix of `columns` columns; the other columns are
+ * 0.
  */
 export interface ColumnTensor {
   readonly [operandKind]: 'columns';

@@ -7,7 +7,7 @@ export interface NamedModel {
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
-/** Roles that several models have: the keys of their lists. */
+/** Roles of several models, and the recipe keys that list them. */
 const lists: Readonly<Record<string, string>> = {
   model: 'models',
   importance: 'importances',
@@ -15,8 +15,8 @@ const lists: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a recipe's models under their keys: `models`, `importances` and `grams` are lists, other roles are keys of their own,
- * nested recipes are inlined.
+ * Returns a recipe's models by key: lists for `models`, `importances` and `grams`, else one key a role.
+ * Nested recipes are inlined.
  */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
