@@ -2,11 +2,11 @@ import type { TensorToWrite } from '../models/checkpoint/containers/container-wr
 import { bytesOfTensor } from '../tensor/reference.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Returns the name of the tensor that a file has, of a planned one or of that which it is a part of. */
+/** Returns the name of the file's tensor, which a planned tensor is or is a part of. */
 export const nameInFile = ({ name, part }: Pick<PlannedTensor, 'name' | 'part'>): string =>
   part?.name ?? name;
 
-/** Returns tensors as a file has them: parts of one that follow each other are that one. */
+/** Joins contiguous parts into the file's tensors. */
 const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>>(
   planned: readonly T[],
 ): (readonly [first: T, ...more: T[]])[] => {
@@ -19,7 +19,7 @@ const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part
   return tensors;
 };
 
-/** Returns the tensors that a file has, of planned ones in their order. */
+/** Returns the file's tensors for planned ones, in order. */
 export const tensorsInFile = (
   planned: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>[],
 ): readonly TensorToWrite[] =>
@@ -29,7 +29,7 @@ export const tensorsInFile = (
     return { name: part?.name ?? name, dtype, shape: part?.shape ?? shape, bytes };
   });
 
-/** Returns the tensors of a file of planned ones, each with its place. */
+/** Returns the file's tensors with their positions. */
 export const placedInFile = (
   planned: readonly PlannedTensor[],
 ): readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'begin' | 'end'>[] =>

@@ -33,8 +33,7 @@ import {
 /** A destination of shards: a merge's directory with its journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S> {
   /**
-   * Opens the shard's file, with its full size and its header. Returns undefined if the shard need not be
-   * made here.
+   * Opens the shard's file, with full size and header. Returns undefined if the shard need not be made here.
    */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
@@ -48,42 +47,40 @@ export interface ShardSink<S> extends ProgramSink<S> {
   /**
    * Publishes the shard, once all its bytes are written.
    *
-   * @param nonFinite the first value that is no finite number, of those that were computed with or computed
-   * @throws LayerloomError NON_FINITE where the sink does not go on with other shards
+   * @param nonFinite the first NaN or infinity read or computed
+   * @throws LayerloomError NON_FINITE if the sink does not continue with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
-  /** Returns the shard's name in errors. */
+  /** Returns the shard's name, for errors. */
   nameOf(shard: S): string;
 }
 
-/**
- * Limit on the groups being finished (hashed, synced, published) at a time: backpressure against a slow disk.
- */
+/** Limit on groups being finished (hashed, synced, published) at a time: backpressure against slow disks. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** Tasks not started, in reverse order: the next one is popped off the end. */
+  /** Tasks not started, in reverse order for `pop`. */
   readonly remaining: Task<S>[];
-  /** The number of tasks in progress. */
+  /** Tasks in progress. */
   outstanding: number;
-  /** The number of lanes that work on the group. */
+  /** Lanes working on the group. */
   lanes: number;
   failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * Makes shards group by group. This is the engine's only such loop: in a merge each shard is a group and the
- * sink keeps a journal, in a batch the sink is a store. Each input byte of a group is read once for all its
+ * Makes shards group by group. This is the engine's only such loop. In a merge, each shard is a group and the
+ * sink keeps a journal; in a batch, the sink is a store. Each input byte of a group is read once for all its
  * outputs.
  *
- * The kernel serialises writes to one file, so a group gets as many lanes as it has files and the other lanes
- * begin the next group. When no group is left to begin, they help the group with the most tasks left, so that
- * a large shard at the end uses all threads. If a task fails, only the shards of its group fail.
+ * The kernel serialises writes to one file, so a group gets as many lanes as files, and further lanes begin
+ * the next group. With no group left, lanes help the group with most tasks, so that a large last shard uses
+ * all threads. A failed task fails only its group's shards.
  *
- * @throws the error of a sink, or the pool's reason to stop. No job is in progress then.
+ * @throws the sink's error, or the reason why the pool was stopped; no job is in progress then
  */
 export const makeShards = async <S>(
   groups: Iterable<Group<S>>,
@@ -112,7 +109,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guesses must not stand in the place of what a journal says is done, whatever slices that run had.
+    // Guessed values must never replace bytes that a journal says are done, since slices may have changed.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
@@ -129,10 +126,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /**
-   * Finishes the shards of a group concurrently: each is hashed by a thread of its own, and their fsyncs
-   * overlap.
-   */
+  /** Finishes a group's shards concurrently: each is hashed by its own thread, and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -145,24 +139,21 @@ export const makeShards = async <S>(
   };
 
   /**
-   * Returns the group for a lane: one with fewer lanes than files, else a new one, else that with the most
-   * tasks left.
+   * Chooses a lane's group: one with fewer lanes than files, else a new one, else the one with most tasks
+   * left.
    */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // While the disk is behind, join a group that is open instead of waiting to open another.
+      // While the disk is behind, join an open group instead of waiting to open another.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /**
-   * A mutex: one lane chooses at a time, so that two do not each open a group where one group has room for
-   * both.
-   */
+  /** A mutex: otherwise two lanes could each open a group although one has room for both. */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {
@@ -175,8 +166,8 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Checks for a stop before taking a task, never after: a task taken and dropped would leave its group
-    // looking finished.
+    // Check for a stop before taking a task, never after: a task taken and dropped would make its group look
+    // finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -208,8 +199,8 @@ export const makeShards = async <S>(
 };
 
 /**
- * True if an earlier run has written all bytes of the task. Factors are made again, since their errors are found with
- * them, and so are codes with what they keep of a change.
+ * True if an earlier run has written all bytes of the task. Factors and measured codes are made again, since
+ * their errors are found while making them.
  */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
@@ -218,7 +209,7 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
 
-/** What a task is carried out with. */
+/** Dependencies of carrying out a task. */
 export interface Means<S> {
   readonly files: OpenFiles<S>;
   readonly programs: Programs<S>;
@@ -229,8 +220,8 @@ export interface Means<S> {
 }
 
 /**
- * Writes what a task computes, at its places in the shards; with its last piece, of a slab that was computed with guessed
- * bounds, what these have to be corrected in.
+ * Computes a task and writes it to the shards. With the last piece of a slab with guessed bounds, writes its
+ * corrections.
  */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
@@ -242,10 +233,10 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     if (guessed === undefined) continue;
     unsettled.add(guessed);
     guessed.left -= count;
-    // One task has its last piece: only that one settles it.
+    // Only the task with its last piece settles it.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // A later run has to find values again that are not finite.
+  // Skipped if NaN or infinity was found: a later run has to find it again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -263,7 +254,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 /**
  * Corrects a slab that was computed with guessed bounds.
  *
- * @returns true if nothing that is not finite was computed, or computed with
+ * @returns true if no NaN or infinity was read or computed
  */
 const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>): Promise<boolean> => {
   const ranges = await means.programs.settle(slab, guessed);
@@ -274,9 +265,9 @@ const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>
 };
 
 /**
- * Writes what a task computes.
+ * Computes and writes a task.
  *
- * @returns true if nothing that is not finite was computed, or computed with
+ * @returns true if no NaN or infinity was read or computed
  */
 const compute = async <S>(
   { pieces }: Task<S>,
@@ -302,7 +293,7 @@ const compute = async <S>(
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      // With guessed bounds it lacks in the tally, so that the slab is computed again.
+      // With guessed bounds, NaN and infinity are missing in the tally, so the slab is computed again.
       if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map((source) => inputs.pathOf(source));
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {

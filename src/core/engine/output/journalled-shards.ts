@@ -16,23 +16,22 @@ import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
 
 /**
- * Written bytes of a shard after which they are journalled: the most that a crash loses, besides running
- * tasks.
+ * Bytes written to a shard before they are journalled: the most that a crash loses, besides running tasks.
  */
 const unrecordedBytes = 256 * 1024 * 1024;
 
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of the input files that it is computed from. */
+  /** Paths of the input files it is computed from. */
   readonly madeOf: ReadonlySet<string>;
-  /** Extents that are written and not yet in the journal. */
+  /** Extents written but not yet in the journal. */
   unrecorded: Extent[];
 }
 
 /**
- * The sink of a merge: its shards in the staging directory. A shard is created at its full size, its bytes
- * are journalled once they are synced, and it is closed when complete.
+ * The sink of a merge: shards in the staging directory. A shard is created at full size, its bytes are
+ * journalled once synced, and it is closed when complete.
  */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
@@ -42,11 +41,11 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #inputs: InputFiles;
   readonly #allowNonFinite: boolean;
   readonly #open = new Map<PlannedShard, OpenShard>();
-  /** The numbers of factorised matrices, by their names. */
+  /** Numbers of factorised matrices, by name. */
   readonly factors = new Map<string, Factors>();
-  /** What codes keep of changes, by the names of the matrices. */
+  /** How much of their changes quantised matrices keep, by name. */
   readonly changes = new Map<string, KeptSums>();
-  /** Runs syncs one after another, while threads go on writing. */
+  /** Runs syncs one after another, while threads continue writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -63,7 +62,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#allowNonFinite = allowNonFinite;
   }
 
-  /** @param allowNonFinite true if shards may have values that are no finite numbers */
+  /** @param allowNonFinite true if shards may contain NaN and infinity */
   static async open(
     staging: Staging,
     inputs: InputFiles,
@@ -76,7 +75,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Opens a shard's file and returns its descriptor.
    *
-   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also of a queued sync that failed since the last
+   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also for a queued sync that failed since the last
    *   call
    */
   async begin(shard: PlannedShard): Promise<number> {
@@ -103,18 +102,16 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (expression.kind === 'quantise') this.changes.set(expression.of, sums);
   }
 
-  /** True if an earlier run wrote all of an extent. */
   has(shard: PlannedShard, extent: Extent): boolean {
     return covers(this.#done.get(shard.file) ?? [], extent);
   }
 
-  /** True if an earlier run wrote some of it. */
   isBegun(shard: PlannedShard): boolean {
     return this.#done.has(shard.file);
   }
 
   /**
-   * Takes note of written extents, and queues a sync of them after every 256 MiB.
+   * Notes written extents, and queues a sync after every 256 MiB.
    *
    * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
    */
@@ -130,7 +127,11 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return this.#allowNonFinite;
   }
 
-  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin`, and NON_FINITE */
+  /**
+   * Journals the rest of a shard and closes it.
+   *
+   * @throws LayerloomError as `begin`, and NON_FINITE
+   */
   async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));
     await this.#queue;
@@ -138,7 +139,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
-  /** Rethrows, since a failed shard ends the merge; `close` still journals its written extents. */
+  /** Rethrows: a failed shard ends the merge. `close` still journals its written extents. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -147,9 +148,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return join(this.#directory, file);
   }
 
-  /**
-   * Journals the written extents of shards still open, of a merge that was stopped, and waits for every sync.
-   */
+  /** Journals the extents of shards still open, if the merge was stopped, and waits for all syncs. */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -158,8 +157,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Opens a file that only this run writes. A file with journalled extents was created by an earlier run and
-   * is reopened; any other file of that name may be a link to an input, and is removed first.
+   * Opens a file that only this run writes. A file with journalled extents is an earlier run's and is
+   * reopened; any other may be a link to an input, and is removed first.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
@@ -175,8 +174,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue
       .then(() => shard.file.close())
       .catch((cause: unknown) => {
-        // NFS may report a full disk only at close. Kept for the next call, since nobody may await the queue
-        // yet.
+        // NFS may report a full disk only at close. Kept for the next call: nobody may be awaiting the queue.
         this.#failure ??= this.#failed(shard.name, cause);
       });
   }
@@ -187,8 +185,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // Checked first: no run may continue from extents computed from an input that has changed since this
-        // one began.
+        // First: no run may continue from extents computed from an input that has changed since.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

@@ -9,24 +9,27 @@ import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
- * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy that shares the file
- * system's blocks (copy on write); `hard`, a hard link; `symbolic`, a symbolic link to its path.
+ * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy-on-write copy that shares
+ * the file system's blocks; `hard`, a hard link; `symbolic`, a symbolic link.
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
-/** Ways to make a file equal to another one. */
 export type Link = (typeof links)[number];
 
-/** Returns `link` if it is one of `links`. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Returns a valid `link`.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
   throw invalidParameter('link', link, links.join(', '));
 };
 
 /**
- * Checks that hard links lead from a file to a directory.
+ * Checks that a file can be hard-linked into a directory.
  *
- * @throws LayerloomError LINK_REFUSED if they are on two file systems
+ * @throws LayerloomError LINK_REFUSED if they are on different file systems
  */
 export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
   const [a, b] = await Promise.all([stat(file), stat(directory)]);
@@ -38,7 +41,7 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
     });
 };
 
-/** The way in which shards were linked, by file name; shards that were written are not in it. */
+/** How shards were linked, by file name; without shards that were written. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -46,18 +49,15 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/**
- * Error codes of file systems and kernels without reflinks, and of pairs of files that cannot share blocks.
- */
+/** Error codes of file systems and kernels without reflinks, and of files that cannot share blocks. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Links the shards of a plan that equal whole input files. Never writes inputs nor changes their mode: they
- * are the user's.
+ * Links the plan's shards that equal whole input files. Never writes inputs or changes their mode.
  *
  * @param link default: reflink if the file system can, else nothing, with a warning
  * @returns the linked shards; the engine copies the others
- * @throws LayerloomError LINK_REFUSED, where `link` was asked for; INPUT_CHANGED, READ_FAILED
+ * @throws LayerloomError LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
   plan: MergePlan,
@@ -88,9 +88,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run, which could not share it, has copied of it what the journal says.
+    // An earlier run could not reflink it, and has already copied some.
     if (link === undefined && staging.done.has(file)) continue;
-    // Resolved, since a hub snapshot's file is a symbolic link, and link(2) does not follow it.
+    // Resolved: a hub snapshot's file is a symbolic link, which link(2) does not follow.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
@@ -109,8 +109,8 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links to input files still lead to the files that were read. To be called before the
- * output is renamed into place.
+ * Verifies that symbolic links still lead to the input files that were read. Call before the output is
+ * renamed into place.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
@@ -132,9 +132,7 @@ const copyBy = (how: number) => async (from: string, to: string) => {
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/**
- * Makes `to`, which must not exist, from the file `from`, which stays unchanged. Throws the system's errors.
- */
+/** Makes `to`, which must not exist, from `from`. Throws the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

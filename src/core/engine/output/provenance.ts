@@ -15,18 +15,18 @@ import type { Linked } from './link.js';
 import { sealedText } from './record-seal.js';
 import type { TruncatedProduct } from './truncated.js';
 
-/** Record of a written or linked shard, in `layerloom.json` and in results. */
+/** A shard's record in `layerloom.json` and in results. */
 export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** Key of the shard in the store, for a batch. */
+  /** The shard's key in the store, for a batch. */
   readonly key?: string;
-  /** The way in which it was linked to an input file or to the store's shard, if it was not written. */
+  /** How it was linked to an input file or a store's shard, if it was not written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
-/** Returns the records of a plan's shards, which are in `directory`. */
+/** Returns the records of a plan's shards in `directory`. */
 export const describeShards = (
   plan: MergePlan,
   directory: string,
@@ -45,31 +45,29 @@ export const describeShards = (
     };
   });
 
-/** Record of a file beside the shards, in `layerloom.json`. */
+/** A side file's record in `layerloom.json`. */
 export interface SideFileRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Returns the record of a file of this content. */
 export const recordOf = (file: string, content: string | Uint8Array): SideFileRecord => ({
   file,
   bytes: Buffer.byteLength(content),
   sha256: createHash('sha256').update(content).digest('hex'),
 });
 
-/** What is recorded of some merges. */
 export interface ProvenanceOptions {
   /** Keys of the shards in the store, for a batch. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Averages that were truncated to a lower rank. */
+  /** Sums that were truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   /** What a quantised output keeps of the change from its base. */
   readonly quantised?: QuantisedOutput | undefined;
 }
 
-/** Returns what the layers of a merge are made of, as its record has it. */
+/** Returns the origins of a merge's layers, for its record. */
 export const originsOf = (plan: MergePlan): readonly Origin[] =>
   describeOrigins(
     plan.shards.flatMap(({ tensors }) => tensors),
@@ -77,10 +75,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/**
- * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
- * gives the same content.
- */
+/** Returns the content of `layerloom.json`; equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -122,8 +117,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes the files beside the shards, durably but for the directory's own sync. The provenance is last, so
- * that files modified after it are known to be the user's.
+ * Writes the side files durably, except for the directory's own sync. Writes `layerloom.json` last: files
+ * modified later are the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
  */
@@ -161,6 +156,10 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
   await writeDurably(path, content);
 };
 
-/** Returns the content that a plan has for a file beside the weights. @throws LayerloomError READ_FAILED */
+/**
+ * Returns a side file's content.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
   'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

@@ -5,10 +5,7 @@ import { tensorsInFile } from '../../plan/tensors-in-file.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
-/**
- * Encodes a shard's header, for which the plan leaves room; empty for a verbatim shard, whose header is
- * copied.
- */
+/** Encodes a shard's header; empty for a verbatim shard, whose header is copied. */
 export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 

@@ -5,7 +5,7 @@ import type { JobStatus } from '../../native/job.js';
 /**
  * Returns the error of a failed job, with names of tensor and files.
  *
- * @param files paths of the tensor's sources, in the order that `status.source` counts
+ * @param files paths of the tensor's sources, indexed by `status.source`
  */
 export const failureOf = (
   status: JobStatus,

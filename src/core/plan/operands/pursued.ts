@@ -11,22 +11,22 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A matrix of `rows` rows in float32, of which those of `tokens` are approximated and all others are 0. A row of the
- * donor that `tokens` names is approximated by a sum of at most `k` of its rows that `shared` names, by orthogonal
- * matching pursuit; the result is the same sum of the rows that the source has for these (docs/numbers.md).
+ * A float32 matrix with approximated rows for `tokens`; other rows are 0. Orthogonal matching pursuit
+ * approximates the donor's row by at most `k` of its `shared` rows; the result is the same combination of the
+ * source's rows (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';
   readonly dtype: 'F32';
   readonly rows: number;
   readonly k: number;
-  /** As [row of the result, row of the donor, count]: ascending by the first, and disjoint. */
+  /** As [result row, donor row, count]; ascending and disjoint in the first. */
   readonly tokens: readonly RowRun[];
-  /** As [row of the source, row of the donor, count]. */
+  /** As [source row, donor row, count]. */
   readonly shared: readonly RowRun[];
   readonly source: StoredTensor;
   readonly donor: StoredTensor;
-  /** Elements of a row of the donor. */
+  /** Elements in a donor's row. */
   readonly width: number;
 }
 

@@ -4,17 +4,16 @@ import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { isCount } from '../parse.js';
 import type { OperandKind, ParseContext, Words } from './kind.js';
 
-/** Returns a stored tensor's text in a shard's key. */
+/** Returns a stored tensor's text for shard keys. */
 export const keyOfStored = (stored: StoredTensor, identify: Words): string =>
   `${identify(stored)}:${stored.begin}-${stored.end}:${stored.dtype}`;
 
-/** Returns a stored tensor as a program is to read it. */
+/** Returns a stored tensor as a program reads it. */
 export const readAs = (stored: StoredTensor, asBits: boolean): StoredTensor =>
   asBits ? { ...stored, dtype: arithmeticOf(stored.dtype) } : stored;
 
 /**
- * Returns a copy of a source, or undefined if the value is not one. Written by hand, since a plan has more
- * sources than anything else and zod takes four times as long.
+ * Returns a copy of a source, or undefined. By hand: plans have mostly sources, and zod is four times slower.
  */
 const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
@@ -25,7 +24,7 @@ const asSource = (value: unknown): StoredTensor | undefined => {
     : undefined;
 };
 
-/** Parses a byte range of any length within its file. */
+/** Parses a byte range within its file, of any length. */
 export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unknown>): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file in a known dtype');
@@ -36,7 +35,7 @@ export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unk
   return source;
 };
 
-/** A tensor that an input stores, whole and as it is. */
+/** A whole tensor as an input stores it. */
 export const stored: OperandKind<StoredTensor> = {
   key: 'input',
   parse: (value, context) => {
