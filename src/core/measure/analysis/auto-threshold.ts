@@ -2,10 +2,10 @@ import { itemAt } from '../../base/lookup.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** Share of the rows that a threshold chosen by `autoThreshold` leaves above it. */
+/** Share of rows above an `autoThreshold`. */
 const aboveShare = 1 / 3;
 
-/** Returns the MAVs of the finite rows of all matrices inside layers, of all experts together, in ascending order. */
+/** Returns the MAVs of all experts' finite rows of matrices in layers, ascending. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -17,7 +17,8 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  // In place: `filter` would make an object of each number, of which models of 400 billion parameters have 38 million. NaN is last.
+  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
+  // sorts last.
   together.sort();
   return together.subarray(
     0,
@@ -25,7 +26,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Returns the place of the first number with a property that all behind it have too; the length where none has. */
+/** Binary search: returns the first index from which all numbers have the property, or the length. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -37,8 +38,9 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * Returns the threshold that a third of the changed rows of the matrices inside layers exceed, of all experts
- * together: a picture at it shows where an expert changed most, however far it moved. Undefined where no row changed.
+ * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
+ * undefined if no row changed. Pictures at this threshold show where an expert changed most, however much it
+ * changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -1,31 +1,27 @@
 import { itemAt } from '../../base/lookup.js';
 import type { TensorRows } from './analysis.js';
 
-/** A tensor's place and shape, as far as columns follow from them. */
+/** A tensor's layer, module and shape. */
 export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
 
-/** True for a matrix inside a layer: not for norms and biases, nor for what is outside the layers. */
+/** True for a matrix inside a layer, not for norms, biases and tensors outside the layers. */
 export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { readonly layer: number } =>
   tensor.layer !== null && tensor.rows > 1 && tensor.parametersPerRow > 1;
 
-/** A column of the paper's figures: one kind of matrix, across all layers. */
+/** A column of the paper's figures: one kind of matrix across all layers. */
 export interface Column {
-  /**
-   * Name in the published tables, such as `attention.wq.weight`; for other modules the name after
-   * `layers.N.`.
-   */
+  /** Published name, such as `attention.wq.weight`; for other modules the name after `layers.N.`. */
   readonly name: string;
-  /** Short name as in the published figures, such as `wq`; for other modules the name without `.weight`. */
+  /** Published short name, such as `wq`; for other modules the name without `.weight`. */
   readonly label: string;
-  /** Short name in the model's own words: `q` of Hugging Face's `q_proj`, `wq` of Meta. */
+  /** Short name from the model's own names: `q` for `q_proj`, `wq` in Meta's naming. */
   readonly ownLabel: string;
-  /** Tensors of each layer, layer 0 first. A mixture-of-experts layer has several, whose rows are pooled. */
+  /** Tensors of each layer, layer 0 first. Rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
 /**
- * Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's
- * order.
+ * Label, published name and pattern (Hugging Face or Meta) of a Llama layer's matrices, in the paper's order.
  */
 const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
@@ -44,8 +40,8 @@ const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/,
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
 /**
- * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order.
- * Excludes norms and biases, which are not matrices.
+ * Lists a model's columns: the paper's seven in its order, then other matrices in tensor order. Excludes
+ * norms and biases.
  */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();

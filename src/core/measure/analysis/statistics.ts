@@ -31,31 +31,26 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /**
-   * A directory that `analyze` wrote; task vectors are read from its `NAME.mav.safetensors` instead of
-   * weights.
-   */
+  /** A directory written by `analyze`; its `NAME.mav.safetensors` replace reading weights. */
   analysis?: string | undefined;
-  /** Leave out rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  /** Leave out rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
-/** Options of `gatherStatistics`. */
 export interface GatherOptions extends StatisticsOptions {
   /**
-   * Read no weights: placeholders stand for what would be measured of them. What is refused before the first weight is
-   * refused all the same.
+   * Read no weights: return placeholders for measurements. Checks that precede the first weight still apply.
    */
   assume?: boolean | undefined;
 }
 
 /**
- * Gathers the statistics of whole models that a recipe's method needs, from a saved analysis if given, else
- * by reading the weights as a first stage of the merge.
+ * Gathers the whole-model statistics that a recipe's method needs: from a saved analysis if given, else by
+ * reading the weights before the merge.
  *
- * @param found statistics of the recipes nested in it, gathered before
- * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is missing or was made from other files;
- *   the codes of `computeTaskVectors`
+ * @param found statistics of nested recipes, gathered before
+ * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
+ *   codes of `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -96,7 +91,7 @@ export const gatherStatistics = async (
   };
 };
 
-/** True if an expert, or one of a nested recipe's models, is a bare adapter. */
+/** True if an expert, or a model of a nested recipe, is a bare adapter. */
 const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
   for (const expert of experts)
     if (
@@ -108,11 +103,10 @@ const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => 
   return false;
 };
 
-/** Returns the models of a nested recipe. */
 const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
   parseRecipe(recipe).models.map(({ model }) => model);
 
-/** Reads task vectors of checkpoints from a saved analysis, else computes them. */
+/** Reads checkpoints' task vectors from a saved analysis, else computes them. */
 const taskVectorsOf = async (
   base: string,
   experts: readonly string[],
@@ -131,8 +125,8 @@ const recipeModelsIn = (
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
 /**
- * Gives each vector an entry for each row of the output, where vocabularies differ: NaN, which is below no
- * threshold, for tokens that the base lacks.
+ * If vocabularies differ, gives each vector an entry for each output row; NaN, which no threshold includes,
+ * for tokens that the base lacks.
  */
 const ofAllRows = async (
   recipe: Recipe,
@@ -156,7 +150,8 @@ const ofAllRows = async (
 };
 
 /**
- * Lists the non-empty floating tensors that the base and every expert have; a model may be a nested recipe.
+ * Lists the non-empty floating-point tensors that the base and every expert have; models may be nested
+ * recipes.
  */
 const comparedTensors = async (
   recipe: Recipe,
@@ -170,7 +165,7 @@ const comparedTensors = async (
 };
 
 /**
- * Lists the non-empty floating tensors that all of some models have.
+ * Lists the non-empty floating-point tensors that all wanted models have.
  *
  * @param opened the recipe's models, then its companions
  * @param wanted the base, then the experts
@@ -200,7 +195,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if models of a recipe get rows that they do not store as they are. */
+/** True if models get rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -209,9 +204,9 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums the mean MAV of task vectors of which a model is a nested recipe, or has another vocabulary: the mean MAV of
- * a tensor's rows is Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs
- * them, and of nested recipes it is refused.
+ * Sums mean MAVs of task vectors for nested recipes or other vocabularies: a tensor's mean MAV is Σ|Δ| over
+ * its elements. Computes no MAVs of single rows: only reverting by rows needs them, and it is refused for
+ * nested recipes.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -291,7 +286,7 @@ export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]
   return keys(a).join() === keys(b).join();
 };
 
-/** Returns the reason why a saved analysis does not fit, or undefined. */
+/** Returns why a saved analysis does not fit; undefined if it does. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,
