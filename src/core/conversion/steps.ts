@@ -7,7 +7,6 @@ import type { ConvertedType, GgufType } from './gguf-types.js';
 import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.js';
 import { runProgram } from './run-program.js';
 
-/** Context of every step. */
 export interface StepContext {
   /** For messages. */
   readonly model: string;
@@ -20,7 +19,7 @@ export interface StepContext {
 
 type OnDone = (done: number, total: number) => void;
 
-/** Calls `onDone` with the numbers of the last match in each piece of the log. */
+/** Takes the last match in each piece of the log. */
 const lastMatch =
   (pattern: RegExp, onDone: (done: string, total: string) => void) =>
   (text: string): void => {
@@ -42,7 +41,7 @@ interface Conversion {
 }
 
 /**
- * Converts a checkpoint with llama.cpp's converter. `onDone` gets bytes.
+ * `onDone` gets bytes.
  *
  * @throws LayerloomError EXPORT_FAILED
  */
@@ -75,7 +74,7 @@ export const checkQuantizer = async (
   type: GgufType,
   context: StepContext,
 ): Promise<void> => {
-  // Its help exits with code 1.
+  // The help exits with code 1.
   const run = { ...context, program: quantizer, words: ['--help'], mayFail: true };
   const printed = await runProgram(run);
   const listed = [...printed.matchAll(/^\s*\d+\s+or\s+([\w]+)\s*:/gm)].map(([, name = '']) => name);
@@ -96,7 +95,7 @@ interface Quantisation {
 }
 
 /**
- * Quantises a GGUF file. `onDone` gets numbers of tensors.
+ * `onDone` gets numbers of tensors.
  *
  * @throws LayerloomError EXPORT_FAILED
  */
@@ -115,10 +114,9 @@ export const quantize = async (
   await checkMade(to, isEnough, { ...aboutOf(context), program: quantizer.name });
 };
 
-/** The prompt to continue, and the number of tokens to generate. */
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** llama.cpp programs that load a file and generate, with their arguments; the first one found is used. */
+/** The first program found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',
@@ -141,7 +139,7 @@ export interface LoadedOnce {
   readonly program: string;
   /** As the program reports it; null if it does not. */
   readonly version: string | null;
-  /** Its output: the prompt and the continuation. */
+  /** The output: prompt and continuation. */
   readonly text: string;
   /** False if nothing followed the prompt; a model may end there. */
   readonly generated: boolean;

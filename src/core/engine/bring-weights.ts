@@ -12,8 +12,8 @@ export const requireWeights = (
 };
 
 /**
- * Fetches missing weights; an interrupted download continues later. Complete files are verified by hash
- * before they are read, without network.
+ * Fetches missing weights; an interrupted download continues later. Verifies complete files by hash before
+ * they are read, without network.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */

@@ -17,13 +17,12 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** The run's options that its checks depend on; without `out`, only inputs are checked. */
+/** Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
 }
 
-/** What a run would report before reading weights. */
 export interface Checked {
   /** Errors that an option such as --force would avoid. */
   readonly wanted: LayerloomError[];
@@ -31,8 +30,8 @@ export interface Checked {
 }
 
 /**
- * Makes all checks of a run that precede its first weight, without writing: for dry runs. Whether the file
- * system can reflink is not tested.
+ * Makes all checks of a run that precede its first weight, without writing. Does not test whether the file
+ * system can reflink.
  *
  * @returns as `wanted`: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED,
  *   DISK_SPACE; as warnings: fewer threads
@@ -54,14 +53,14 @@ export const checkRun = async (
   await checkWritable(dirname(path));
   const above = await existingAbove(dirname(path));
   if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
-  // Without `link` the run reflinks if the file system can, which is unknown here.
+  // Without `link` the run may be able to reflink.
   const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
   return { wanted, warnings };
 };
 
 /**
- * Fits threads to memory as a run does. MEMORY_NEEDED goes to `wanted`.
+ * Fits threads to memory; adds MEMORY_NEEDED to `wanted`.
  *
  * @returns a warning if fewer threads fit
  */
@@ -101,7 +100,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Opens the inputs as a run does; returns them with their states. Skipped if weights are missing. */
+/** Opens the inputs, unless weights are missing, and returns them with their states. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

@@ -9,20 +9,20 @@ import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** State when the run began, or when its content was last verified. */
+  /** When the run began, or the content was last verified. */
   state: FileState;
-  /** Number of running operations that make or remove hard links to it. */
+  /** Running operations that make or remove hard links to it. */
   linking: number;
 }
 
 /**
- * A plan's input files, open for reading only, whose descriptors native code reads. A result computed from
- * them is valid if `verify` passes after the last read.
+ * A plan's input files, open for reading only. A result computed from them is valid if `verify` passes after
+ * the last read.
  */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Paths of files opened to be linked whole. */
+  /** Files opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -36,9 +36,9 @@ export class InputFiles {
   }
 
   /**
-   * Opens the files of `sources`, and those in `linked`, and verifies them against the plan. A file with a
-   * recorded state (`seen`) must be unchanged since its weights were measured for the plan. For others, size,
-   * modification time and header must match.
+   * Opens the files of `sources` and `linked`, and verifies them against the plan. A file with a recorded
+   * state (`seen`) must be unchanged since its weights were measured. For others, size, modification time and
+   * header must match.
    *
    * @throws LayerloomError READ_FAILED, INPUT_CHANGED
    */
@@ -79,7 +79,7 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** The plan's inputs with the states of the open files. */
+  /** The plan's inputs, with the open files' states. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -90,26 +90,24 @@ export class InputFiles {
     }));
   }
 
-  /** Returns the descriptor of a byte range's file. */
   fdOf(source: StoredTensor): number {
     const fd = this.fdOfPath(this.pathOf(source));
     if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
     return fd;
   }
 
-  /** Returns a file's descriptor; undefined if the plan does not read it. */
+  /** Undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Keys of byte ranges; equal for equal ranges of one file. */
+  /** Equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   pathOf(source: StoredTensor): string {
     return identityOf(this.#inputs, source).path;
   }
 
-  /** Returns the distinct names of the models that byte ranges belong to. */
   namesOf(sources: readonly StoredTensor[]): string[] {
     return [...new Set(sources.map(({ input }) => itemAt(this.#inputs, input).name))];
   }
@@ -131,17 +129,13 @@ export class InputFiles {
     }
   }
 
-  /**
-   * Verifies the files of byte ranges.
-   *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
-   */
+  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
   verifySources(sources: readonly StoredTensor[]): Promise<void> {
     return this.verify(sources.map((source) => this.pathOf(source)));
   }
 
   /**
-   * Verifies an open file, and that its path still leads to it, after linking or copying the path.
+   * Verifies that an open file is unchanged, and that its path still leads to it.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
@@ -154,7 +148,7 @@ export class InputFiles {
     ]).catch((cause: unknown) => {
       throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
-    // For a hub model, another process may have replaced a file of ranges by the whole file.
+    // Another process may have replaced a hub model's file of ranges by the whole file.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)
       throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
@@ -162,8 +156,8 @@ export class InputFiles {
   }
 
   /**
-   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. A new ctime
-   * with the same content hash is accepted only meanwhile; earlier changes are detected first.
+   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Only meanwhile
+   * is a new ctime with the same content hash accepted.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */

@@ -41,12 +41,12 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an adapter with a rank: sums that were truncated to it. */
+  /** For an adapter with a rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** For a quantised output, if the recipe names a base: what it keeps of the change. */
+  /** For a quantised output, if the recipe names a base. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
-  /** Bytes of shards that an interrupted run had written and this run kept. */
+  /** Bytes that an interrupted run had written and this run kept. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
 }
@@ -119,11 +119,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
-/**
- * Writes the shards to the staging directory.
- *
- * @returns bytes of an earlier run; numbers of factorised matrices; what quantised ones keep
- */
+/** @returns bytes of an earlier run; numbers of factorised matrices; what quantised ones keep */
 const merge = async (
   run: Run,
   { allowNonFinite }: MergePlan,
@@ -151,7 +147,7 @@ const merge = async (
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // Journals what it can; its own failure is ignored in favour of the run's first error.
+    // Journals what it can; the run's first error is the one to report.
     await sink.close().catch(() => undefined);
     throw error;
   }
@@ -160,8 +156,7 @@ const merge = async (
 };
 
 /**
- * Keeps the staging directory for `--resume` if the error is resumable, and adds its path to the error; else
- * removes it.
+ * Keeps the staging directory for `--resume` if the error is resumable, and adds its path; else removes it.
  */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {

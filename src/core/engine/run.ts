@@ -10,33 +10,29 @@ import { usableCores } from './threads/cores.js';
 import { fitThreads } from './threads/fit-threads.js';
 import { WorkerPool } from './threads/pool.js';
 
+/** Progress of a run. */
 export interface Progress {
   readonly phase:
     | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
     | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * By phase:
-   *
-   * - `download`, `upload`: bytes to or from the hub
-   * - `merge`, `recomputation`, `conversion`: output bytes, for `merge` including earlier runs
-   * - `checksums`: files
-   * - `quantisation`: tensors
-   * - `analysis`, `comparison`: input bytes
-   * - `extraction`: bytes of the changes in float32
+   * Bytes fetched or sent for `download` and `upload`; output bytes for `merge` (including earlier runs),
+   * `recomputation` and `conversion`; input bytes for `analysis` and `comparison`. Files for `checksums`,
+   * tensors for `quantisation`, bytes of the float32 changes for `extraction`.
    */
   readonly done: number;
   readonly total: number;
-  /** Number of finished merges, and of all; for a batch only. */
+  /** Finished merges, and all; for a batch only. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** Input bytes read so far; for a batch only. */
+  /** For a batch only. */
   readonly bytesRead?: number;
 }
 
 /** Controls of every run over weights. */
 export interface RunControls {
   /**
-   * Fetch missing parts of hub models `org/name[@revision]`: headers, then the byte ranges of weights in use.
-   * Default false: no network.
+   * Fetch missing parts of hub models `org/name[@revision]`: headers, then the byte ranges in use. Default
+   * false: no network.
    */
   download?: Download | undefined;
   /** Worker threads. Default: the cores that this process may use. */
@@ -47,8 +43,9 @@ export interface RunControls {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** Cost of a run. */
 export interface RunCost {
-  /** Input bytes read (without headers), and shard bytes written, by this run. */
+  /** Input bytes read (without headers), and shard bytes written. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -57,7 +54,6 @@ export interface RunCost {
 
 const neverAborted = new AbortController().signal;
 
-/** A run's worker threads, open input files, progress reports and cost. */
 export class Run {
   readonly pool: WorkerPool;
   readonly warnings: string[] = [];
@@ -84,7 +80,7 @@ export class Run {
   }
 
   /**
-   * Uses fewer threads, with a warning, if memory is too small for all of them. Call before the first task.
+   * Uses fewer threads, with a warning, if memory is too small. Call before the first task.
    *
    * @throws LayerloomError MEMORY_NEEDED
    */
@@ -95,8 +91,7 @@ export class Run {
   }
 
   /**
-   * Fetches a plan's missing byte ranges, then opens its input files. They are closed when the run ends,
-   * after its threads, which may still be reading.
+   * Fetches missing byte ranges, then opens the input files, which are closed after the run's threads end.
    *
    * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
    */
@@ -107,8 +102,7 @@ export class Run {
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
-    // Another process may have restarted a file's download, because the hub changed it, before it was opened
-    // here.
+    // Another process may have restarted a download that the hub changed.
     const [lost] = (await missingWeights(...files)).needs;
     if (lost !== undefined)
       throw new LayerloomError('INPUT_CHANGED', {
@@ -118,10 +112,7 @@ export class Run {
     return inputs;
   }
 
-  /**
-   * Reports progress to the caller. An error thrown by its function stops the run and becomes the run's
-   * error.
-   */
+  /** An error thrown by the caller's function becomes the run's. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -130,10 +121,7 @@ export class Run {
     }
   }
 
-  /**
-   * Reports progress about ten times a second while `work` runs, and once at its end, even if it fails:
-   * callers record an interrupted run's progress.
-   */
+  /** Reports progress about ten times a second while `work` runs, and once at its end, even if it fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -152,10 +140,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /**
-   * Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`, with
-   * a code.
-   */
+  /** Returns the run's error: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -168,14 +153,10 @@ export class Run {
   }
 }
 
-/** Errors after which a run can be resumed once their cause is removed. */
+/** Errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
-/**
- * Returns a valid number of threads.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw invalidParameter('threads', threads, 'a whole number from 1 to 1024');

@@ -9,7 +9,6 @@ import { findProgram } from '../programs/find-program.js';
 import { pythonOfHarness } from '../programs/python-of-harness.js';
 import { jsonOrNone } from '../texts/json.js';
 
-/** The program that asks the libraries, and the version of its answers. */
 const program = fileURLToPath(new URL('../../../python/layerloom_loads', import.meta.url));
 const programVersion = 1;
 
@@ -59,7 +58,7 @@ export const checkLoading = async (folder: string, options: LoadingOptions): Pro
   return verdictOf(answer);
 };
 
-/** Returns Python's command, for the shell. */
+/** For the shell. */
 const findPython = async (given: string | undefined): Promise<string> => {
   const path = process.env['PATH'] ?? '';
   if (given !== undefined) {
@@ -81,7 +80,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** Limit on an answer's bytes: it names a few hundred tensors. */
+/** It names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

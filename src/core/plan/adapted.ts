@@ -11,7 +11,6 @@ import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
 import { quantisedTensor } from './operands/quantised.js';
 import type { Operand } from './plan.js';
 
-/** `scale` · `change`, added to the base's tensor. */
 export interface Addition {
   readonly change: Operand;
   readonly scale: number;
@@ -28,7 +27,7 @@ const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Ad
   scale: change.scale,
 });
 
-/** Returns what a change adds to the base's tensor; undefined for DoRA, which is not a sum. */
+/** Returns what a change adds to the base's tensor; undefined for DoRA. */
 export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
   change.kind === 'dora' ? undefined : addition(input, change);
 
@@ -59,9 +58,8 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * Returns an input's tensor as an operand: its bytes; float32 if they are quantised or in blocks; with an
- * adapter, the adapted tensor. The adapted tensor is rounded to its dtype, so that a merge gives the same
- * bits as with the adapter written out.
+ * Returns an input's tensor as an operand: float32 if it is quantised or in blocks. Adapted tensors are
+ * rounded to their dtype, so that a merge gives the same bits as with the adapter written out.
  *
  * @param input index of the model in the plan's inputs
  */

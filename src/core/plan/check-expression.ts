@@ -15,14 +15,13 @@ import { parseBy, type Refuse } from './parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** Limits on an expression's nesting and operands; a cyclic object would exceed any. */
+/** A cyclic object exceeds any limit. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Parses a tensor's expression into a copy. Calls `refuse` with the reason unless every operand, at any
- * depth, has the right number of elements and a dtype that its formula takes. Every source must lie within
- * its file.
+ * Parses a tensor's expression into a copy. Every operand, at any depth, must have the right number of
+ * elements and a dtype that its formula takes, and lie within its file; otherwise calls `refuse`.
  *
  * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -38,13 +37,11 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** Operands parsed so far, at all levels. */
+  /** At all levels. */
   readonly count: { operands: number };
 }
 
-/**
- * @param level nesting depth; only level 0, the tensor's own expression, may have a dtype without arithmetic
- */
+/** @param level nesting depth; only level 0 may have a dtype without arithmetic */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
@@ -86,6 +83,6 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // The cast is safe: operands of moves were parsed as stored ones.
+  // Safe cast: operands of moves were parsed as stored ones.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };

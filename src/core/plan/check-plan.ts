@@ -13,8 +13,8 @@ import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-sche
 import { nameInFile, tensorsInFile } from './tensors-in-file.js';
 
 /**
- * Parses and checks a plan, which may be JSON from another program: its structure, and that its parts agree.
- * Opens no files. The result is a copy that the engine trusts: the object it checked is the one it runs.
+ * Parses and checks a plan, which may be another program's JSON, without opening files. Returns a copy, so
+ * that the engine runs what was checked.
  *
  * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -51,7 +51,7 @@ const invalid = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
 };
 
-/** A module's folder holds exactly its tensors, named without the folder. */
+/** A module's folder has exactly its tensors, named without the folder. */
 const checkFolder = ({ file, tensors }: PlannedShard): void => {
   const folder = isModuleWeights(file) ? moduleOf(file)?.folder : undefined;
   for (const { name, part } of tensors) {
@@ -69,7 +69,6 @@ const requireDistinct = (what: string, named: readonly { readonly name: string }
   }
 };
 
-/** Side files have allowed names, and the index matches the shards. */
 const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard[]): void => {
   for (const { name } of files)
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
@@ -110,7 +109,7 @@ const parseTensor = (
   };
 };
 
-/** A verbatim shard has the input file's length, and each tensor at the same offset. */
+/** It has the input file's length, and each tensor at the same offset. */
 const checkVerbatim = (
   { bytes, tensors }: PlannedShard,
   { input, file }: NonNullable<PlannedShard['verbatim']>,
@@ -125,7 +124,7 @@ const checkVerbatim = (
   }
 };
 
-/** Both factors of a matrix are in one shard, with equal sum, rank and dtype. */
+/** A matrix's two factors share a shard, sum, rank and dtype. */
 const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const factors = tensors.flatMap(({ expression, dtype, shape }) =>
     expression.kind === 'factor'
@@ -140,7 +139,7 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Codes and scales of a matrix in one shard have the same blocks of the same values. */
+/** A matrix's codes and scales share blocks and values. */
 const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const parts = tensors.flatMap(({ expression }) => (expression.kind === 'quantise' ? [expression] : []));
   for (const [of, both] of groupBy(parts, (one) => one.of)) {

@@ -4,12 +4,12 @@ import type { Recipe } from '../methods/recipe/recipe.js';
 import { isGiven, isObject } from '../models/checkpoint/json.js';
 import { torchName } from '../tensor/dtype.js';
 
-/** A recipe in YAML's spelling, with method, models and all parameters. */
+/** In YAML's spelling, with method, models and all parameters. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the recipe that reproduces the merge bit for bit: models by `textOf`, parameters found from the
- * models as values, and the output's dtype.
+ * Returns the recipe that reproduces the merge bit for bit: models by `textOf`, found parameters as values,
+ * and the output's dtype.
  *
  * @param again `Compiled.again`
  * @param textOf returns a model's name, or a nested recipe's complete form
@@ -56,7 +56,7 @@ export const completeRecipe = (
   });
 };
 
-/** Keys in snake case at any depth, without undefined values. */
+/** Snake case at any depth, without undefined values. */
 const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(recipe)

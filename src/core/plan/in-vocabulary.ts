@@ -16,7 +16,7 @@ export interface VocabularyTensor {
   readonly stored: StoredTensor;
 }
 
-/** True if a model with `before` rows already has the output's rows. */
+/** True if the model already has the output's rows. */
 export const isUnmoved = (
   { own, fills }: ModelRows,
   { rows, padFrom }: MergedVocabulary,
@@ -28,10 +28,10 @@ export const isUnmoved = (
 };
 
 /**
- * Returns a model's tensor in the output's vocabulary: its own rows moved, and missing tokens filled with
- * another model's row or a mean of such rows.
+ * Returns a model's tensor in the output's vocabulary: own rows moved, missing tokens filled with another
+ * model's row or a mean of such rows.
  *
- * @param like the model's own tensor; the result has its dtype
+ * @param like the model's own tensor, which gives the dtype
  * @param tensorOf returns the same tensor of another model
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
@@ -75,7 +75,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns a tensor's rows in another order. Reads the file only from the first to the last row in use. */
+/** Returns rows in another order; reads only from the first to the last in use. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

@@ -17,7 +17,7 @@ export interface LayoutOptions {
   readonly maxShardBytes: number;
 }
 
-/** An output tensor without a position in a file. */
+/** Without a position in a file. */
 export interface UnplacedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -49,10 +49,10 @@ export const parseShardSize = (size: string | number): number => {
   return bytes;
 };
 
-/** An input file that may serve as an output shard unchanged. */
+/** May serve as an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** Each tensor's offset in bytes, by name. */
+  /** Offsets in bytes, by name. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 
@@ -60,7 +60,7 @@ export interface InputFile {
 export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 
 /**
- * Assigns tensors to files, and positions in them.
+ * Assigns tensors to files and positions.
  *
  * @param form an adapter is one file, whatever the layout
  */
@@ -72,13 +72,12 @@ export const layOut = (
 ): PlannedShard[] =>
   divide(tensors, options, form).map(({ file, tensors: inFile }) => placeIn(file, inFile, inputFileOf));
 
-/** A shard whose tensors have no positions yet. */
 export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly file: string;
   readonly tensors: readonly T[];
 }
 
-/** Assigns tensors to files. Does not depend on their expressions. */
+/** Assigns tensors to files, independently of their expressions. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -90,7 +89,7 @@ export const divide = <T extends UnplacedTensor>(
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return [
     ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
-    // A module has one file, whatever the layout: its loader reads no others.
+    // A module has one file in any layout: its loader reads no others.
     ...Object.entries(modules).map(([folder, inFolder]) => ({
       file: `${folder}/${moduleWeightsName}`,
       tensors: inFolder,
@@ -98,17 +97,16 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** The folder of a module's tensor; '' for a tensor of the model itself. */
+/** '' for a tensor of the model itself. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
-/** Assigns positions to a file's tensors. */
 export const placeIn = (
   file: string,
   tensors: readonly UnplacedTensor[],
   inputFileOf: InputFileOf,
 ): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
-/** Sort key: embeddings, layers from the bottom, final norm, head, then others. */
+/** Embeddings, layers from the bottom, final norm, head, then others. */
 const orderOf = ({ layer, role }: Place): number => {
   if (role === 'embedding') return -1;
   if (layer !== undefined) return layer;
@@ -135,7 +133,6 @@ const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] =>
   return groups;
 };
 
-/** Starts a new shard whenever the next tensor would exceed the limit. */
 const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] => {
   const shards: T[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
@@ -151,7 +148,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** The shard as an input file, if that file holds exactly these tensors and all are copies. */
+/** The shard as an input file, if that has exactly these tensors and all are copies. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
@@ -172,8 +169,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Every tensor is at its place in the file and parts keep their order: swapped layers or experts give
-  // another file.
+  // Swapped layers or experts give another file.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
@@ -192,7 +188,6 @@ const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedS
   ...placeAfterHeader(tensors.map(({ place, ...tensor }) => ({ ...tensor, layer: place.layer ?? null }))),
 });
 
-/** Assigns positions after a newly written header. */
 const placeAfterHeader = (
   tensors: readonly (Omit<PlannedTensor, 'begin' | 'end'> & { readonly bytes: number })[],
 ): Pick<PlannedShard, 'bytes' | 'tensors'> => {
@@ -206,11 +201,10 @@ const placeAfterHeader = (
   return { bytes: position, tensors: planned };
 };
 
-/** Returns some of a shard's tensors as a smaller shard. */
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** The text of the shards' index; undefined if the model is one file. */
+/** The shards' index; undefined if the model is one file. */
 export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
   const shards = planned.filter(({ file }) => !isModuleWeights(file));
   if (shards.length < 2) return undefined;

@@ -1,21 +1,19 @@
 import { lighterThan, threadBytesOf } from '../methods/operations/index.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Private memory of Node in bytes, measured by bench/memory.mjs. */
+/** Private bytes of Node, measured by bench/memory.mjs. */
 const nodeBytes = 27e6;
 
-/** Private memory of a thread in bytes (heap, stack, one tile), measured by bench/memory.mjs. */
+/** Private bytes of a thread (heap, stack, one tile), measured by bench/memory.mjs. */
 const threadBytes = 9e6;
 
-/** Memory that threads need to make some tensors. */
 export interface MemoryNeed {
   /** Bytes a thread, for the most demanding tensor. */
   readonly ofThread: number;
-  /** That tensor, if it needs more than tiles, and a lighter option for the recipe. */
+  /** That tensor, if it needs more than tiles, and a lighter option. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 
-/** Returns a thread's need for the most demanding tensor. */
 export const memoryOf = (
   tensors: Iterable<Pick<PlannedTensor, 'name' | 'expression' | 'shape'>>,
 ): MemoryNeed => {
@@ -29,6 +27,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns the private memory of a run with `threads` threads, in bytes. */
+/** Returns private bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

@@ -7,16 +7,14 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { sourcesOfTensors } from './operands.js';
 import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath } from './plan.js';
 
-/** Weights that a run reads and that are not on this machine. */
 export interface MissingWeights extends PlannedDownload {
-  /** The byte ranges to fetch. */
   readonly needs: readonly NeededRanges[];
-  /** Paths of complete files that were never verified. */
+  /** Complete files that were never verified. */
   readonly unverified: readonly string[];
 }
 
 /**
- * Finds which byte ranges of a run are missing, from the records of the cache of ranges, without network.
+ * Finds missing byte ranges of a run, from the records of the cache of ranges, without network.
  *
  * @param linked paths of input files that are read whole, with headers
  */
@@ -59,7 +57,6 @@ export const missingWeights = async (
   };
 };
 
-/** Finds the missing weights of a merge's plan. */
 export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWeights> =>
   missingWeights(
     inputs,
@@ -67,7 +64,6 @@ export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWe
     verbatimFiles({ inputs, shards }),
   );
 
-/** Returns the input files that are output shards unchanged. */
 export const verbatimFiles = ({
   inputs,
   shards,

@@ -23,7 +23,7 @@ import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-// Dispatches over kinds of operands by this table.
+// Dispatches over kinds of operands.
 
 type KindName = Operand[typeof operandKind];
 
@@ -50,7 +50,7 @@ const kinds: {
   }),
 };
 
-// The cast is safe: the entry matches the operand's tag.
+// Safe cast: the entry matches the operand's tag.
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
@@ -64,8 +64,8 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
 };
 
 /**
- * Returns the stored tensor that a formula adapts, if it is such a sum (`operandOf`). In words and weights it
- * counts as its model's tensor.
+ * Returns the stored tensor that a formula adapts (`operandOf`). In words and weights it counts as its
+ * model's tensor.
  */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
@@ -79,42 +79,40 @@ export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined =
   return added?.input === base?.input ? base : undefined;
 };
 
-/** Parses the JSON of a stored operand. */
 export const parseStored = (value: unknown, context: ParseContext<PlannedExpression>): StoredTensor =>
   kinds.stored.parse(value, context);
 
-/** True for a tensor that an input stores. */
 export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Returns the quantised tensors in a formula and its nested formulas. */
+/** Also in nested formulas. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Returns the quantised tensor that a formula copies; undefined for other formulas. */
+/** Returns the quantised tensor that a formula copies. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
   return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
 };
 
-/** Returns the model's tensor that an operand represents: stored, or changed only by an adapter. */
+/** Returns the model's tensor that an operand is: stored, or changed only by an adapter. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   const formula = formulaOf(operand);
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** Returns the rank of a matrix product; undefined for other operands. */
+/** For matrix products only. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
-/** Returns a computed operand's formula; undefined for other kinds. */
+/** For computed operands only. */
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** Returns the inputs' weights in an operand without a formula. */
+/** For operands without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -122,23 +120,23 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** Returns the expression of an output that equals the operand: moved if the dtype agrees, else converted. */
+/** Returns an output expression equal to the operand: moved if the dtype agrees, else converted. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Returns the operand converted to a dtype by one rounding; itself if it has that dtype. */
+/** Converts by one rounding, if the dtype differs. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
 
-/** Returns the byte ranges of a formula in order, with repetitions. */
+/** Returns byte ranges in order, with repetitions. */
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges read to compute an output. Codes do not read the base that they are compared with;
+ * Returns the byte ranges read to compute an output: codes do not read the base they are compared with, and
  * scales are made with the codes.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
@@ -146,12 +144,12 @@ export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] 
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** Returns the byte ranges of tensors in order, with repetitions. */
+/** In order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
+/** `0.5 math-1 + 0.5 jpn-1` */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -160,19 +158,18 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/** Returns a formula's text for shard keys; `identify` names a byte range's input file by content. */
+/** Returns a text for shard keys; `identify` names a byte range's file by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
 };
 
-/** Returns the formulas of computed operands. */
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
 /**
- * Returns the adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite:
- * a product would spread NaN and infinity over whole rows or columns.
+ * Returns adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite: a
+ * product would spread NaN and infinity over whole rows or columns.
  */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
@@ -181,9 +178,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
     : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
-/**
- * Returns how many adjacent rows the formula's program needs in one slice; 0 if slices may begin anywhere.
- */
+/** Returns how many adjacent rows a slice must keep together; 0 if slices may begin anywhere. */
 export const rowsTogether = (formula: Formula<Operand>): number =>
   Math.max(
     operationOf(formula).rowsTogether?.(formula) ?? 0,
@@ -192,14 +187,13 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
   );
 
 /**
- * True if the output consists of unchanged stored elements, so that any dtype is allowed. Otherwise it is
- * computed from floating-point numbers.
+ * True if the output consists of unchanged stored elements, of any dtype. Otherwise it is computed from
+ * floating-point numbers.
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
 
-/** True if rows of the output, or of a nested formula, are reordered. */
 export const movesRows = (formula: Formula<Operand>): boolean =>
   formula.kind === 'assemble' ||
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
@@ -207,7 +201,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
 
 /**
  * Returns the passes that a formula needs: a check of adapter factors, then one a statistic, nested formulas
- * first. Finding a magnitude may take a further pass and a sample, not listed here.
+ * first. Finding a magnitude may take a further pass and a sample.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
@@ -229,9 +223,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Appends a formula to a program, after its operands. Operands are appended one after another: each may await
- * statistics, and the order of nodes must not depend on their timing. Statistics of a nested result are
- * measured on values rounded to its dtype, as if it had been written to a file.
+ * Appends a formula to a program, after its operands. Appends operands one after another: each may await
+ * statistics, and the order of nodes must not depend on timing. Statistics of a nested result are measured on
+ * values rounded to its dtype, as if it had been written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws LayerloomError MERGE_UNDEFINED
@@ -255,7 +249,6 @@ export const lower = async (
 export const lowerOperand = (operand: Operand, to: Lowering, asBits = false): Promise<Value> =>
   kindOf(operand).lower(operand, to, asBits);
 
-/** Appends an output tensor to a program, computed or moved bit by bit. */
 export const lowerTensor = (
   { dtype, expression }: Pick<ComputedTensor, 'dtype' | 'expression'>,
   to: Lowering,

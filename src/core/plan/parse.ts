@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 
-// Shared by the parsers of a plan's parts.
-
 export type Refuse = (reason: string) => never;
 
 export const count = z.int().nonnegative();
@@ -11,9 +9,7 @@ export const isCount = (value: unknown): value is number => Number.isSafeInteger
 
 export const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 
-/**
- * Parses a value by a schema. The result is a copy, so that getters and proxies cannot change checked values.
- */
+/** The result is a copy, so that getters and proxies cannot change checked values. */
 export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;

@@ -16,8 +16,8 @@ import type {
   PlannedTensor,
 } from './plan.js';
 
-// The structure of a plan's JSON: keys, types, ranges of numbers. check-plan.ts checks that parts agree.
-// Unknown keys are refused: a later version may give them a meaning that must not be ignored.
+// The structure of a plan's JSON. check-plan.ts checks that parts agree. Unknown keys are refused: a later
+// version may give them a meaning that must not be ignored.
 
 const text = z.string();
 /** An integer as text: nanoseconds may exceed float64's exact range. */
@@ -25,7 +25,6 @@ const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
-/** A formula with unparsed operands. */
 export const formulaSchema = z.discriminatedUnion('kind', formulaSchemas as never) as unknown as z.ZodType<
   Formula<unknown>
 >;
@@ -61,7 +60,7 @@ const tensor = z
     expression: z.unknown(),
     part: z.strictObject({ name: text, shape: z.array(count) }).exactOptional(),
   })
-  // One check for all numbers: a schema for each takes twice as long.
+  // A single check for all numbers: a schema for each takes twice as long.
   .refine(
     ({ shape, begin, end, layer }) =>
       shape.every(isCount) && isCount(begin) && isCount(end) && (layer === null || isCount(layer)),

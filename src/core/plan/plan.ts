@@ -19,8 +19,8 @@ import type { QuantisedTensor } from './operands/quantised.js';
 export type { StoredTensor };
 
 /**
- * A tensor computed by a nested recipe. Rounded to its dtype before use, so that merging in two steps gives
- * the same bits.
+ * Computed by a nested recipe. Rounded to its dtype before use, so that merging in two steps gives the same
+ * bits.
  */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
@@ -44,6 +44,7 @@ export type Operand =
 /** An output tensor in terms of byte ranges: moved or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
+/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -54,28 +55,27 @@ export interface PlannedTensor {
   /** Null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
-  /** The file's tensor that this is a part of, if any; its parts are contiguous. */
+  /** The file's tensor that this is a part of; parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
+/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
-  /**
-   * The input file that has exactly this shard's tensors: the shard is that file, header included, and may be
-   * a link to it.
-   */
+  /** The input file that this shard is, header included; the shard may be a link to it. */
   readonly verbatim?: { readonly input: number; readonly file: number };
   /** In file order. */
   readonly tensors: readonly PlannedTensor[];
 }
 
+/** A model that a plan reads. */
 export interface PlannedInput extends Origin {
   /** `task`, `language`, `model`, `base`. */
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** For a base with an adapter; `path` then joins both paths with a plus. */
+  /** For a base with an adapter; `path` joins both paths with a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
@@ -87,19 +87,18 @@ export type PlannedFile =
 
 /** The cost of a merge, read from its plan. */
 export interface Cost {
-  /** Bytes of inputs; headers count only in shards that are input files unchanged. */
+  /** Input bytes; headers count only in shards that are input files unchanged. */
   readonly bytesToRead: number;
   /**
-   * Further input bytes read to measure whole tensors (Gram matrices, thresholds, norms), one pass each.
-   * Mostly from the page cache, since tensors are computed right after. Finding a threshold may take another
-   * pass.
+   * Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly
+   * from the page cache. Finding a threshold may take another pass.
    */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
   /** Tensor bytes of the output that are copied or computed. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of shards that are input files unchanged; `--link hard` and `symbolic` do not write them. */
+  /** Bytes of shards that are input files unchanged, which `--link hard` and `symbolic` do not write. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
@@ -122,13 +121,13 @@ export interface PlannedDownload {
  * resuming and provenance read it.
  */
 export interface MergePlan {
-  /** The version of layerloom that made the plan. */
+  /** The version that made the plan. */
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** Present if the output is a LoRA adapter: one file and `adapter_config.json`. */
+  /** Present for a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** Present if NaN and infinity are computed with instead of refused. */
+  /** Present if NaN and infinity are computed with, not refused. */
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
@@ -143,12 +142,12 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Weights that were missing when the plan was made. */
+  /** Weights missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** Returns the path of the input file that a shard is, if any. */
+/** Returns the input file that a shard is, if any. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

@@ -7,27 +7,27 @@ import type { Operand, PlannedInput } from './plan.js';
 export type PlannedDifference =
   /** tensor − base. */
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** scale · change, for an adapter on the base's bytes: the base need not be read. */
+  /** scale · change; for an adapter on the base's bytes, the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
-  /** The bytes are the same. */
+  /** Equal bytes. */
   | { readonly kind: 'none' };
 
 /**
- * A matrix whose differences from the base are summed for each row. A 1-D parameter is one row: shape [1, n],
- * rows `output`.
+ * A matrix whose differences from the base are summed by row. A 1-D parameter is one row: shape [1, n], rows
+ * `output`.
  */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
   readonly rows: Rows;
-  /** Null if no difference is taken from it. */
+  /** Null if no expert needs it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
-  /** True if the base's magnitudes and the pairs of experts are measured too. */
+  /** True to measure the base's magnitudes and the pairs of experts too. */
   readonly isSampled?: boolean;
 }
 
-/** Returns the byte ranges that a reduction reads, with repetitions. */
+/** With repetitions. */
 export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredTensor[] => {
   const read = experts.flatMap((expert): Operand[] => {
     if (expert.kind === 'none') return [];
@@ -36,12 +36,12 @@ export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredT
   return [...(base === null ? [] : [base]), ...read].flatMap(sourcesOfOperand);
 };
 
-/** The plan of an analysis in plain JSON: reductions instead of output tensors. */
+/** The plan of an analysis, in plain JSON. */
 export interface ReductionPlan {
   /** The base, then the experts. */
   readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedReduction[];
-  /** True if pairs of experts are compared. */
+  /** True to compare pairs of experts. */
   readonly pairs: boolean;
 }
 

@@ -3,15 +3,14 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keyOf } from './operands.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Raised if a formula's bits or a shard's file layout change. */
+/** Raise it if a formula's bits or the file layout of shards change. */
 const keyVersion = 1;
 
-/** Names an input's content uniquely. */
 export type Identify = (source: StoredTensor) => string;
 
 /**
- * Returns a shard's key: a hash of its tensors' names, dtypes, shapes and expressions over identified inputs.
- * Equal keys mean equal bytes.
+ * Hashes a shard's tensor names, dtypes, shapes and expressions over identified inputs. Equal keys mean equal
+ * bytes.
  *
  * @param tensors in file order
  * @returns SHA-256 in hexadecimal

@@ -2,11 +2,10 @@ import type { TensorToWrite } from '../models/checkpoint/containers/container-wr
 import { bytesOfTensor } from '../tensor/reference.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Returns the name of the file's tensor, which a planned tensor is or is a part of. */
+/** Returns the name of the file's tensor that a planned tensor belongs to. */
 export const nameInFile = ({ name, part }: Pick<PlannedTensor, 'name' | 'part'>): string =>
   part?.name ?? name;
 
-/** Joins contiguous parts into the file's tensors. */
 const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>>(
   planned: readonly T[],
 ): (readonly [first: T, ...more: T[]])[] => {
@@ -19,7 +18,6 @@ const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part
   return tensors;
 };
 
-/** Returns the file's tensors for planned ones, in order. */
 export const tensorsInFile = (
   planned: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>[],
 ): readonly TensorToWrite[] =>
@@ -29,7 +27,6 @@ export const tensorsInFile = (
     return { name: part?.name ?? name, dtype, shape: part?.shape ?? shape, bytes };
   });
 
-/** Returns the file's tensors with their positions. */
 export const placedInFile = (
   planned: readonly PlannedTensor[],
 ): readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'begin' | 'end'>[] =>

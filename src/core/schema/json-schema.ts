@@ -28,13 +28,12 @@ export const strict = (properties: Properties, required: readonly string[] = [])
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
-/** The schema of a single value. */
 export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   description: valuesOf(spec),
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** A recipe's parameter: a value, a gradient over layers, or values by filters. */
+/** A value, a gradient over layers, or values by filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -51,7 +50,7 @@ const description = ({ meaning, otherwise }: SettingWords): string => {
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
 };
 
-/** Converts a zod schema: models become `$ref`s, keys are spelt as in files. */
+/** Models become `$ref`s, keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',

@@ -95,8 +95,6 @@ const token: JsonSchema = known({
 });
 
 /**
- * Returns the schema of mergekit's dialect.
- *
  * @param methods names of methods
  * @param names parameters of all methods, in snake case
  */
@@ -141,7 +139,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** A file of mergekit-moe, with our keys, which it ignores. */
+/** With our keys, which mergekit-moe ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

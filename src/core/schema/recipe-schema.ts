@@ -46,7 +46,7 @@ const token: JsonSchema = strict(
 
 const common = propertiesOf(commonSettings);
 
-/** Keys of a recipe that is merged itself; the schema also allows them in nested recipes. */
+/** The schema also allows them in nested recipes. */
 const output = propertiesOf(outputSettings);
 
 /** Keys of every recipe in a file, where models may be recipes. */
@@ -81,7 +81,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Allows a mapping's keys under `parameters` too, as both dialects do. */
+/** Allows keys under `parameters` too, as both dialects do. */
 const withParameters = (
   properties: Properties,
   settings: Properties,
@@ -99,7 +99,7 @@ const withParameters = (
   };
 };
 
-/** A tensor method's parameters, by their names in files. */
+/** By their names in files. */
 const settingsOf = (method: Method<never>): Properties =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([parameter, schema]) => {
@@ -108,10 +108,9 @@ const settingsOf = (method: Method<never>): Properties =>
     }),
   );
 
-/** Name of a parameter's definition, to which recipes refer. */
 const definitionOf = (method: string, parameter: string): string => `${method}.${parameter}`;
 
-/** A recipe that merges the same tensor of several models. */
+/** For methods that merge the same tensor of several models. */
 const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   const shape = shapeOf(method);
   const settingsWhere = (isWanted: (facts: ParameterFacts) => boolean): Properties =>
@@ -151,7 +150,6 @@ const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   );
 };
 
-/** Converts the properties of a method with its own zod schema. */
 export const ownProperties = (shape: Readonly<Record<string, z.ZodType>>): Properties =>
   Object.fromEntries(Object.entries(shape).map(([name, schema]) => [spelt(name), converted(schema)]));
 

@@ -7,10 +7,10 @@ import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements in a block. Part of the numeric contract: sums are taken within blocks, then in block order. */
+/** Part of the numeric contract: sums are taken within blocks, then in block order. */
 const blockElements = 4 * 1024 * 1024;
 
-/** Whole rows of a tensor, in elements. */
+/** Whole rows, in elements. */
 export interface Block {
   readonly index: number;
   readonly first: number;
@@ -18,7 +18,7 @@ export interface Block {
 }
 
 /**
- * @param most elements in a block, unless one row has more
+ * @param most elements, unless one row has more
  * @param rowsTogether blocks are multiples of this many rows
  */
 export const blocksOf = (
@@ -50,12 +50,12 @@ export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
   return parts;
 };
 
-/** Measures with results by row; the results of other measures are added up. */
+/** Measures by row; other measures add up. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /** Sums block results in block order, however workers finish, so that every run gives the same total. */
 export class BlockSums {
-  /** For each measure, of the blocks so far. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -71,7 +71,6 @@ export class BlockSums {
     this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
   }
 
-  /** True once every block is summed. */
   get isWhole(): boolean {
     return this.#folded === this.#elements;
   }
@@ -103,21 +102,20 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // An iterator of entries would allocate a pair for each number.
+  // Iterating entries would allocate a pair for each number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 
 export interface TensorMeasures {
-  /** For errors. */
   readonly tensor: string;
   readonly emitted: Emitted;
   readonly measures: readonly Measure[];
 }
 
 export interface Measured {
-  /** For each measure. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
-  /** NaN and infinity among watched values, looked for if a sum is not finite. */
+  /** NaN and infinity among watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

@@ -12,7 +12,6 @@ import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
 import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
-/** The differences of one tensor, over all elements. */
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
   /** True if both have one dtype, so that bits were compared. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
@@ -32,9 +31,9 @@ interface Comparing {
 }
 
 /**
- * Compares tensors on all threads. Reads nothing for a byte range that both models share (a hard link);
- * blocks of equal bytes need no arithmetic. If only some blocks differ, the equal ones are read again for the
- * norm. Results do not depend on the number of threads.
+ * Compares tensors on all threads. Reads nothing for a byte range that both models share (a hard link); equal
+ * bytes need no arithmetic. If only some blocks differ, equal ones are read again for the norm. Results do
+ * not depend on the number of threads.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -96,14 +95,14 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   };
 };
 
-/** Comparisons count NaN and infinity, and never refuse them. */
+/** Comparisons count NaN and infinity instead of refusing them. */
 const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Stored elements form one column, so that blocks may begin anywhere; computed ones keep their shape. */
+/** Stored elements form one column, so that blocks may begin anywhere. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -130,7 +129,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a function that tells if two sources are the same range of the same inode. */
+/** Returns a predicate: do both sources have the same range of the same inode? */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -153,7 +152,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Returns the equal blocks of a floating-point tensor that differs elsewhere. */
+/** The equal blocks of a floating-point tensor that differs elsewhere. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): Block[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -166,7 +165,7 @@ const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** Combines the blocks' numbers in block order. */
+/** In block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

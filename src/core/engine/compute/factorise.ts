@@ -11,14 +11,12 @@ import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** A matrix to factorise, with its factors' locations in an open file. */
 export interface FactorTarget {
-  /** For errors; with the seed, it also selects the random numbers. */
+  /** For errors; with the seed, selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
-  /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** The matrix Δ, stored or computed. */
+  /** The matrix Δ. */
   readonly matrix: Operand;
   /** Maximum rank, from 1 to the smaller extent. */
   readonly rank: number;
@@ -26,29 +24,28 @@ export interface FactorTarget {
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
   /**
-   * Write transposed factors: left [rank, rows], right [columns, rank], as for `lora_embedding_A` and `_B`,
-   * and for `fan_in_fan_out`.
+   * Write left as [rank, rows] and right as [columns, rank], as for `lora_embedding_A` and `_B`, and for
+   * `fan_in_fan_out`.
    */
   readonly transposed: boolean;
-  /** Location of left, `rows · rank` elements: `lora_B`; transposed, `lora_A`. */
+  /** `rows · rank` elements: `lora_B`; transposed, `lora_A`. */
   readonly left: Location;
-  /** Location of right, `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
+  /** `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
   readonly right: Location;
-  /** Path of the factors' file, for errors. */
+  /** For errors. */
   readonly file: string;
 }
 
-/** Written factors and their accuracy. */
 export interface Factors {
-  /** 0 if Δ is 0 or contains NaN or infinity: nothing is written then. */
+  /** 0, and nothing is written, if Δ is 0 or contains NaN or infinity. */
   readonly rank: number;
   /** ‖Δ‖²_F */
   readonly squares: number;
-  /** ‖Δ − left · right‖²_F, with factors rounded to their dtype. */
+  /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** Number of NaN and infinite elements of Δ. */
+  /** NaN and infinite elements of Δ. */
   readonly nonFinite: number;
-  /** The `rank` largest singular values of Δ, in descending order. */
+  /** The `rank` largest of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 

@@ -15,7 +15,6 @@ import type { Slab, Task } from './tasks.js';
 // tally the elements near each bound. The tally tells how many elements are wrongly above or below. With tied
 // magnitudes these are neighbours, which are computed again.
 
-/** A slab that is computed with guessed bounds. */
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
   wanted: GuessedBounds['wanted'];
@@ -26,13 +25,13 @@ export interface GuessedSlab<S> extends GuessedBounds {
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
   /** True once its bounds are exact. */
   isSettled: boolean;
-  /** The program whose values `wanted` names, and its measurer. */
+  /** The program whose values `wanted` names. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
 /**
- * Returns the state of a slab whose bounds are worth guessing: a consensus of stored bfloat16 tensors.
- * Differences in other dtypes rarely tie. Undefined for other slabs.
+ * Returns a state for slabs whose bounds are worth guessing: a consensus of stored bfloat16 tensors.
+ * Differences in other dtypes rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -54,8 +53,8 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 /**
  * Corrects a slab's bounds once all elements were computed with guesses.
  *
- * @returns ranges that include all wrongly computed elements; undefined if they are unknown or costly to
- *   find, and the bounds are undefined then
+ * @returns ranges that include all wrongly computed elements; undefined, with undefined bounds, if they are
+ *   unknown or costly to find
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -92,7 +91,7 @@ const correctBound = async (
 ): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
-  // The nearest magnitude on the wrong side: the smallest above the bound, or the largest below.
+  // The nearest magnitude on the wrong side.
   const bits = isLow ? least : most;
   if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;

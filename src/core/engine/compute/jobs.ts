@@ -8,16 +8,15 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { nativeProgram } from './native-program.js';
 import { isMoved, isScales, type Piece, type SlabOutput } from './tasks.js';
 
-/** Descriptors of the inputs' files, and of each output shard. */
 export interface OpenFiles<S> {
   fdOf(source: StoredTensor): number;
   readonly outputs: ReadonlyMap<S, number>;
 }
 
 /**
- * Returns a piece's native job, over open files.
+ * Returns a piece's native job.
  *
- * @param program the program of the piece's slab; undefined if the slab is moved
+ * @param program of the piece's slab; undefined if the slab is moved
  * @param tally receives counts at the bounds of the program's vote
  */
 export const jobOf = <S>(

@@ -16,9 +16,9 @@ import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.j
 import type { SlabOutput } from './tasks.js';
 
 /**
- * Merges a linear layer's matrices by their Gram matrices, into its place in a shard.
+ * Merges a linear layer's matrices by their Gram matrices, into a shard.
  *
- * @param nameOf the shard's name, for errors
+ * @param nameOf for errors
  * @returns true if no NaN or infinity was read or computed
  * @throws LayerloomError NON_FINITE for a Gram matrix, MERGE_UNDEFINED if the system has no solution,
  *   INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
@@ -38,7 +38,7 @@ export const makeRegression = async <S>(
   const square = [width, width];
   const measurer = new BlockMeasurer(pool, inputs, name);
   for (const factor of distinctSources(factorsIn(formula))) await measurer.checkFactor(factor);
-  // Refused whatever is allowed: NaN or infinity in a Gram matrix would spread over the whole result.
+  // Never allowed: NaN or infinity in a Gram matrix would spread over the whole result.
   for (const gram of distinctSources(terms.flatMap((term) => sourcesOfOperand(term.gram))))
     await measurer.checkFinite(gram, square, 'make its file of Gram matrices again');
   const matricesOf = (operands: readonly Operand[], of: Shape) =>

@@ -30,22 +30,19 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** A destination of shards: a merge's directory with its journal, or a store. */
+/** A merge's directory with its journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S> {
-  /**
-   * Opens the shard's file, with full size and header. Returns undefined if the shard need not be made here.
-   */
+  /** Opens the shard's file, with full size and header; undefined if the shard need not be made here. */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
   /** True if an earlier run has written some of its bytes. */
   isBegun?(shard: S): boolean;
-  /** Takes the numbers of a matrix whose factors are written. */
+  /** Takes the numbers of a matrix with written factors. */
   factorised?(matrix: string, factors: Factors): void;
-  /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
-   * Publishes the shard, once all its bytes are written.
+   * Publishes the complete shard.
    *
    * @param nonFinite the first NaN or infinity read or computed
    * @throws LayerloomError NON_FINITE if the sink does not continue with other shards
@@ -53,27 +50,25 @@ export interface ShardSink<S> extends ProgramSink<S> {
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
-  /** Returns the shard's name, for errors. */
+  /** For errors. */
   nameOf(shard: S): string;
 }
 
-/** Limit on groups being finished (hashed, synced, published) at a time: backpressure against slow disks. */
+/** Limit on groups being finished (hashed, synced, published): backpressure against slow disks. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** Tasks not started, in reverse order for `pop`. */
+  /** In reverse order for `pop`. */
   readonly remaining: Task<S>[];
-  /** Tasks in progress. */
   outstanding: number;
-  /** Lanes working on the group. */
   lanes: number;
   failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * Makes shards group by group. This is the engine's only such loop. In a merge, each shard is a group and the
- * sink keeps a journal; in a batch, the sink is a store. Each input byte of a group is read once for all its
+ * Makes shards group by group, in the engine's only such loop. In a merge, each shard is a group and the sink
+ * keeps a journal; in a batch, the sink is a store. Each input byte of a group is read once for all its
  * outputs.
  *
  * The kernel serialises writes to one file, so a group gets as many lanes as files, and further lanes begin
@@ -109,7 +104,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guessed values must never replace bytes that a journal says are done, since slices may have changed.
+    // Guesses must never replace journalled bytes; slices may have changed.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
@@ -126,7 +121,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Finishes a group's shards concurrently: each is hashed by its own thread, and fsyncs overlap. */
+  /** Concurrently: each shard is hashed by its own thread, and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -138,10 +133,7 @@ export const makeShards = async <S>(
     );
   };
 
-  /**
-   * Chooses a lane's group: one with fewer lanes than files, else a new one, else the one with most tasks
-   * left.
-   */
+  /** Chooses a group with fewer lanes than files, else a new one, else the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
@@ -166,8 +158,7 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Check for a stop before taking a task, never after: a task taken and dropped would make its group look
-    // finished.
+    // Check for a stop before taking a task: a task taken and dropped would make its group look finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -199,8 +190,8 @@ export const makeShards = async <S>(
 };
 
 /**
- * True if an earlier run has written all bytes of the task. Factors and measured codes are made again, since
- * their errors are found while making them.
+ * True if an earlier run has written all bytes of the task. Factors and measured codes are made again, to
+ * measure their errors.
  */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
@@ -209,7 +200,6 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
 
-/** Dependencies of carrying out a task. */
 export interface Means<S> {
   readonly files: OpenFiles<S>;
   readonly programs: Programs<S>;
@@ -219,10 +209,7 @@ export interface Means<S> {
   readonly nonFinite: NonFiniteShards<S>;
 }
 
-/**
- * Computes a task and writes it to the shards. With the last piece of a slab with guessed bounds, writes its
- * corrections.
- */
+/** Computes and writes a task. With the last piece of a slab with guessed bounds, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -236,7 +223,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     // Only the task with its last piece settles it.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // Skipped if NaN or infinity was found: a later run has to find it again.
+  // Not after NaN or infinity: a later run has to find it again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -252,7 +239,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Corrects a slab that was computed with guessed bounds.
+ * Corrects a slab with guessed bounds.
  *
  * @returns true if no NaN or infinity was read or computed
  */
@@ -264,11 +251,7 @@ const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>
   return areWhole.every((isWhole) => isWhole);
 };
 
-/**
- * Computes and writes a task.
- *
- * @returns true if no NaN or infinity was read or computed
- */
+/** @returns true if no NaN or infinity was read or computed */
 const compute = async <S>(
   { pieces }: Task<S>,
   { files, programs, pool, inputs, sink, nonFinite }: Means<S>,

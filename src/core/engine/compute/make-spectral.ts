@@ -14,9 +14,9 @@ import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.j
 import type { SlabOutput } from './tasks.js';
 
 /**
- * Merges matrices by singular values, into the result's place in a shard.
+ * Merges matrices by singular values, into a shard.
  *
- * @param nameOf the shard's name, for errors
+ * @param nameOf for errors
  * @returns true if no NaN or infinity was read or computed
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

@@ -10,13 +10,13 @@ import { nativeProgram } from './native-program.js';
 /** Whole matrices of one shape, for a native job. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** Indexes of the matrices among the program's values, in operand order. */
+  /** In operand order. */
   readonly values: readonly number[];
-  /** Files of the program's sources, for errors. */
+  /** For errors. */
   readonly paths: readonly string[];
 }
 
-/** @param tensor the name, for errors */
+/** @param tensor for errors */
 export const lowerMatrices = async (
   operands: readonly Operand[],
   shape: Shape,

@@ -21,28 +21,27 @@ import {
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 import { pursueRows } from './pursue.js';
 
-/** Returns the measures of values, given their indexes in the emitted program. */
+/** Returns measures, given the values' indexes in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
-/** Receives the first NaN or infinity of a measured tensor. */
+/** Receives the first NaN or infinity of a tensor. */
 export type OnNonFinite = (value: NonFiniteValue, element: NonFiniteElement, remedy?: string) => void;
 
 const refuse: OnNonFinite = (value, _, remedy) => {
   throw refusedNonFinite(value, remedy);
 };
 
-/** Limits of a sample: number of pieces, elements in a piece, share of the tensor. */
+/** Limits of a sample: pieces, elements in each, share of the tensor. */
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
 /** Elements searched first for a nearby tie; doubled each time. */
 const searchedFirst = 2 ** 16;
-/** Limit on a histogram's total: counts have 32 bits. */
+/** Counts have 32 bits. */
 const mostCounted = 2 ** 32 - 1;
 /** Smaller tensors are not worth a sample. */
 const leastSampled = 2 ** 20;
 
-/** Measures tensors in worker threads, block by block. */
 export class BlockMeasurer implements Measurer {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
@@ -50,8 +49,8 @@ export class BlockMeasurer implements Measurer {
   readonly #onNonFinite: OnNonFinite;
 
   /**
-   * @param tensor the name, for errors
-   * @param onNonFinite called with the first element that makes a sum NaN or infinite; by default throws
+   * @param tensor for errors
+   * @param onNonFinite receives the first element that makes a sum NaN or infinite; by default throws
    */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
     this.#pool = pool;
@@ -76,7 +75,7 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
   }
 
-  /** @throws LayerloomError NON_FINITE for any NaN or infinity in the matrix: it would be in every product */
+  /** @throws LayerloomError NON_FINITE for NaN or infinity in the matrix: it would be in every product */
   async pursue(pursued: Pursued): Promise<Pursuits> {
     const { matrix, width } = pursued;
     const program = new Program([elementsIn(matrix) / width, width]);
@@ -190,8 +189,8 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Finds the `ordinal`-th element of a magnitude within a range, forwards from its beginning or backwards
-   * from its end, reading no further than needed. Returns undefined if there are fewer.
+   * Finds the `ordinal`-th element of a magnitude within a range, from its beginning or backwards from its
+   * end, reading no further than needed; undefined if there are fewer.
    */
   async findAmong(
     program: Program,
@@ -229,7 +228,7 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Checks an adapter's factor for NaN and infinity.
+   * Checks for NaN and infinity.
    *
    * @throws LayerloomError NON_FINITE
    */
@@ -239,7 +238,7 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Checks a stored tensor for NaN and infinity.
+   * Checks for NaN and infinity.
    *
    * @throws LayerloomError NON_FINITE
    */
@@ -261,7 +260,7 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** One number for each value, summed over all blocks. */
+  /** Returns one number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -296,7 +295,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** The numbers of each given block, in order. */
+  /** By block, in order. */
   async #over(
     blocks: readonly Block[],
     program: Program,
@@ -317,7 +316,7 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Returns equally spaced pieces of the whole tensor. */
+/** Equally spaced pieces of the whole tensor. */
 const sampleOf = (program: Program): Block[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
@@ -328,6 +327,6 @@ const sampleOf = (program: Program): Block[] => {
   );
 };
 
-/** Returns the number of elements in a sample, even if the tensor is too small to be worth one. */
+/** Counts a sample's elements, even if the tensor is too small to be worth one. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

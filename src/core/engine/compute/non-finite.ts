@@ -9,7 +9,7 @@ import { elementsOf, type Shape } from '../../tensor/reference.js';
 /** A NaN or infinity in a tensor or one of its inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
-/** Returns an element's index by dimension. */
+/** By dimension. */
 const indexOf = (element: number, shape: Shape): number[] => {
   let left = element;
   return shape.map((_, dimension) => {
@@ -20,11 +20,7 @@ const indexOf = (element: number, shape: Shape): number[] => {
   });
 };
 
-/**
- * Describes an element.
- *
- * @param files the program's sources; empty for an element of the tensor itself
- */
+/** @param files the program's sources; empty for an element of the tensor itself */
 export const describeNonFinite = (
   { cause, element, number }: NonFiniteElement,
   { name, shape }: { readonly name: string; readonly shape: Shape },
@@ -39,7 +35,7 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the first element; at one index, that of the program's first value. */
+/** At one index, the first value of the program. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
@@ -50,7 +46,7 @@ export const elementsOfValue = (
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** Each shard's first NaN or infinity, whichever slice is computed first. */
+/** Each shard's first NaN or infinity, in whichever order slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 
@@ -69,7 +65,6 @@ export class NonFiniteShards<S> {
   }
 }
 
-/** Returns the error of a merge that does not allow NaN and infinity. */
 export const refusedNonFinite = (value: NonFiniteValue, remedy?: string): LayerloomError<'NON_FINITE'> =>
   new LayerloomError('NON_FINITE', {
     tensors: [value],

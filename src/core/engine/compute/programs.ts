@@ -13,10 +13,9 @@ import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Cache capacity: enough for the slabs in progress. Not more, since tables of rows take memory. */
+/** Enough for the slabs in progress; not more, since tables of rows take memory. */
 const mostKept = 64;
 
-/** A program's view of a destination of shards. */
 export interface ProgramSink<S> {
   /** True if the shard may contain NaN and infinity. */
   allowsNonFinite(shard: S): boolean;
@@ -36,7 +35,7 @@ export class Programs<S> {
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
   readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
 
-  /** @param nonFinite takes NaN and infinity that statistics find, for shards that allow them */
+  /** @param nonFinite takes NaN and infinity in statistics, for shards that allow them */
   constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
     this.#pool = pool;
     this.#inputs = inputs;
@@ -44,9 +43,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /**
-   * Returns a slab's program, with values in output order; undefined for a slab that is moved or made whole.
-   */
+  /** In output order; undefined for a slab that is moved or made whole. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -58,15 +55,15 @@ export class Programs<S> {
   }
 
   /**
-   * Allows guessed bounds for a slab. Its bytes are final only after all pieces are computed and wrong
-   * guesses corrected.
+   * Allows guessed bounds. The slab's bytes are final once all pieces are computed and wrong guesses
+   * corrected.
    */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Returns the state of a slab with guessed bounds; undefined for other slabs. */
+  /** Undefined unless bounds are still guessed. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
@@ -113,17 +110,14 @@ export class Programs<S> {
     );
   }
 
-  /**
-   * The key of a quantised tensor's matrix, so that codes and scales share a node; undefined for other
-   * tensors.
-   */
+  /** Key of a quantised tensor's matrix, so that codes and scales share a node. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Returns the cached value of a key or makes it; without a key, always makes it. */
+/** Caches by key; without a key, always makes the value. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

@@ -6,14 +6,14 @@ import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Limits on a task's targets and on the float32 numbers kept for them. */
+/** Limits on a task's targets, and on the float32 numbers kept for them. */
 const mostTargets = 256;
 const mostNumbers = 8 * 1024 * 1024;
 
 /**
- * Approximates rows in worker threads; rows are independent of each other.
+ * Approximates rows, independently of each other, in worker threads.
  *
- * @param tensor the name, for errors
+ * @param tensor for errors
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */
 export const pursueRows = async (

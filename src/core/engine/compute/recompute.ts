@@ -16,15 +16,14 @@ import { NonFiniteShards } from './non-finite.js';
 import { Programs } from './programs.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
-/** The part of an output to compute again. */
 export interface Sample {
   /** Probability of each tile, above 0 and at most 1. */
   readonly share: number;
-  /** Selects the tiles; equal seeds select equal tiles. */
+  /** Equal seeds select equal tiles. */
   readonly seed: number;
 }
 
-/** An output tensor, or a file's header, whose bytes differ from the merge's. */
+/** An output tensor, or a file's header, that differs from the merge's. */
 export interface DifferentTensor {
   readonly file: string;
   /** Null for the header. */
@@ -34,7 +33,7 @@ export interface DifferentTensor {
 }
 
 export interface Recomputed extends RunCost {
-  /** Number of tiles in the output; number and bytes of recomputed ones. */
+  /** Tiles in the output; number and bytes of recomputed ones. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;
@@ -42,10 +41,7 @@ export interface Recomputed extends RunCost {
   readonly warnings: readonly string[];
 }
 
-/**
- * Output bytes of a sampled tile: smaller than a merge's tasks, so that a small share still covers several
- * tiles of a small model.
- */
+/** Smaller than a merge's tasks, so that a small share still covers several tiles of a small model. */
 const sampledBytes = 1024 * 1024;
 
 interface Tile {
@@ -56,7 +52,7 @@ interface Tile {
 /**
  * Computes tiles of a plan's shards again and compares them with an output's files. Headers are always
  * compared. Tiles are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with
- * what a merge would write. They go to unlinked temporary files, emptied after each tile.
+ * what a merge would write. They go to unlinked temporary files.
  *
  * @param directory contains the plan's shards
  * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
@@ -136,11 +132,11 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** Depends on seed and tile number only, not on the order of computation. */
+/** Independent of the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
-/** Returns the ranges that a task writes, one tensor each. */
+/** Each range is within one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
     piece.slab.outputs.flatMap((output) =>
@@ -186,13 +182,12 @@ class OpenOutput {
     return valueAt(this.#shards, shard).fd;
   }
 
-  /** Returns a file for one lane. */
   takeScratch(): FileHandle {
     this.#taken += 1;
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** Returns the offset of a header's first difference; undefined if equal. */
+  /** Returns the offset of a header's first difference. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
@@ -217,7 +212,7 @@ const openShard = async (path: string): Promise<FileHandle> => {
   }
 };
 
-/** Opens unlinked files, so that nothing is left however the process ends. */
+/** Unlinked, so that nothing is left however the process ends. */
 const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
   const folder = join(tmpdir(), 'layerloom-verify-');
   try {

@@ -24,11 +24,11 @@ export interface ReducedTensor {
   /** Σ |base| if sampled, else NaN. */
   readonly base: number;
   /**
-   * For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, number of elements both changed, number of those with
-   * equal signs.
+   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements both changed, number of those with equal
+   * signs.
    */
   readonly pairs: Float64Array;
-  /** Number of NaN and infinite elements: base, then each expert. */
+  /** NaN and infinite elements: base, then each expert. */
   readonly nonFinite: readonly number[];
 }
 
@@ -42,7 +42,7 @@ export interface Reduced<T> {
 
 interface Reducing {
   readonly wanted: TensorMeasures;
-  /** For its numbers of elements and columns. */
+  /** For its extents. */
   readonly program: Program;
   readonly isEmpty: boolean;
   /** @param found for each measure, over all blocks */
@@ -56,7 +56,6 @@ interface BlockOf {
   readonly sums: BlockSums;
 }
 
-/** A reduction's values in its program. */
 interface Lowered {
   readonly base: Value | undefined;
   /** Experts that differ from the base, in order. */
@@ -85,7 +84,7 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/** Prepares a tensor's reduction. Experts equal to the base are not in the program. */
+/** Experts equal to the base are not in the program. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,
@@ -108,7 +107,7 @@ const reducing = async (
     experts.length === 0
       ? []
       : [
-          // If the base is not read, no NaN or infinity of its own must be excluded.
+          // If the base is not read, it has no NaN or infinity to exclude.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
           ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
@@ -145,7 +144,7 @@ const reducing = async (
 /** NaN and infinity are counted; the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** Returns the pair sums of all experts; 0 for pairs with an expert equal to the base. */
+/** Pair sums of all experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -158,7 +157,7 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
-/** Yields blocks in order, lazily, so that only tensors in progress hold sums. */
+/** Lazily, so that only tensors in progress hold sums. */
 const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
   for (const [index, tensor] of tensors.entries()) {
     if (tensor.isEmpty) continue;
@@ -171,8 +170,7 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
  * Carries out reductions: reads every input byte once, on all threads. Sums do not depend on the number of
  * threads.
  *
- * @param keep returns what to keep of a reduced tensor: the float64 sums of all rows of a large model take
- *   gigabytes
+ * @param keep returns what to keep of a tensor: the float64 sums of all rows of a large model take gigabytes
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(

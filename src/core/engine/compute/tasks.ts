@@ -8,10 +8,10 @@ import type { Extent } from '../../tensor/extent.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-/** Output bytes of a task: a few milliseconds of work, so that threads finish together. */
+/** A few milliseconds of work, so that threads finish together. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** Factor for tasks with several outputs, which read their common inputs once. */
+/** Factor for several outputs, which read their inputs once. */
 const sharedSlices = 4;
 
 export interface SlabOutput<S> {
@@ -30,7 +30,7 @@ export interface Group<S> {
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A slice of a slab: `count` elements from `first`; bytes if the slab is moved. */
+/** `count` elements from `first`; bytes if the slab is moved. */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
@@ -42,9 +42,7 @@ export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/**
- * True for a slab moved without interpretation. Other slabs have a program, even if some outputs are copies.
- */
+/** Other slabs have a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
@@ -52,7 +50,7 @@ export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** True for a slab made by one special job instead of a program. */
+/** True for a slab made by a special job instead of a program. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
@@ -62,11 +60,10 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
     ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
   );
 
-/** True for the scales of a quantised matrix. */
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns name and shape of the tensor that the program computes; for codes and scales, of their matrix. */
+/** Returns name and shape of the tensor that the program computes: for codes and scales, their matrix. */
 export const computedOf = ({
   name,
   shape,
@@ -74,18 +71,18 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Returns an equal text for tensors that one program may compute: equal shape and slices. */
+/** Equal for tensors that one program may compute: equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Returns a tensor's output bytes for one unit of a piece's `first` and `count`. */
+/** Bytes for one unit of a piece's `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns a tensor's bytes before a unit; scales count by row of blocks. */
+/** Scales count by row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -116,7 +113,6 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
   }
 }
 
-/** Cuts a range of a single-output slab into pieces. */
 export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>[] => {
   const most = defaultSliceBytes / unitOf(slab, itemAt(slab.outputs, 0).tensor);
   return Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => {
@@ -127,7 +123,7 @@ export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>
 
 /**
  * Cuts slabs into tasks of about `sliceBytes` of output, in slab order, so that shards are written front to
- * back. A large slab gives several tasks; small ones share a task.
+ * back. Small slabs share a task.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
  */
@@ -151,7 +147,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the byte ranges that a task writes, by shard; adjacent ranges are joined. */
+/** Returns the byte ranges that a task writes; adjacent ones are joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -169,13 +165,13 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   return extents;
 };
 
-/** Returns the bytes that a task writes, in all shards. */
+/** In all shards. */
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
 /**
- * Returns a single shard's group, with a slab for each tensor. A shard that is an input file (`verbatim`) is
- * copied as one byte range, header included.
+ * Returns a shard's group, with a slab for each tensor. A shard that is an input file (`verbatim`) is copied
+ * as one byte range, header included.
  */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
@@ -185,7 +181,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a slab for each tensor; factors of a matrix, or its codes and scales, share one. */
+/** A matrix's factors, or its codes and scales, share a slab. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

@@ -14,7 +14,6 @@ import { type Progress, Run, type RunControls } from '../run.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, sampleElements } from './measure.js';
 
-/** One tensor of a base and of its experts. */
 export interface ComparedTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -26,7 +25,7 @@ interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** For each expert: difference from the base, rounded to float32. */
+  /** By expert: difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
 
@@ -37,7 +36,7 @@ export interface WholeModelOptions extends RunControls {
 
 const leaveAlone = (): void => undefined;
 
-/** Smaller models are not sampled: it would not save a pass. */
+/** In smaller models, a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
 /** Opens the inputs, lowers all task vectors, calls `work`, then verifies the inputs. */
@@ -78,9 +77,9 @@ const overTaskVectors = async <T>(
   }
 };
 
-/** Statistics of whole models for TIES, as in its authors' code. */
+/** For TIES as in its authors' code. */
 export interface Trimming {
-  /** For each expert: the smallest magnitude kept. */
+  /** By expert: the smallest magnitude kept. */
   readonly thresholds: readonly number[];
   /** The sign of Σ sign(Σ kept changes), over all elements. */
   readonly majoritySign: MajoritySign;
@@ -91,7 +90,7 @@ export interface Trimming {
  * in the authors' code, the threshold is the (⌊share · n⌋ + 1)-th largest magnitude. All elements equal to it
  * are kept, which may exceed the share.
  *
- * @param shares the share to keep, for each expert
+ * @param shares to keep, by expert
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
  */
 export const findTrimming = (
@@ -121,9 +120,8 @@ export const findTrimming = (
   });
 
 /**
- * Finds the majority sign of trimmed changes. Sums changes as `vote` elects, in float32 and in the same
- * order, so that the same elements cancel. The total is an integer, so it does not depend on the order of
- * tensors.
+ * Sums trimmed changes as `vote` elects, in float32 and the same order, so that the same elements cancel. The
+ * total is an integer, independent of the order of tensors.
  */
 const majoritySignOf = async (
   written: readonly Written[],
@@ -142,7 +140,7 @@ const majoritySignOf = async (
 };
 
 /**
- * Returns, for each tensor, Σ |expert − base| of each expert.
+ * Returns, for each tensor, Σ |expert − base| by expert.
  *
  * @throws LayerloomError as `findTrimming`, NON_FINITE
  */

@@ -8,7 +8,7 @@ import { locateIfHere } from '../../models/sources/locate.js';
 
 // Keeps outputs apart from inputs, after resolving links and `..`.
 
-/** Classifies a path; a dangling symbolic link is `other`. */
+/** A dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,7 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** Returns the real path of a file that may not exist: its nearest existing ancestor is resolved. */
+/** Resolves a path that may not exist, by its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -26,14 +26,14 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True for the directory itself and everything below it. */
+/** Also true for the directory itself. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
 };
 
 /**
- * Refuses an output that is an input's directory or inside one.
+ * Refuses an output in or equal to an input's directory.
  *
  * @throws LayerloomError OUTPUT_INSIDE_INPUT
  */
@@ -45,7 +45,7 @@ export const checkApart = async (out: string, inputs: readonly FoundParts[]): Pr
 };
 
 /**
- * Refuses an output that is, or is inside, a store of shards: collecting a store removes files.
+ * Refuses an output in or equal to a store, whose collection removes files.
  *
  * @throws LayerloomError OUTPUT_INVALID
  */
@@ -61,7 +61,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** `checkApart` by model names; skips models that are not available. */
+/** `checkApart` by names of models; skips unavailable ones. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -8,14 +8,14 @@ import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
-/** SHA-256 in hexadecimal, by absolute path of an input file or staged shard. */
+/** SHA-256 in hexadecimal, by absolute path. */
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
  * Hashes input files, through the merge's descriptors, and staged shards. Uses the hub's SHA-256 if stated,
  * and an input's hash for shards that are that input. A stopped pool gives partial results.
  *
- * @param report called after each file with the number of hashed files and their total
+ * @param report gets the number of hashed files and their total
  * @throws LayerloomError READ_FAILED
  */
 export const computeChecksums = async (
@@ -63,7 +63,7 @@ export const computeChecksums = async (
   return checksums;
 };
 
-/** Computes a file's SHA-256 on the calling thread, when starting workers is not worth it. */
+/** On the calling thread, for a single file. */
 export const hashHere = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -72,7 +72,7 @@ export const hashHere = async (path: string): Promise<string> => {
 };
 
 /**
- * Hashes an open file on a worker thread.
+ * On a worker thread.
  *
  * @returns undefined if the pool was stopped
  * @throws LayerloomError READ_FAILED

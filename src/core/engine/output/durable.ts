@@ -20,7 +20,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { removeAbandoned } from '../../base/abandoned.js';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 
-/** Calls `use` with an open file; closes it even if `use` throws. */
+/** Closes the file even if `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -32,7 +32,7 @@ export const withFile = async <T>(
     await file.close();
     return result;
   } catch (error) {
-    // Report the first error; closing a closed file is harmless.
+    // Report the first error; closing twice is harmless.
     await file.close().catch(() => undefined);
     throw withPath(error, path);
   }
@@ -42,8 +42,8 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append, creating it if needed. Does not follow links or wait on pipes, which others may
- * have put into a shared folder.
+ * Opens a file to append, creating it if needed. In a shared folder, others may have put a link or a pipe
+ * there: does not follow links or wait on pipes.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -56,7 +56,7 @@ export const openToAppend = async (path: string): Promise<FileHandle> => {
 };
 
 /**
- * Returns the size of a file opened to append; closes it on failure.
+ * Closes the file on failure.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -72,9 +72,9 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory.
+ * Writes and fsyncs a file, whose name is durable only after `syncDirectory`.
  *
- * @param mode permissions; default: the process's
+ * @param mode default: the process's
  */
 export const writeDurably = (path: string, content: Content, mode?: number): Promise<void> =>
   withFile(path, 'w', async (file) => {
@@ -85,8 +85,8 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Writes a file beside its destination and renames it atomically. Its name is durable only after
- * `syncDirectory` of its directory.
+ * Writes a file beside its destination and renames it atomically. The name is durable only after
+ * `syncDirectory`.
  *
  * @param partial the temporary path, by which leftovers of killed writers are recognised
  */
@@ -105,10 +105,10 @@ export const replaceFile = async (
   }
 };
 
-/** The end of a partial file's name, after a dot, the file's name and another dot. */
+/** Partial files are named `.FILE.` and this. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Renames a file to a free name; EEXIST otherwise. */
+/** Fails with EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
@@ -125,7 +125,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** Resolves links, including a last link to a file that does not exist yet. */
+/** Resolves links, also a last one to a missing file. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);
@@ -135,13 +135,13 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** Errors of replacing a file that may still be written in place: its folder, a mount, a long name. */
+/** Errors of replacing a file that may still be written in place. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
- * Writes a user's file durably and atomically, even if the process is killed. Links are followed. Written in
- * place if it cannot be replaced: not a regular file (a pipe), several hard links, another owner, or a folder
- * that refuses new files.
+ * Writes a user's file durably and atomically, following links. Writes in place what cannot be replaced: a
+ * file that is not regular (a pipe), has several hard links or another owner, or is in a folder that refuses
+ * new files.
  *
  * @param isNew fail with EEXIST if the name is taken
  * @throws the system's error
@@ -151,7 +151,7 @@ export const writeWhole = async (file: string, content: Content, isNew = false):
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // First, since a killed writer's partial file may be a hard link to the file itself.
+  // First: a killed writer's partial file may be a hard link to the file itself.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -166,23 +166,23 @@ export const writeWhole = async (file: string, content: Content, isNew = false):
     try {
       const isRefused = inPlaceErrors.includes(codeOf(error) ?? '');
       if (!isRefused || (found === undefined && codeOf(error) !== 'ENAMETOOLONG') || isNew) throw error;
-      // Copies the partial file if complete: an iterable's parts can be read only once.
+      // Copies a complete partial file: an iterable's parts can be read only once.
       await (isWritten ? copyFile(partial, path) : writeDurably(path, content));
     } finally {
       await rm(partial, { force: true }).catch(() => undefined);
     }
   }
-  // A folder that is writable but unreadable cannot be synced.
+  // A writable but unreadable folder cannot be synced.
   await syncDirectory(dirname(path)).catch((error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error;
   });
 };
 
-/** Fsyncs a directory, so that creations, renames and removals in it are durable. */
+/** Makes creations, renames and removals in a directory durable. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
-/** Directories made by the work in progress, outermost first. */
+/** Outermost first. */
 const madeHere = new AsyncLocalStorage<string[]>();
 
 /** Runs `work`; if it fails, removes the empty directories that it made. */
@@ -191,7 +191,7 @@ export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => 
   try {
     return await madeHere.run(made, work);
   } catch (error) {
-    // A directory that is not empty stays, with its ancestors.
+    // Directories that are not empty stay.
     for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
     throw error;
   }
@@ -222,14 +222,13 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
   if (durably) await syncDirectory(parent);
 };
 
-/** Returns the directory or its nearest existing ancestor. */
 export const existingAbove = async (path: string): Promise<string> => {
   const found = await stat(path).catch(() => undefined);
   return found === undefined && dirname(path) !== path ? await existingAbove(dirname(path)) : path;
 };
 
 /**
- * Checks that a directory exists and is writable, or could be made. Writes nothing.
+ * Checks that a directory is writable or could be made, without writing.
  *
  * @throws LayerloomError WRITE_FAILED
  */

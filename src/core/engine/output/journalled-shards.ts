@@ -15,37 +15,32 @@ import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
 
-/**
- * Bytes written to a shard before they are journalled: the most that a crash loses, besides running tasks.
- */
+/** Bytes of a shard between journal entries: the most that a crash loses, besides running tasks. */
 const unrecordedBytes = 256 * 1024 * 1024;
 
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of the input files it is computed from. */
+  /** Paths of its input files. */
   readonly madeOf: ReadonlySet<string>;
-  /** Extents written but not yet in the journal. */
   unrecorded: Extent[];
 }
 
 /**
- * The sink of a merge: shards in the staging directory. A shard is created at full size, its bytes are
- * journalled once synced, and it is closed when complete.
+ * A merge's sink: shards in the staging directory. A shard is created at full size, its bytes are journalled
+ * once synced, and it is closed when complete.
  */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
-  /** Extents that an earlier run wrote, by shard. */
+  /** Extents that an earlier run wrote. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
   readonly #allowNonFinite: boolean;
   readonly #open = new Map<PlannedShard, OpenShard>();
-  /** Numbers of factorised matrices, by name. */
   readonly factors = new Map<string, Factors>();
-  /** How much of their changes quantised matrices keep, by name. */
   readonly changes = new Map<string, KeptSums>();
-  /** Runs syncs one after another, while threads continue writing. */
+  /** Serialises syncs, while threads continue writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -62,7 +57,6 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#allowNonFinite = allowNonFinite;
   }
 
-  /** @param allowNonFinite true if shards may contain NaN and infinity */
   static async open(
     staging: Staging,
     inputs: InputFiles,
@@ -75,7 +69,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Opens a shard's file and returns its descriptor.
    *
-   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also for a queued sync that failed since the last
+   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also of a queued sync that failed since the last
    *   call
    */
   async begin(shard: PlannedShard): Promise<number> {
@@ -111,7 +105,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Notes written extents, and queues a sync after every 256 MiB.
+   * Queues a sync after every 256 MiB.
    *
    * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
    */
@@ -139,7 +133,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
-  /** Rethrows: a failed shard ends the merge. `close` still journals its written extents. */
+  /** A failed shard ends the merge; `close` still journals its written extents. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -148,7 +142,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return join(this.#directory, file);
   }
 
-  /** Journals the extents of shards still open, if the merge was stopped, and waits for all syncs. */
+  /** Journals open shards, if the merge was stopped, and waits for all syncs. */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -157,8 +151,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Opens a file that only this run writes. A file with journalled extents is an earlier run's and is
-   * reopened; any other may be a link to an input, and is removed first.
+   * Reopens a file with journalled extents. Any other file of that name may be a link to an input, and is
+   * removed first.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
@@ -185,7 +179,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // First: no run may continue from extents computed from an input that has changed since.
+        // First: no run may continue from extents of a changed input.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

@@ -5,17 +5,14 @@ import type { MergePlan } from '../../plan/plan.js';
 
 /** How much of the change from a base a quantised output keeps; in `layerloom.json` and in results. */
 export interface QuantisedOutput {
-  /** The recipe's name of the scheme. */
   readonly scheme: string;
   /** In plan order. */
   readonly tensors: readonly KeptTensor[];
-  /** By layer, in order. */
   readonly layers: readonly (KeptChange & { readonly layer: number })[];
-  /** All tensors together. */
   readonly all: KeptChange;
 }
 
-/** Describes what quantised matrices keep of their changes; undefined if nothing was measured. */
+/** Undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,
@@ -31,7 +28,6 @@ export const describeKeptChanges = (
   return { scheme: String(plan.completeRecipe['quantize']), ...summarise(found) };
 };
 
-/** Combines results by tensor, by layer and over all. */
 export const summarise = (
   found: readonly { readonly name: string; readonly layer: number | null; readonly sums: KeptSums }[],
 ): Omit<QuantisedOutput, 'scheme'> => ({

@@ -9,28 +9,21 @@ import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
- * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy-on-write copy that shares
- * the file system's blocks; `hard`, a hard link; `symbolic`, a symbolic link.
+ * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy-on-write copy; `hard` or
+ * `symbolic`, a link.
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
+/** Ways to make a shard that equals a whole input file. */
 export type Link = (typeof links)[number];
 
-/**
- * Returns a valid `link`.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
   throw invalidParameter('link', link, links.join(', '));
 };
 
-/**
- * Checks that a file can be hard-linked into a directory.
- *
- * @throws LayerloomError LINK_REFUSED if they are on different file systems
- */
+/** @throws LayerloomError LINK_REFUSED if file and directory are on different file systems */
 export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
   const [a, b] = await Promise.all([stat(file), stat(directory)]);
   if (a.dev !== b.dev)
@@ -41,7 +34,7 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
     });
 };
 
-/** How shards were linked, by file name; without shards that were written. */
+/** By file name; without shards that were written. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -49,7 +42,7 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** Error codes of file systems and kernels without reflinks, and of files that cannot share blocks. */
+/** Codes of file systems, kernels and pairs of files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
@@ -88,7 +81,7 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run could not reflink it, and has already copied some.
+    // An earlier run could not reflink it and has copied some.
     if (link === undefined && staging.done.has(file)) continue;
     // Resolved: a hub snapshot's file is a symbolic link, which link(2) does not follow.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
@@ -109,8 +102,8 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links still lead to the input files that were read. Call before the output is
- * renamed into place.
+ * Verifies that symbolic links still lead to the files that were read. Call before renaming the output into
+ * place.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
@@ -125,14 +118,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Returns a function that copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Copies durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** Makes `to`, which must not exist, from `from`. Throws the system's errors. */
+/** `to` must not exist. Throws the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

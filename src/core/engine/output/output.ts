@@ -12,14 +12,15 @@ import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 import { hashHere } from './checksums.js';
 
-/** A merge's output directory, checked before anything is written. */
+/** An output directory, checked before anything is written. */
 export interface Output {
   /** Absolute, with symbolic links resolved. */
   readonly path: string;
-  /** True if it contains a checkpoint by layerloom, to be replaced. */
+  /** True if it contains a checkpoint by layerloom. */
   readonly replaces: boolean;
   /**
-   * Repeats the check: under the staging directory's lock, no other run can rename a checkpoint into place.
+   * Repeats the check under the staging directory's lock, where no other run can rename a checkpoint into
+   * place.
    */
   readonly again: () => Promise<Output>;
 }
@@ -56,7 +57,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Refuses an output inside an input, and an input inside the output, which replacement would delete. */
+/** Also refuses an input inside the output, which replacement would delete. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundParts(input), ...input.files]))
@@ -68,15 +69,14 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
 };
 
 /**
- * Lists files in a directory that layerloom did not write: names that `layerloom.json` does not list, and
- * files modified after it whose content is not the recorded one. Without our `layerloom.json`, lists all
- * files.
+ * Lists files that layerloom did not write: those not listed in `layerloom.json`, and those modified later
+ * with other content. Without our `layerloom.json`, lists all files.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
     const found = await foreignFilesNow(directory);
-    // Another run may meanwhile have exchanged the directory.
+    // Another run may have exchanged the directory.
     if (found.length === 0 || (await stat(directory)).ino === ino) return found;
   }
 };
@@ -97,14 +97,14 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
-/** A file's record in `layerloom.json`: `link` for shards, `bytes` and `sha256` for side files. */
+/** `link` for shards; `bytes` and `sha256` for side files. */
 interface Recorded {
   readonly link?: unknown;
   readonly bytes?: unknown;
   readonly sha256?: unknown;
 }
 
-/** True if a file of ours is unchanged, by its time or, if that is later, by content. */
+/** True if a file is unchanged by its time or, if that is later, by content. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -112,8 +112,7 @@ const isAsWritten = async (
 ): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // A store's shard may have any number of links: after the store replaced a damaged shard, this may be the
-  // last.
+  // After the store replaced a damaged shard, this may be the last link.
   if (link === 'stored') return found.isFile();
   // A hard link of an input has the input's modification time.
   if (link === 'hard' && found.nlink > 1n) return true;
@@ -122,7 +121,7 @@ const isAsWritten = async (
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** Returns a directory's records by file name; undefined without a `layerloom.json` of ours. */
+/** By file name; undefined without a `layerloom.json` of ours. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
   // It may be missing, or not be ours.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');

@@ -7,24 +7,24 @@ import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 /** The parts of a plan that must match to continue a staging. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Returns the parts of a file's identity that depend on content; its ctime changes with hard links. */
+/** Parts of a file's identity that depend on content; ctime changes with hard links. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
     : {
         ...file,
-        // A hub model may since have moved from the cache of ranges to the hub's cache.
+        // A hub model may have moved from the cache of ranges to the hub's.
         ...(file.content === undefined ? {} : { path: basename(file.path) }),
         seen: file.seen?.hash,
       };
 
-/** Identifies an input by path, or by origin: a hub model may be in either of two caches. */
+/** By path, or by origin: a hub model may be in either of two caches. */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns the side files; those copied from a hub model by name only. */
+/** Files copied from a hub model are compared by name only. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundParts).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -34,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists, in words, the differences that prevent continuing another plan's staging. */
+/** Lists differences that prevent continuing another plan's staging. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -20,13 +20,12 @@ export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** The shard's key in the store, for a batch. */
+  /** In the store, for a batch. */
   readonly key?: string;
-  /** How it was linked to an input file or a store's shard, if it was not written. */
+  /** How it was linked to an input file or a store's shard, if not written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
-/** Returns the records of a plan's shards in `directory`. */
 export const describeShards = (
   plan: MergePlan,
   directory: string,
@@ -59,15 +58,13 @@ export const recordOf = (file: string, content: string | Uint8Array): SideFileRe
 });
 
 export interface ProvenanceOptions {
-  /** Keys of the shards in the store, for a batch. */
+  /** In the store, for a batch. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Sums that were truncated to a lower rank. */
+  /** Sums truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** What a quantised output keeps of the change from its base. */
   readonly quantised?: QuantisedOutput | undefined;
 }
 
-/** Returns the origins of a merge's layers, for its record. */
 export const originsOf = (plan: MergePlan): readonly Origin[] =>
   describeOrigins(
     plan.shards.flatMap(({ tensors }) => tensors),
@@ -75,7 +72,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/** Returns the content of `layerloom.json`; equal for equal merges of equal inputs. */
+/** The content of `layerloom.json`; equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -117,7 +114,7 @@ const provenanceOf = (
 };
 
 /**
- * Writes the side files durably, except for the directory's own sync. Writes `layerloom.json` last: files
+ * Writes the side files durably, except for the directory's own sync. `layerloom.json` is last: files
  * modified later are the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
@@ -134,18 +131,18 @@ export const writeSideFiles = async (
     await writing(path, () => writeWithFolder(path, content));
     return recordOf(name, content);
   };
-  // In parallel, so that the disk can combine their syncs.
+  // In parallel, so that the disk can combine syncs.
   const sideFiles = await Promise.all(
     plan.files.map(async (file) => write(file.name, await contentOf(file))),
   );
   const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
-  // The directory itself is synced before it is renamed.
+  // The directory itself is synced before its rename.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write(provenanceName, sealedText(provenance));
 };
 
-/** Runs `action`, and throws its error as WRITE_FAILED of `file`. */
+/** Throws an error of `action` as WRITE_FAILED. */
 const writing = (file: string, action: () => Promise<void>): Promise<void> =>
   action().catch((cause: unknown) => {
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
@@ -156,10 +153,6 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
   await writeDurably(path, content);
 };
 
-/**
- * Returns a side file's content.
- *
- * @throws LayerloomError READ_FAILED
- */
+/** @throws LayerloomError READ_FAILED */
 export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
   'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

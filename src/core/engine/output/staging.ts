@@ -14,14 +14,14 @@ import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
 /**
- * A merge's staging directory, `.OUT.layerloom-partial/` beside the output. It contains the checkpoint, the
- * plan, the journal and an advisory lock, which tells a live run from a dead one's leftovers.
+ * A merge's staging directory, `.OUT.layerloom-partial/`: checkpoint, plan, journal, and an advisory lock,
+ * which tells a live run from a dead one's leftovers.
  */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** Valid extents of an earlier run; empty for a fresh start. */
+  /** Valid extents of an earlier run. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /**
@@ -30,7 +30,7 @@ export interface Staging {
    */
   commit(): Promise<string[]>;
   discard(): Promise<void>;
-  /** Releases the lock and keeps the directory, for a later `--resume`. */
+  /** Releases the lock and keeps the directory for `--resume`. */
   keep(): Promise<void>;
 }
 
@@ -40,7 +40,6 @@ const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 export const nameBeside = (out: string, what: string): string =>
   join(dirname(out), `.${basename(out)}.layerloom-${what}`);
 
-/** Returns an output's staging directory. */
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
@@ -68,7 +67,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
     const former = await readFileIfAny(paths.plan, longestText).catch((error: unknown) => {
-      // A failed read must not restart a merge that was to be resumed.
+      // A failed read must not restart a merge to be resumed.
       if (resume) throw error;
       return undefined;
     });
@@ -94,7 +93,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       keep: () => lock.close(),
     };
   } catch (error) {
-    // Keep an earlier run's work; remove a directory that this run began.
+    // Keep an earlier run's work; remove what this run began.
     if (isKept) await lock.close();
     else await remove(directory, output.path, lock);
     throw error;
@@ -118,7 +117,7 @@ export const checkStaging = async (out: string, plan: StagedPlan, resume: boolea
   return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
 };
 
-/** True if another process holds a file's lock. */
+/** By another process. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const file = await open(path, 'r+').catch(() => undefined);
   if (file === undefined) return false;
@@ -131,8 +130,8 @@ export const isLocked = async (path: string): Promise<boolean> => {
 
 /**
  * Creates and locks the staging directory. Refuses a link or another user's directory, which anyone can make
- * in a shared folder, since its content will be removed. Retries if the former holder removed the lock file
- * between our opening and locking it: the path then leads to another inode or nowhere.
+ * in a shared folder, since the content will be removed. Retries if the former holder removed the lock file
+ * before we locked it: the path then leads to another inode or nowhere.
  *
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
  */
@@ -166,13 +165,12 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** Creates the output's parents durably; the staging directory need not survive a crash. */
+/** Durably for the output's parents only: the staging directory need not survive a crash. */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
 };
 
-/** Empties the staging directory and writes the plan. */
 const begin = async (
   directory: string,
   paths: { checkpoint: string; journal: string; plan: string },
@@ -182,9 +180,9 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // Synced: a crash must not bring back an old plan or journal beside this merge's shards.
+  // A crash must not bring back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
-  // Renamed atomically: a truncated plan would look like another plan.
+  // Atomically: a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
@@ -200,8 +198,8 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
 };
 
 /**
- * Returns journalled extents of intact shards. A shard that was removed since, or linked by another `--link`,
- * is written again.
+ * Returns journalled extents of intact shards. Shards removed since, or linked by another `--link`, are
+ * written again.
  */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
@@ -218,9 +216,9 @@ const validExtents = async (
 
 /**
  * Renames the checkpoint into place. Exchanges it atomically with a former one of ours, or renames that aside
- * if the file system cannot. The former one is removed last, and only if no foreign files have appeared in
- * it. The plan is removed first, durably. Otherwise a crash after the exchange would leave the former
- * checkpoint in the staging directory, and `--resume` would take its shards for the merge's.
+ * if the file system cannot. Removes the former one last, and only if it contains no foreign files. Removes
+ * the plan first, durably. Otherwise a crash after the exchange would leave the former checkpoint in the
+ * staging directory, and `--resume` would take its shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  * @throws LayerloomError WRITE_FAILED
@@ -252,13 +250,13 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** Replaces a directory by another, and renames the old one to `former`. */
+/** Replaces `path`, and renames the old directory to `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
 };
 
-/** Renames the old checkpoint aside and the new one into place; undoes the first if the second fails. */
+/** Undoes the first rename if the second fails. */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {
@@ -269,12 +267,12 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** The end of a name that `removeAs` gives. */
+/** The end of a name by `removeAs`. */
 const token = /^[0-9a-f]{8}$/;
 
 /**
- * Finishes removals of killed runs beside the output. Reports former checkpoints that were set aside or kept,
- * for the user to remove.
+ * Finishes removals of killed runs. Reports former checkpoints that were set aside or kept, for the user to
+ * remove.
  *
  * @returns warnings
  */
@@ -294,7 +292,7 @@ const leftovers = async (out: string): Promise<string[]> => {
   return warnings;
 };
 
-/** Renames a directory, so that a later run can find and remove it if this one is killed; then removes it. */
+/** Renames a directory before removing it, so that a later run can finish if this one is killed. */
 const removeAs = async (
   directory: string,
   out: string,
@@ -310,8 +308,8 @@ const removeAs = async (
 };
 
 /**
- * Renames the staging directory, so that another run can begin, closes the lock, then removes everything: NFS
- * cannot remove a directory with open files.
+ * Renames the staging directory, so that another run can begin, and closes the lock first: NFS cannot remove
+ * a directory with open files.
  */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());

@@ -9,16 +9,16 @@ export interface TruncatedProduct {
   readonly parameter: string;
   /** Null outside the layers. */
   readonly layer: number | null;
-  /** Its rank, and the rank of the exact sum's factors; for other formulas, the full rank of the matrix. */
+  /** The rank, and the exact sum's; for other formulas, the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */
   readonly norm: number;
-  /** ‖Δ − B·A‖_F / ‖Δ‖_F, for the factors as written; 0 if Δ is 0. */
+  /** ‖Δ − B·A‖_F / ‖Δ‖_F, with factors as written; 0 if Δ is 0. */
   readonly error: number;
 }
 
-/** Describes a plan's truncated sums, in plan order. */
+/** In plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,

@@ -5,7 +5,7 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** Why fewer are used than wanted, or why they may still be too many. */
+  /** Why fewer are used than wanted, or may still be too many. */
   readonly warning?: string;
 }
 
@@ -17,7 +17,7 @@ export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMe
 };
 
 /**
- * Returns as many threads, up to `wanted`, as memory now allows; at least one. Results do not depend on it.
+ * `mostThreads`, with warnings.
  *
  * @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread
  */

@@ -2,19 +2,17 @@ import { itemAt } from '../../base/lookup.js';
 import { stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
-/** The pool's services for hashing. */
 export interface HashingThreads {
-  /** Number of cores without a task, at two threads a core; negative if overcommitted. */
+  /** Cores without a task, at two threads a core; negative if overcommitted. */
   idle(): number;
   /** Hashes the next part of one file, or of two together; undefined in a stopped pool. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
-  /** Hashes a whole file without native code; undefined in a stopped pool. */
+  /** Hashes a file without native code; undefined in a stopped pool. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
 }
 
 interface Hashed {
   readonly part: PartOfFile;
-  /** True if it may wait for another file. */
   readonly mayWait: boolean;
   readonly resolve: (result: ChecksumResult) => void;
   readonly reject: (error: unknown) => void;
@@ -23,11 +21,11 @@ interface Hashed {
 /**
  * Hashes files part by part, each on one thread. While cores are busy, a thread takes two files together, in
  * little more time than one (`native/kernels/sha256.hpp`), so a file waits for another one or an idle core.
- * Two threads of one core share its SHA-256 unit, and gain little over one thread with both files.
+ * Two threads of one core would share its SHA-256 unit and gain little.
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Files without a part in progress; those begun earlier first. */
+  /** Files begun earlier come first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {
@@ -35,7 +33,7 @@ export class Hashing {
   }
 
   /**
-   * Returns a file's SHA-256; without a hash, and no error, in a stopped pool.
+   * In a stopped pool, returns no hash and no error.
    *
    * @param mayWait false to begin at once, alone if need be
    */

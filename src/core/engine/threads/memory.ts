@@ -2,13 +2,13 @@ import { freemem, totalmem } from 'node:os';
 import { cgroupTexts } from './cgroup.js';
 
 export interface UsableMemory {
-  /** Memory of the machine, or the limit of its cgroups, without swap. */
+  /** Memory of the machine or its cgroups, without swap. */
   readonly most: number;
-  /** The share of it that is free now, counting reclaimable caches. */
+  /** Free now, counting reclaimable caches. */
   readonly now: number;
 }
 
-/** Returns the limit of the process's cgroups in bytes, version 1 or 2; undefined without a limit. */
+/** Returns the cgroups' limit in bytes, version 1 or 2. */
 export const memoryLimit = (): number | undefined => {
   // Node reads only the process's own group. No limit is `max`, 0 or the largest integer.
   const limits = [...cgroupTexts('memory.max').map(Number), process.constrainedMemory?.() ?? 0];

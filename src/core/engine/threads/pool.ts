@@ -28,7 +28,7 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all worker threads, updated while they run. */
+/** Updated while threads run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -59,9 +59,8 @@ type AnyResult =
  * A pool of worker threads that run native jobs, with a cancel flag and counters in shared memory. The first
  * reason to stop, a failure or the caller's signal, is the one reported.
  *
- * Terminating a thread inside the addon would crash the process. So the pool tracks its tasks and terminates
- * threads only when all have ended: callers may leave promises unawaited, as `Promise.all` does after a
- * failure.
+ * Terminating a thread inside the addon would crash the process. So the pool terminates threads only when all
+ * tasks have ended: callers may leave promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
   #threads: number;
@@ -69,22 +68,21 @@ export class WorkerPool {
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
-  /** Started by the first task: a run without tasks needs no threads. */
+  /** Started by the first task. */
   #started: Promise<Threads> | undefined;
-  /** Requested tasks that have not ended. */
+  /** Requested and not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Tasks that run or wait for a free slot. */
+  /** Running or waiting for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
     hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
     checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
   });
-  /** Free slots for tasks. */
+  /** Free slots. */
   #room: number;
   /**
-   * Resolvers of tasks that wait for a slot. Queued here rather than in piscina, so that a stopped pool drops
-   * them.
+   * Resolvers of tasks that wait for a slot; here rather than in piscina, so that a stopped pool drops them.
    */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
@@ -102,7 +100,7 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Sets the number of threads, before the first task. */
+  /** Only before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
@@ -134,8 +132,8 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // In a stopped pool, throws the reason to stop instead of starting; likewise if the cancel flag ended the
-  // job. A job that ended before it saw the flag returns its result.
+  // In a stopped pool, throws the reason to stop; likewise if the cancel flag ended the job. A job that ended
+  // before it saw the flag returns its result.
 
   async run(jobs: RunTask['jobs']): Promise<RunResult> {
     const task: RunTask = { jobs, shared: this.#shared };
@@ -168,7 +166,7 @@ export class WorkerPool {
   }
 
   /**
-   * Hashes a file. In a stopped pool the result has no hash, and is no error: the file is usable without.
+   * Hashes a file. In a stopped pool the result has no hash, and is no error.
    *
    * @param mayWait while cores are busy, wait for another file to hash together
    */
@@ -176,7 +174,7 @@ export class WorkerPool {
     return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
-  /** Compares ranges of two open files; throws the reason to stop in a stopped pool. */
+  /** Throws the reason to stop in a stopped pool. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task<CompareResult>('compare', { a, b, extents, shared: this.#shared });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -188,7 +186,7 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /** Stops running tasks, waits for their end (within a tile), then releases the threads. */
+  /** Stops tasks, waits for their end (within a tile), then releases the threads. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -198,7 +196,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // If threads failed to start, a task has already reported it.
+    // A task has already reported a failed start.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 
@@ -214,7 +212,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Runs and tracks a task; undefined if the pool stops before a slot is free. */
+  /** Undefined if the pool stops before a slot is free. */
   #task<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
     return this.#tracked(this.#carryOut<Result>(name, task));
   }

@@ -30,7 +30,7 @@ export interface MeasureTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found` has an array for each measure. */
+/** By measure. */
 export type MeasureResult =
   | {
       readonly ok: true;
@@ -44,7 +44,7 @@ export interface FactoriseTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found`: the numbers of `factorNumbers`, then the singular values. */
+/** The numbers of `factorNumbers`, then the singular values. */
 export type FactoriseResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
@@ -54,7 +54,7 @@ export interface RegressTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found`: the numbers of `regressionNumbers`. */
+/** The numbers of `regressionNumbers`. */
 export type RegressResult =
   | {
       readonly ok: true;
@@ -77,7 +77,7 @@ export interface PursueTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found`: the numbers of each target (`src/core/native/pursue.ts`). */
+/** The numbers of each target (`src/core/native/pursue.ts`). */
 export type PursueResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
@@ -99,18 +99,16 @@ export interface PartOfFile {
   readonly state: Uint32Array;
 }
 
-/** The next parts of one file or two. */
 export interface HashTask {
   readonly files: readonly PartOfFile[];
   readonly shared: SharedArrayBuffer;
 }
 
-/** The ends of the parts; undefined if native code could not hash them. */
+/** Undefined if native code could not hash them. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-/** Byte ranges to compare in two open files. */
 export interface CompareTask {
   readonly a: number;
   readonly b: number;
@@ -118,7 +116,7 @@ export interface CompareTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** For each range, the offset of the first difference; undefined if equal. */
+/** By range, the offset of the first difference; undefined if equal. */
 export type CompareResult =
   | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

@@ -6,23 +6,22 @@ import { codeOf, LayerloomError, reasonOf, withCode } from '../../base/errors.js
  */
 const workerFile = new URL('../../../../dist/core/engine/threads/worker-entry.cjs', import.meta.url).href;
 
-/** Tasks a thread: one running and one queued, so that it never waits for the main thread. */
+/** A running and a queued one, so that a thread never waits for the main thread. */
 export const tasksOfThread = 2;
 
-/** How long idle threads are kept for the next run. */
 const keptMs = 2000;
 
 /** Idle threads, and the timer that ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Worker threads of one run at a time. They are kept briefly for the next run with as many threads, since
- * starting one takes longer than a small merge. They do not keep the process alive.
+ * Worker threads of one run at a time. Kept briefly for the next run with as many threads, since starting one
+ * takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
   readonly #piscina: Piscina;
-  /** Receives a thread's fatal error for the current run. */
+  /** Receives fatal errors for the current run. */
   #onError: (error: unknown) => void;
   #failed = false;
 
@@ -37,7 +36,7 @@ export class Threads {
   }
 
   /**
-   * Returns the kept threads, or starts new ones. At most one run's threads are kept.
+   * Returns kept threads, or starts new ones. At most one run's threads are kept.
    *
    * @throws LayerloomError THREADS_UNAVAILABLE
    */
@@ -56,15 +55,15 @@ export class Threads {
     try {
       const piscina = new Piscina({
         filename: workerFile,
-        // Makes each thread load the file when it starts. Without an exported name, piscina would load it
-        // again as an ES module.
+        // Makes each thread load the file at its start. Without an exported name, piscina would load it again
+        // as an ES module.
         name: 'run',
         // Not the caller's flags: some, such as --input-type, only suit its own script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
         concurrentTasksPerWorker: tasksOfThread,
-        // Workers hold no tensors in V8: a small heap suffices, and keeps memory small with many threads.
+        // Workers hold no tensors in V8: a small heap suffices.
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
       });
       return new Threads(count, piscina, onError);
@@ -76,8 +75,8 @@ export class Threads {
   }
 
   /**
-   * Runs a task. Tasks return their own failures, so an error is a thread's. Piscina's `signal` is not used:
-   * it would terminate a thread in the middle of a write.
+   * Tasks return their own failures, so an error is a thread's. Piscina's `signal` is not used: it would
+   * terminate a thread in the middle of a write.
    */
   async run(task: unknown, name: string): Promise<unknown> {
     try {
@@ -88,10 +87,7 @@ export class Threads {
     }
   }
 
-  /**
-   * Keeps the threads for the next run; terminates them if one failed or others are kept. No task may be
-   * running.
-   */
+  /** Keeps the threads for the next run, unless one failed or others are kept. No task may be running. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();
@@ -102,7 +98,7 @@ export class Threads {
     kept = { threads: this, timer };
   }
 
-  /** Terminates the threads. No task may be running. */
+  /** No task may be running. */
   async end(): Promise<void> {
     await this.#piscina.destroy();
   }

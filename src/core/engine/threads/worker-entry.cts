@@ -11,8 +11,8 @@ import type {
 } from './task.js' with { 'resolution-mode': 'import' };
 
 // Piscina requires the bundle of this file (scripts/bundle-program.mjs) in each thread. The worker's modules
-// load with the first task, so a thread that a small merge never uses loads none. CommonJS: requiring an ES
-// module crashes Node if the thread is terminated meanwhile.
+// load with the first task, so unused threads load none. CommonJS: requiring an ES module crashes Node if the
+// thread is terminated meanwhile.
 
 const worker = () => import('./worker.js');
 

@@ -44,7 +44,7 @@ export const run = ({ jobs, shared }: RunTask): RunResult => {
   return { ok: true, nonFinite };
 };
 
-/** Measures a block; returns sums, never weights. */
+/** Returns sums, never weights. */
 export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
@@ -52,27 +52,25 @@ export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => 
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Factorises a matrix; writes the factors to a file and returns a few numbers. */
+/** Writes the factors to a file and returns a few numbers. */
 export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
   const found = new Float64Array(factorNumbers.length + what.rank);
   const status = addon.factorise(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
-/** Merges matrices by regression, into a file. */
 export const regress = ({ what, shared }: RegressTask): RegressResult => {
   const found = new Float64Array(regressionNumbers.length);
   const status = addon.regress(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Merges matrices by singular values, into a file. */
 export const mergeSpectra = ({ what, shared }: SpectralTask): SpectralResult => {
   const status = addon.mergeSpectra(what, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Approximates rows; returns the chosen rows and coefficients. */
+/** Returns the chosen rows and coefficients. */
 export const pursue = ({ what, shared }: PursueTask): PursueResult => {
   const found = new Float64Array(sizeOfPursuit(what));
   const status = addon.pursue(what, found, new BigInt64Array(shared));
@@ -84,7 +82,7 @@ const compareBytes = 1024 * 1024;
 /** Two for each thread, reused. */
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
-/** Compares ranges of two files through buffers. If one file ends early, the difference is at its end. */
+/** If one file ends early, the difference is at its end. */
 export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult => {
   const words = new BigInt64Array(shared);
   compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
@@ -109,7 +107,7 @@ export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult =
   }
 };
 
-/** Reads until the buffer has `wanted` bytes or the file ends; returns the number read. */
+/** Reads until the buffer has `wanted` bytes or the file ends. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {
@@ -120,10 +118,10 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
   return filled;
 };
 
-/** Bytes of a file hashed in one task: some ten milliseconds of work; whole SHA-256 blocks. */
+/** Some ten milliseconds of work; whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** Hashes the next parts of files with the processor's SHA-256 instructions, if it has them. */
+/** With the processor's SHA-256 instructions, if it has them. */
 export const hash = ({ files, shared }: HashTask): HashResult => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -148,10 +146,10 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
   }
 };
 
-/** One for each thread: V8 would let buffers of many files accumulate. */
+/** Reused by a thread: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
-/** Reads at explicit positions, since the descriptor is shared, through a buffer outside V8's heap. */
+/** Reads at explicit positions, since the descriptor is shared. */
 export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
   const words = new BigInt64Array(shared);
   const hash = createHash('sha256');

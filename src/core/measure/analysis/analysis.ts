@@ -4,9 +4,10 @@ import { meanMavOf } from '../../methods/framework/parameters.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import type { Rows } from '../../tensor/rows.js';
 
-/** The paper's threshold for a math expert (Fig. 2): rows with a larger MAV count as changed. */
+/** The paper's threshold for a math expert (Fig. 2). */
 export const defaultThreshold = 1e-5;
 
+/** A model in an analysis: the base or an expert. */
 export interface AnalysedModel {
   readonly name: string;
   readonly path: string;
@@ -21,13 +22,13 @@ export interface TensorRows {
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
-  /** Mean MAV of the finite rows, from float64 sums; 0 if no row is finite. */
+  /** Mean MAV of finite rows, from float64 sums; 0 if none is finite. */
   readonly meanMav: number;
-  /** Number of rows with NaN or infinity; means and fractions exclude them. */
+  /** Rows with NaN or infinity; means and fractions exclude them. */
   readonly nonFiniteRows: number;
 }
 
-/** An expert's task vector by rows; analyses at any threshold are computed from it. */
+/** An expert's task vector by rows, for analyses at any threshold. */
 export interface MavVectors {
   readonly name: string;
   readonly rows: Rows;
@@ -36,29 +37,29 @@ export interface MavVectors {
   readonly family: string;
   readonly layers: number;
   readonly tensors: Readonly<Record<string, TensorRows>>;
-  /** Float32 MAV of each row of each tensor; NaN for a row with NaN or infinity. */
+  /** Float32 MAV of each row; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
   /** Signs that the base is not this expert's; absent from saved vectors. */
   readonly concerns?: readonly BaseConcern[];
 }
 
-/** Returns the stem of an expert's file names: its name with `/`, as in hub names, replaced by `--`. */
+/** Replaces `/`, as in hub names, by `--`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
-/** Returns the name of an expert's file of MAV vectors. */
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
+/** A tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
-  /** Share of finite rows with MAV above the threshold; 0 if no row is finite. */
+  /** Share of finite rows with MAV above the threshold; 0 if none is finite. */
   readonly fractionAbove: number;
 }
 
-/** One expert's analysis at one threshold (paper §3.2): the content of `NAME.json`. */
+/** An expert's analysis at one threshold (paper §3.2): the content of `NAME.json`. */
 export interface Analysis {
   readonly name: string;
   readonly rows: Rows;
   readonly threshold: number;
-  /** Mean MAV over all finite rows of all tensors, equally weighted. */
+  /** Mean MAV over all finite rows of all tensors. */
   readonly meanMav: number;
   /** The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null if nothing changed. */
   readonly inverseMav: number | null;
@@ -69,14 +70,13 @@ export interface Analysis {
   readonly tensors: Readonly<Record<string, TensorAnalysis>>;
 }
 
-/** Counts rows with MAV above the threshold; NaN is not. */
 export const countAbove = (vector: Float32Array, threshold: number): number => {
   let count = 0;
   for (const mav of vector) if (mav > threshold) count += 1;
   return count;
 };
 
-/** Computes the analysis at a threshold from the MAV vectors: exact, since MAVs are float32 by definition. */
+/** Exact, since MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, concerns: _concerns, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

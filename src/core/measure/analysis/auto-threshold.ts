@@ -2,10 +2,9 @@ import { itemAt } from '../../base/lookup.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** Share of rows above an `autoThreshold`. */
 const aboveShare = 1 / 3;
 
-/** Returns the MAVs of all experts' finite rows of matrices in layers, ascending. */
+/** Finite rows of all experts' matrices in layers, ascending. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -26,7 +25,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Binary search: returns the first index from which all numbers have the property, or the length. */
+/** Binary search for the first index from which all numbers have the property. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -39,8 +38,7 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 
 /**
  * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
- * undefined if no row changed. Pictures at this threshold show where an expert changed most, however much it
- * changed.
+ * undefined if no row changed. Pictures at it show where an expert changed most, however much.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -5,21 +5,19 @@ import type { Architecture } from '../../models/architecture/architecture.js';
 import type { PlannedReduction } from '../../plan/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 
-/** Number of layers to sample, one matrix each. */
+/** Layers to sample, one matrix each. */
 const sampledLayers = 4;
 
 /**
  * Σ|Δ| / Σ|W_base| from which an expert was not fine-tuned from the base. Unrelated weights give at least 1,
- * and √2 if of equal size; fine-tuning gives 0.001 to 0.09.
+ * and √2 if of equal size; fine-tuning gives thousandths to hundredths.
  */
 const largestChange = 0.9;
 
 /** Cosine of two task vectors from which at least nine tenths of the change is shared. */
 const mostAlike = 0.95;
 
-/**
- * Marks a matrix in each of some layers, so that the pass over all weights measures what `sampleOf` needs.
- */
+/** Marks matrices for `sampleOf`, to be measured in the pass over all weights. */
 export const withSample = (
   tensors: readonly PlannedReduction[],
   { layers, places }: Architecture,
@@ -37,7 +35,7 @@ export const withSample = (
   });
 };
 
-/** Sums over the finite sampled matrices. */
+/** Over the finite sampled matrices. */
 interface Sample {
   /** Σ|W_base|. */
   readonly base: number;
@@ -48,7 +46,7 @@ interface Sample {
   readonly matrices: number;
 }
 
-/** Returns a reduced tensor's sums; undefined if it is not sampled or contains NaN or infinity. */
+/** Undefined if the tensor is not sampled or contains NaN or infinity. */
 export const sampleOf = (
   { base, magnitudes, pairs }: ReducedTensor,
   { isSampled = false }: PlannedReduction,
@@ -75,8 +73,8 @@ const sumOf = (samples: readonly (Sample | undefined)[]): Sample | undefined =>
   );
 
 /**
- * Returns, for each expert, signs that it was not fine-tuned from the base. Not exhaustive: another
- * fine-tuning of the same base, or an exchanged expert and base, look right too.
+ * Returns signs that an expert was not fine-tuned from the base. Another fine-tuning of the same base, or an
+ * exchanged expert and base, look right too.
  */
 export const baseConcerns = (
   samples: readonly (Sample | undefined)[],

@@ -3,7 +3,7 @@ import { countAbove, type MavVectors } from './analysis.js';
 import { sortedRows } from './auto-threshold.js';
 import { isLayerMatrix } from './columns.js';
 
-/** Share of rows that count as an expert's largest changes; the published figures have 12 to 15 %. */
+/** Share of rows that count as largest changes; the published figures have 12 to 15 %. */
 export const largestShare = 1 / 8;
 
 /** Scales numbers to add up to 1; undefined if all are 0. */

@@ -24,7 +24,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base, then the experts; joins bare adapters with the base.
+ * Opens the base, then the experts, joining bare adapters with the base.
  *
  * @throws LayerloomError the codes of `openModels`
  */
@@ -41,17 +41,16 @@ export const openBaseAndExperts = async (
   return [first, ...others.map((other) => inSpelling(first, other))];
 };
 
-/** How an analysis distinguishes layers. */
 export interface InLayers {
   /** Which stack of layers to use: `encoder`, `decoder`, or a name prefix. Default: the only one. */
   stack?: string | undefined;
-  /** True if results are by layer, so that one of several stacks must be chosen. Default false. */
+  /** True if results are by layer, so that a stack must be chosen. Default false. */
   inLayers?: boolean | undefined;
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating-point tensor that all models have; if vocabularies differ,
- * of the shared rows. Reads headers, not weights.
+ * Plans an analysis of every 1-D and 2-D floating-point tensor that all models have, or of shared rows if
+ * vocabularies differ. Reads headers, not weights.
  *
  * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`,
  *   QUANTISED_WEIGHTS
@@ -107,8 +106,8 @@ export const planAnalysis = async (
 };
 
 /**
- * Returns a tensor's reduction; undefined if it cannot be compared (integers, empty tensors, tensors that a
- * model lacks). Returns 'left out' for three or more dimensions, which have no rows.
+ * Undefined if a tensor cannot be compared (integers, empty or missing tensors); 'left out' for three or more
+ * dimensions, which have no rows.
  */
 const reductionOf = (
   name: string,
@@ -137,7 +136,6 @@ const reductionOf = (
   };
 };
 
-/** A model's tensor with its file's path. */
 interface ModelTensor {
   readonly input: number;
   readonly reference: TensorReference;

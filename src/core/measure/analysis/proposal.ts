@@ -8,7 +8,7 @@ import { layerProfile } from './layer-profile.js';
 export type Concern =
   /** The swap takes less of the language expert's largest changes than an even spread over layers would. */
   | 'language in the middle'
-  /** Both experts' largest changes are in the same layers. */
+  /** The experts' largest changes are in the same layers. */
   | 'same layers'
   /** No layers are taken from either end. */
   | 'no layers';
@@ -32,18 +32,17 @@ export interface Proposal {
 /** The paper's default (§4.2), for 32 layers. */
 const usual = { bottom: 5, top: 2 };
 
-/** Difference from which a layer belongs to one expert, as a fraction of an even share. */
+/** Difference that makes a layer one expert's, as a fraction of an even share. */
 const margin = 1 / 4;
 
-/** Common share from which two experts count as changing the same layers. */
+/** Common share from which two experts change the same layers. */
 const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * Returns the smallest and largest number of layers that a swap can take from one end. The smallest counts
- * leading layers that are the language expert's by the margin; the largest stops at the first that is the
- * task expert's.
+ * Returns the smallest and largest number of layers to take from one end. The smallest counts leading layers
+ * that are the language expert's by the margin; the largest stops at the first that is the task expert's.
  *
  * @param excess language share minus task share from that end on, in units of an even share
  */
@@ -59,8 +58,8 @@ const within = (count: number, [fewest, most]: readonly [number, number]): numbe
   Math.min(most, Math.max(fewest, count));
 
 /**
- * Proposes numbers of layers to swap: the paper's default, scaled to the models' layers, clamped to what the
- * experts' largest changes support.
+ * Proposes the paper's default, scaled to the models' layers and clamped to what the experts' largest changes
+ * support.
  *
  * @param task each layer's share of the task expert's largest changes, from `layerProfile`
  * @param language the same for the language expert
@@ -85,10 +84,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/**
- * Proposes numbers of layers for each pair of a task and a language expert, except experts that changed
- * nothing.
- */
+/** For each pair of a task and a language expert, except experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

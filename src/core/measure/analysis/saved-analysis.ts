@@ -11,16 +11,15 @@ import { factsSchema } from './vectors-file.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
-/** Overlaps in an analysis directory; absent for a single expert. */
+/** Absent for a single expert. */
 export const overlapsName = 'overlap.json';
 
-/** Overlaps of the largest changes in an analysis directory; only if requested. */
+/** Only if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
-/** Proposals in an analysis directory; absent if experts have no roles. */
+/** Absent if experts have no roles. */
 export const proposalsName = 'proposals.json';
 
-/** An expert's file in an analysis directory. */
 export const expertFile = (name: string): string => `${fileName(name)}.json`;
 
 const share = z.number().min(0).max(1);
@@ -57,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** The part of overlaps that choosing checkpoints needs; another program may have written them. */
+/** For choosing checkpoints; another program may have written the overlaps. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({
@@ -71,25 +70,13 @@ const overlapsReader =
   (analysis: string, fail: Fail): Promise<T> =>
     readJsonFile(join(analysis, name), { schema, what: 'a list of overlaps', fail });
 
-/**
- * Reads the overlaps in an analysis directory.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readOverlaps = overlapsReader(overlapsSchema);
 
-/**
- * Reads the overlaps of largest changes in an analysis directory.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readTopOverlaps = overlapsReader(topOverlapsSchema, topOverlapsName);
 
-/**
- * Reads only the overlaps' cosines.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readCosines = overlapsReader(cosinesSchema);
 
 const readerOf =
@@ -97,36 +84,20 @@ const readerOf =
   (file: string, fail: Fail): Promise<T> =>
     readJsonFile(file, { schema, what: 'the analysis of an expert', fail });
 
-/**
- * Reads the model, its base and each tensor's change from an expert's file.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readFacts = readerOf(factsSchema);
 
-/**
- * Reads the threshold by which an expert's rows were counted.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readThreshold = readerOf(
   z.object({ threshold: z.custom<number>(isThreshold, 'is not a threshold; run analyze again') }),
 );
 
-/**
- * Reads the shares of an expert's change by layer.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readShares = readerOf(z.object({ shares: z.object({ layers: z.array(z.number()) }) }));
 
 const layerCount = z.int().nonnegative();
 
-/**
- * Reads an analysis's proposed numbers of layers.
- *
- * @throws what `fail` returns
- */
+/** @throws what `fail` returns */
 export const readProposals = (
   file: string,
   fail: Fail,

@@ -15,13 +15,9 @@ export interface Shares {
   readonly experts?: readonly (readonly number[])[];
 }
 
-/** The matrix of one expert of a mixture, by its name within the layer. */
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/**
- * Computes the shares from each tensor's mean MAV over finite rows (paper §3.2: which layers fine-tuning
- * changes).
- */
+/** Computed from mean MAVs over finite rows (paper §3.2: which layers fine-tuning changes). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -31,22 +31,20 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory written by `analyze`; its `NAME.mav.safetensors` replace reading weights. */
+  /** A directory by `analyze`, whose `NAME.mav.safetensors` replace reading weights. */
   analysis?: string | undefined;
   /** Leave out rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /**
-   * Read no weights: return placeholders for measurements. Checks that precede the first weight still apply.
-   */
+  /** Read no weights: return placeholders. Checks that precede the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
- * Gathers the whole-model statistics that a recipe's method needs: from a saved analysis if given, else by
- * reading the weights before the merge.
+ * Gathers the whole-model statistics of a recipe's method: from a saved analysis if given, else by reading
+ * the weights.
  *
  * @param found statistics of nested recipes, gathered before
  * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
@@ -91,7 +89,7 @@ export const gatherStatistics = async (
   };
 };
 
-/** True if an expert, or a model of a nested recipe, is a bare adapter. */
+/** Also in nested recipes. */
 const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
   for (const expert of experts)
     if (
@@ -106,7 +104,6 @@ const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => 
 const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
   parseRecipe(recipe).models.map(({ model }) => model);
 
-/** Reads checkpoints' task vectors from a saved analysis, else computes them. */
 const taskVectorsOf = async (
   base: string,
   experts: readonly string[],
@@ -124,10 +121,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/**
- * If vocabularies differ, gives each vector an entry for each output row; NaN, which no threshold includes,
- * for tokens that the base lacks.
- */
+/** If vocabularies differ, adds NaN, which no threshold includes, for tokens that the base lacks. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -149,10 +143,7 @@ const ofAllRows = async (
   }));
 };
 
-/**
- * Lists the non-empty floating-point tensors that the base and every expert have; models may be nested
- * recipes.
- */
+/** Lists the non-empty floating-point tensors that the base and every expert have. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -204,9 +195,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums mean MAVs of task vectors for nested recipes or other vocabularies: a tensor's mean MAV is Σ|Δ| over
- * its elements. Computes no MAVs of single rows: only reverting by rows needs them, and it is refused for
- * nested recipes.
+ * Sums mean MAVs for nested recipes or other vocabularies: a tensor's mean MAV is Σ|Δ| over its elements.
+ * Only reverting by rows needs MAVs of single rows, and nested recipes refuse it.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -252,11 +242,7 @@ const sumOperands = async (
   });
 };
 
-/**
- * Reads the experts' saved vectors.
- *
- * @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors`
- */
+/** @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors` */
 const readSaved = async (
   analysis: string,
   base: string,
@@ -279,14 +265,14 @@ const readSaved = async (
   );
 };
 
-/** True if two checkpoints have the same files by size, modification time and header; paths may differ. */
+/** By size, modification time and header; paths may differ. */
 export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header, content }) => `${bytes} ${content ?? mtimeNs} ${header}`).sort();
   return keys(a).join() === keys(b).join();
 };
 
-/** Returns why a saved analysis does not fit; undefined if it does. */
+/** Why a saved analysis does not fit. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,

@@ -13,13 +13,13 @@ import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
   /** Exclude and count rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Compare the experts with each other too, at the returned thresholds, one an expert. Default: do not. */
+  /** Also compare the experts with each other, at the returned thresholds. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Called with the experts' names after headers are read; may throw before any weight is read. */
+  /** Called with the experts' names before any weight is read; may throw. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Experts' task vectors, and pair overlaps if thresholds of pairs were given. */
+/** With pair overlaps if thresholds of pairs were given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -74,8 +74,7 @@ export const computeTaskVectors = async (
 
 /**
  * Returns placeholder task vectors from headers alone. MAVs rise from 0 to 1 over each matrix's rows, so that
- * a threshold reverts some and keeps others. They differ between experts, so that magnitude weights are not
- * uniform. Errors are those of real task vectors before weights are read.
+ * a threshold reverts some of them. They differ between experts, so that magnitude weights are not uniform.
  *
  * @throws LayerloomError the codes of `planAnalysis`
  */
@@ -99,8 +98,7 @@ export const assumeTaskVectors = async (
 };
 
 /**
- * Returns a warning for each tensor with NaN or infinity.
- *
+ * @returns warnings
  * @throws LayerloomError NON_FINITE unless allowed
  */
 const checkFinite = (
@@ -122,12 +120,10 @@ const checkFinite = (
   );
 };
 
-/** One expert's MAVs of a tensor's rows, with totals. */
 interface RowsOfTensor extends Pick<TensorRows, 'meanMav' | 'nonFiniteRows'> {
   readonly vector: Float32Array;
 }
 
-/** Divides each expert's sums of magnitudes by the parameters in a row. */
 const mavOf = (reduction: PlannedReduction, magnitudes: readonly Float64Array[]): RowsOfTensor[] => {
   const [count, parametersPerRow] = rowsOf(reduction);
   return magnitudes.map((sums) => {

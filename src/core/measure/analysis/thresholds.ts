@@ -4,7 +4,7 @@ import { nearest } from '../../methods/recipe/nearest.js';
 import { defaultThreshold, type MavVectors } from './analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 
-/** An analysis's thresholds: one for all experts, and overrides by name. */
+/** For all experts, with overrides by name. */
 export interface Thresholds {
   readonly all: number | 'auto';
   readonly own: ReadonlyMap<string, number>;
@@ -13,11 +13,7 @@ export interface Thresholds {
 export const isThreshold = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && Number.isFinite(value);
 
-/**
- * Returns an analysis's thresholds from its parameters.
- *
- * @throws LayerloomError INVALID_PARAMETER for an invalid threshold
- */
+/** @throws LayerloomError INVALID_PARAMETER for an invalid threshold */
 export const readThresholds = (
   all: number | 'auto' = defaultThreshold,
   own: Readonly<Record<string, number>> = {},
@@ -29,11 +25,7 @@ export const readThresholds = (
   return { all, own: new Map(Object.entries(own)) };
 };
 
-/**
- * Checks that experts with a threshold of their own are analysed.
- *
- * @throws LayerloomError INVALID_PARAMETER for an unknown name
- */
+/** @throws LayerloomError INVALID_PARAMETER for a name that is not an expert's */
 export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
   for (const name of own.keys())
     if (!experts.includes(name))
@@ -45,7 +37,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** Returns each expert's threshold. `auto` is one threshold, found over all experts. */
+/** `auto` is one threshold, found over all experts. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

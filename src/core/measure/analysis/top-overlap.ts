@@ -7,26 +7,27 @@ import { isLayerMatrix } from './columns.js';
 export interface TopOverlapPart {
   /** Null for all layers together. */
   readonly layer: number | null;
-  /** Number of largest rows of each expert; the smaller number, if one expert changed fewer rows. */
+  /** Largest rows of each expert; fewer if one changed fewer rows. */
   readonly rows: number;
-  /** Number of rows among both experts' largest. */
+  /** Rows among both experts' largest. */
   readonly inBoth: number;
   /** inBoth / rows; null without rows. */
   readonly shared: number | null;
-  /** The expected share for random rows; null without rows. */
+  /** Expected share for random rows; null without rows. */
   readonly chance: number | null;
 }
 
+/** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
-  /** Share of each matrix's rows that count as largest changes. */
+  /** Share of each matrix's rows that count as largest. */
   readonly topShare: number;
   /** Layer 0 first. */
   readonly parts: readonly TopOverlapPart[];
   readonly whole: TopOverlapPart;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER for an invalid share, or for a single expert */
+/** @throws LayerloomError INVALID_PARAMETER for an invalid share, or a single expert */
 export const checkTopShare = (share: number | undefined, experts: number): void => {
   if (share === undefined) return;
   if (!(share > 0 && share < 1)) throw invalidParameter('top-share', share, 'a number between 0 and 1');
@@ -34,7 +35,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** Returns at most `count` rows with the largest MAV, the first ones among ties, without unchanged rows. */
+/** At most `count` changed rows; the first ones win ties. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -79,8 +80,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Computes, for every pair of experts, how many of the largest changes they share: the `topShare` of rows
- * with the largest MAV, separately in each matrix in layers, so that no matrix dominates.
+ * Computes how many largest changes each pair of experts shares: the `topShare` of rows with the largest MAV,
+ * separately in each matrix in layers, so that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

@@ -7,14 +7,14 @@ import { readSmallFile } from '../../models/checkpoint/small-file.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
-/** Size limit of files read: four bytes a row, about 1 GB for the largest mixture-of-experts models. */
+/** Files have four bytes a row, about 1 GB for the largest mixture-of-experts models. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
-/** Format and version, in `__metadata__.format`. */
+/** In `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /**
- * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] for each parameter, and the rest of `MavVectors` as
+ * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and the rest of `MavVectors` as
  * JSON in `__metadata__.mav`.
  */
 export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVectors): Uint8Array[] => {
@@ -33,11 +33,7 @@ export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVec
   ];
 };
 
-/**
- * Reads a file by `encodeVectors`.
- *
- * @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header
- */
+/** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header */
 export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
@@ -53,7 +49,7 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalid(`it has no vector of ${rows} rows for ${name}`);
-    // Copied: a Float32Array must begin at a multiple of four, tensor data may begin anywhere.
+    // Copied: a Float32Array must begin at a multiple of four.
     const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));
   }

@@ -20,8 +20,8 @@ export interface ChosenUnit extends Unit {
 }
 
 /**
- * Returns the shares of two experts' changes by unit, bottom first. A layer's change is the sum over its
- * matrices; a module's is the root of the sum of squares (as the authors of arXiv 2601.22620 compute them).
+ * Returns two experts' shares of change by unit, bottom first. A layer's change is the sum over its matrices;
+ * a module's is the root of the sum of squares (as the authors of arXiv 2601.22620 compute them).
  *
  * @throws LayerloomError MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed
  *   nothing
@@ -47,7 +47,7 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** The change of each unit, by `LAYER` or `LAYER MODULE`, in order. */
+/** By `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));
@@ -66,8 +66,8 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
 };
 
 /**
- * Chooses by a threshold (arXiv 2601.22620): the expert whose share of a unit's change is larger by more than
- * `tau`, else a blend.
+ * Takes the expert whose share of a unit's change is larger by more than `tau`, else a blend (arXiv
+ * 2601.22620).
  */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {

@@ -7,12 +7,11 @@ import { readJsonFile } from '../../models/checkpoint/json-file.js';
 import { isLayerMatrix } from '../analysis/columns.js';
 import { factsSchema } from '../analysis/vectors-file.js';
 
-/** Modules whose changes are compared. */
 export const measuredModules = ['attention', 'feed_forward'] as const;
 
 export type MeasuredModule = (typeof measuredModules)[number];
 
-/** The measurement of each tensor: ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of its rows (`analyze`). */
+/** ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of a tensor's rows (`analyze`). */
 export type Measure = 'relative' | 'mav';
 
 export interface MatrixChange {
@@ -21,7 +20,7 @@ export interface MatrixChange {
   readonly change: number;
 }
 
-/** How much an expert changed each matrix of its base's layers, read from a file. */
+/** Read from a file. */
 export interface ExpertChange {
   readonly file: string;
   /** The expert's name and directory, and its base's directory. */
@@ -51,14 +50,13 @@ const tensor = z.object({
 
 const comparisonSchema = z.object({ a: model, b: model, tensors: z.array(tensor) });
 
-/** States of tensors whose change is known. */
 const compared: readonly string[] = ['equal', 'sameValues', 'differs'];
 
 const failOf = ({ file, reason, cause }: { file: string; reason: string; cause?: unknown }): LayerloomError =>
   new LayerloomError('MEASUREMENT_INVALID', { file, reason }, { cause });
 
 /**
- * Reads an expert's `NAME.json` by `analyze`, or the output of `diff BASE EXPERT --json`.
+ * Reads `NAME.json` by `analyze`, or the output of `diff BASE EXPERT --json`.
  *
  * @throws LayerloomError MEASUREMENT_INVALID
  */

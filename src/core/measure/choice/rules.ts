@@ -3,10 +3,7 @@ export const units = ['layer', 'module'] as const;
 
 export type UnitKind = (typeof units)[number];
 
-/**
- * Statistic for choosing the top units: the language expert's share minus the task expert's, or the former
- * alone.
- */
+/** The language expert's share minus the task expert's, or the former alone. */
 export const statistics = ['difference', 'change'] as const;
 
 export type Statistic = (typeof statistics)[number];

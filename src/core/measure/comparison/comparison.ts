@@ -3,6 +3,7 @@ import type { Shape } from '../../tensor/reference.js';
 import type { QuantisationReport } from '../quantisation/quantisation-report.js';
 import type { SideFileDifference } from './side-file-differences.js';
 
+/** A model in a comparison. */
 export interface ComparedModel {
   readonly name: string;
   /** Absolute. */
@@ -19,11 +20,11 @@ export interface ComparedModel {
 /**
  * Differences of one tensor's elements, a in A and b in B, widened to float64. The maximum, means and
  * `relative` are over elements finite in both models. They are null without such elements, and for dtypes
- * that are not floating-point, of which only bits are compared.
+ * that are not floating-point: their bits alone are compared.
  */
 export interface ElementDifferences {
   /**
-   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For other than floating-point dtypes,
+   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point,
    * elements whose bits differ. Null for elements smaller than a byte.
    */
   readonly differing: number | null;
@@ -72,6 +73,7 @@ export interface StoredAs {
   readonly file: string;
 }
 
+/** The comparison of one tensor. */
 export interface TensorComparison {
   readonly name: string;
   /** Null outside the layers. */
@@ -88,6 +90,7 @@ export interface TensorComparison {
   readonly difference: ElementDifferences | null;
 }
 
+/** The comparison of two checkpoints. */
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;

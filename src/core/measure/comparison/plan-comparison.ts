@@ -7,9 +7,8 @@ import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
 import type { ComparedPair } from './open-pair.js';
 
-/** A tensor of either model, before its elements are compared. */
 export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | 'a' | 'b' | 'elements'> & {
-  /** Index of its comparison in the plan, or the state known from headers. */
+  /** Index of its comparison, or the state known from headers. */
   readonly comparison: number | Exclude<TensorState, 'equal' | 'sameValues' | 'differs'>;
 };
 
@@ -18,11 +17,7 @@ export interface PlannedDiff {
   readonly tensors: readonly FoundTensor[];
 }
 
-/**
- * Plans the comparison of two checkpoints.
- *
- * @param wanted tells by name whether a tensor is compared
- */
+/** @param wanted tells by name whether a tensor is compared */
 export const planComparison = ({ a, b }: ComparedPair, wanted: (name: string) => boolean): PlannedDiff => {
   const tensors: FoundTensor[] = [];
   const planned: PlannedComparison[] = [];

@@ -26,16 +26,11 @@ export interface SideFileDifference {
   readonly keys: readonly KeyDifference[];
 }
 
-/** Maximum depth of reported keys. */
 const depth = 3;
-/** Maximum length of a reported value, in characters of JSON. */
+/** In characters of JSON. */
 const longest = 200;
 
-/**
- * Compares the side files of two checkpoints: configuration, tokenizer, templates, licence.
- *
- * @throws LayerloomError READ_FAILED
- */
+/** @throws LayerloomError READ_FAILED */
 export const compareSideFiles = async (
   a: CheckpointIndex,
   b: CheckpointIndex,
@@ -59,7 +54,7 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Returns a file's JSON object; undefined for other or damaged files, which are compared by bytes. */
+/** Undefined for other or damaged files, which are compared by bytes. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
   const value = jsonOrNone(content, { python: true });
   return isObject(value) ? value : undefined;
@@ -83,7 +78,7 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** True for equal JSON values, whatever the order of keys. */
+/** Whatever the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

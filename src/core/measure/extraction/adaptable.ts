@@ -1,9 +1,6 @@
 import { moduleOf } from './choose-tensors.js';
 
-/**
- * Families for which PEFT (0.21) refuses factors of `out_proj`: their kernels read its weight without the
- * module.
- */
+/** PEFT (0.21) refuses factors of their `out_proj`: kernels read its weight without the module. */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
@@ -12,9 +9,9 @@ const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
 const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
- * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. It excludes
- * routers, which are not linear modules in transformers 5. If experts have, say, a `gate_proj`, PEFT takes
- * every target of that name for theirs.
+ * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are
+ * not linear modules in transformers 5. If experts have, say, a `gate_proj`, PEFT takes every target of that
+ * name for theirs.
  *
  * @param tensors all tensors of the model
  */

@@ -16,7 +16,7 @@ import type { Extraction } from './extraction.js';
 import { loadedNames } from './loaded-name.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
-/** The extraction's report, beside the adapter. */
+/** The extraction's report. */
 export const extractionName = 'extract-lora.json';
 
 /** The method in an extracted adapter's provenance. */
@@ -31,8 +31,7 @@ interface Provenance {
 }
 
 /**
- * Writes the files beside an extracted adapter's weights: PEFT's configuration, the report, the card, and
- * finally the provenance.
+ * Writes PEFT's configuration, the report, the card, and finally the provenance.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -82,7 +81,7 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
   const targets: string[] = [];
   const pattern = emptyTable<number>();
   for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
-    // The last part of the names, if it matches no other module.
+    // If the last part of the names matches no other module.
     const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
     targets.push(...(isAll ? [leaf] : modules));
     const found = new Set(modules.map((module) => ranks.get(module)));
@@ -101,15 +100,13 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
     taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
-    // alpha equals each module's rank, so that PEFT applies B · A unscaled.
+    // Equals each module's rank, so that PEFT applies B · A unscaled.
     alphaPattern: pattern,
     modulesToSave: [...new Set(saved.map(({ name }) => nameOf(name)))],
   });
 };
 
-/**
- * CAUSAL_LM for decoders that generate text; null for others, which lack the methods that PEFT's tasks call.
- */
+/** CAUSAL_LM for decoders that generate text; others lack the methods that PEFT's tasks call. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

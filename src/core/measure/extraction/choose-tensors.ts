@@ -20,22 +20,22 @@ export interface Choice {
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Tensor names; each is in one list. */
+/** Each tensor is in one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
   readonly others: readonly string[];
 }
 
-/** Returns a parameter's module: its name without `.weight` or `.bias`. */
+/** Without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
-/** True if a module's name equals `name` or ends with it, as PEFT compares names. */
+/** As PEFT compares names: equal, or its end. */
 export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 
 /**
- * Divides a model's floating-point tensors into factorised, saved and other ones.
+ * Divides the floating-point tensors.
  *
  * @param isAdaptable true for matrices to which PEFT gives factors
  * @throws LayerloomError INVALID_PARAMETER
@@ -79,10 +79,9 @@ export const chooseTensors = async (
   return chosen;
 };
 
-/** Time limit for a parameter's expressions, in seconds. */
+/** Time limit for a parameter's expressions. */
 const seconds = 2;
 
-/** Returns the names that at least one expression matches. */
 const matching = async (
   parameter: string,
   expressions: readonly string[],

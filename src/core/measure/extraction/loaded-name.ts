@@ -1,12 +1,11 @@
 /**
- * Families with the language model under `model.` in files, and under `model.language_model.` in their
- * classes.
+ * The language model is under `model.` in their files, and under `model.language_model.` in their classes.
  */
 const unnamed = new Set<unknown>(['qwen2_vl', 'qwen2_5_vl']);
 
 /**
- * Returns a function from a module's name in files to its name in the model that transformers 5 loads, which
- * PEFT compares targets with.
+ * Returns a function from a module's name in files to its name in transformers 5, which PEFT compares targets
+ * with.
  */
 export const loadedNames = (
   config: Readonly<Record<string, unknown>> | undefined,

@@ -16,7 +16,6 @@ import { adaptableIn } from './adaptable.js';
 import { type Choice, chooseTensors, moduleOf } from './choose-tensors.js';
 import type { ExtractedTensor } from './extraction.js';
 
-/** The requested factors. */
 export interface Wanted {
   readonly rank: number;
   readonly energy: number | undefined;
@@ -24,7 +23,6 @@ export interface Wanted {
   readonly seed: number;
 }
 
-/** A tensor whose change is measured. */
 export interface PlannedNorm {
   readonly name: string;
   readonly shape: readonly number[];
@@ -34,7 +32,6 @@ export interface PlannedNorm {
   readonly change: Operand;
 }
 
-/** A weight to factorise. */
 export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'layer' | 'role'> {
   readonly shape: readonly [number, number];
   /** The requested rank, or the smaller extent. */
@@ -53,7 +50,7 @@ export interface SavedTensor {
   readonly source: StoredTensor;
 }
 
-/** An extraction planned from headers. */
+/** Planned from headers. */
 export interface ExtractionPlan {
   readonly wanted: Wanted;
   readonly inputs: readonly PlannedInput[];
@@ -67,7 +64,7 @@ export interface ExtractionPlan {
 }
 
 /**
- * Plans an extraction; reads headers, not weights.
+ * Reads headers, not weights.
  *
  * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and
  *   `checkCompatible`

@@ -106,7 +106,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** A factor as a merge would plan it, for the memory estimate; a thread makes both factors together. */
+/** As a merge would plan it, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -120,7 +120,7 @@ const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   } satisfies Factor<Operand>,
 });
 
-/** Bytes of a weight's factors at the maximum rank. */
+/** At the maximum rank. */
 const roomOf = ({ shape, rank, dtype }: PlannedFactors): { left: number; right: number } => ({
   left: bytesOfTensor(dtype, [shape[0], rank]),
   right: bytesOfTensor(dtype, [rank, shape[1]]),
@@ -130,7 +130,7 @@ const mostBytes = ({ factors, saved }: ExtractionPlan): number =>
   factors.map(roomOf).reduce((total, { left, right }) => total + left + right, 0) +
   saved.reduce((total, { dtype, shape }) => total + bytesOfTensor(dtype, shape), 0);
 
-/** Offsets of the factors in the scratch file, at their maximum ranks. */
+/** Offsets of factors in the scratch file, at their maximum ranks. */
 const roomsOf = (
   factors: readonly PlannedFactors[],
 ): ReadonlyMap<string, { left: number; right: number }> => {
@@ -145,7 +145,7 @@ const roomsOf = (
   );
 };
 
-/** Factorises every weight into the scratch file, and measures the other changes. */
+/** Factorises weights into the scratch file, and measures the other changes. */
 const measure = async (
   run: Run,
   plan: ExtractionPlan,
@@ -205,7 +205,7 @@ interface Piece {
 }
 
 /**
- * Writes the adapter's weights: factors at their ranks, and whole tensors.
+ * Writes the adapter's weights.
  *
  * @returns the file's bytes
  */

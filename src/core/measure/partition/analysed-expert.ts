@@ -10,7 +10,6 @@ import { expertFile, readFacts } from '../analysis/saved-analysis.js';
 import { sameFiles } from '../analysis/statistics.js';
 import { readVectors } from '../analysis/vectors-file.js';
 
-/** An expert's change by tensor, with the file that it was read from. */
 export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tensors'> {
   readonly file: string;
 }
@@ -18,12 +17,11 @@ export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tens
 const ending = vectorsName('');
 
 /**
- * Reads an expert's change from an `analyze` directory: from `NAME.json` or, without it,
- * `NAME.mav.safetensors`.
+ * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
- * @param base the model that the expert must have been compared with
- * @throws LayerloomError PARTITION_INVALID if there is no such expert, its file is unreadable or is for
- *   another base; the codes of `readVectors`
+ * @param base that the expert must have been compared with
+ * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable or has another base; the
+ *   codes of `readVectors`
  */
 export const readAnalysedExpert = async (
   analysis: string,

@@ -12,12 +12,11 @@ interface Experts {
 
 /**
  * Returns a function that tells which expert changed a parameter more. It compares the mean MAV of the
- * parameter's unit (tensor, module or layer), each row counting once, relative to that expert's overall mean
- * MAV, so that a larger learning rate does not win. Ties go to the task. A unit that the analysis left out,
- * such as a 3-D tensor, follows its layer.
+ * parameter's unit (tensor, module or layer), each row counting once. The mean is relative to that expert's
+ * overall mean MAV, so that a larger learning rate does not win. Ties go to the task. A unit that the
+ * analysis left out, such as a 3-D tensor, follows its layer.
  *
- * @param isFree true for parameters that count as outside the layers: they form modules even if units are
- *   layers
+ * @param isFree true for parameters outside the layers: they form modules even if units are layers
  * @throws LayerloomError PARTITION_INVALID for an expert that equals the base
  */
 export const byChange = (
@@ -60,7 +59,6 @@ export const byChange = (
 
 const layerKey = ({ layer }: Place): string => `layer ${layer}`;
 
-/** A parameter's module: its name without the last part, such as `weight` or `bias`. */
 const moduleKey = (name: string): string => {
   const parts = name.split('.');
   return parts.length === 1 ? itemAt(parts, 0) : parts.slice(0, -1).join('.');

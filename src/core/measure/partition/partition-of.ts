@@ -39,7 +39,7 @@ export interface PartitionByLocation {
   norms?: 'layer' | 'others' | undefined;
 }
 
-/** Parameters of a partition by an analysis of two experts. */
+/** By an analysis of two experts. */
 export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
   /** Unit of assignment. Default `module`. */
@@ -140,14 +140,12 @@ const byAnalysis = (
   };
 };
 
-/** True outside the layers, and for block norms if `norms` is `others`. */
 const isOutside = ({ layer, role }: Place, norms: 'layer' | 'others'): boolean =>
   layer === undefined || (norms === 'others' && role === 'blockNorm');
 
 const isTrainable = ({ dtype }: TensorReference, { role }: Place): boolean =>
   isFloating(dtype) && role !== 'buffer' && role !== 'tower';
 
-/** True for a module's matrix inside the layers. */
 const isLinear = (name: string, { shape }: TensorReference, { layer, role }: Place): boolean =>
   layer !== undefined && role !== 'blockNorm' && shape.length === 2 && name.endsWith('.weight');
 

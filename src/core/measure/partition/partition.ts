@@ -2,7 +2,7 @@ import type { PartName, Side } from '../../methods/framework/part-names.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 
-/** A partition's base, read from headers. */
+/** Read from headers. */
 export interface PartitionBase {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
@@ -26,7 +26,7 @@ export interface FoundByLocation {
 /** By an analysis: each unit goes to the expert that changed it more, relative to its own mean change. */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
-  /** The experts' names, and the files with their changes. */
+  /** With the files of their changes. */
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
@@ -62,22 +62,20 @@ export interface Partition {
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** Returns the parameters that training one side updates: its own part and `both`. */
+/** The side's own part, and `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,
 ];
 
-/** Returns the modules that LoRA adapts when training one side. */
 export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] => [
   ...linear[side],
   ...linear.both,
 ];
 
 /**
- * True for a mixture of experts. PEFT 0.21 turns targets of routers and experts into the tensors that
- * transformers 5 fuses them into, in every layer. It also reduces a regular expression to the last parts of
- * the names it matches.
+ * PEFT 0.21 turns targets of routers and experts into the tensors that transformers 5 fuses them into, in
+ * every layer. It also reduces a regular expression to the last parts of the names it matches.
  */
 export const isMixture = (names: Iterable<string>): boolean => {
   for (const name of names) if (name.includes('.experts.')) return true;

@@ -1,7 +1,7 @@
 import type { TensorParts } from '../../methods/framework/tensors/tensor-parts.js';
 import { type Partition, type PartName, partNames } from './partition.js';
 
-/** Names with a common prefix, divided by the next part of the name. */
+/** Names with a common prefix, by the next part of the name. */
 interface Branch {
   readonly names: string[];
   readonly parts: Set<PartName>;

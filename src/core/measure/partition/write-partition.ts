@@ -7,7 +7,7 @@ import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
 import type { Partition } from './partition.js';
 
-/** Absolute paths of a partition's files, and what some formats could not express. */
+/** Absolute paths. */
 export interface WrittenPartition {
   readonly files: readonly string[];
   readonly warnings: readonly string[];
@@ -30,7 +30,7 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 
 /**
  * Writes a partition to a file `….json`, or to a directory as `partition.json` and the formats' files. A
- * format that cannot express the partition gives a warning; an error if it was requested.
+ * format that cannot express it gives a warning; an error if it was requested.
  *
  * @param formats default: all
  * @throws LayerloomError OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED

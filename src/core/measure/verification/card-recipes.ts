@@ -5,14 +5,14 @@ import { readSmallFile } from '../../models/checkpoint/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 
-/** A Markdown code fence, also in quotations and lists. */
+/** Also in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
 /** A recipe in any dialect has one of these keys. */
 const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
 
 /**
- * Returns an output's card as text, or why it is unreadable.
+ * Returns the card's text, or why it is unreadable.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -25,7 +25,7 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
 };
 
 /**
- * Returns an output's card if its recipes differ from the output's.
+ * Returns the card if its recipes differ from the output's.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -38,8 +38,7 @@ export const compareCard = async (directory: string, recipe: string | undefined)
 };
 
 /**
- * Checks a card's recipes against the output's: cards may be edited, but must not misstate how the weights
- * were made.
+ * Cards may be edited, but must not misstate how the weights were made.
  *
  * @param recipe as the card has it between its fences; undefined if the output has none
  * @returns a phrase that follows the card's name; undefined if the recipes agree
@@ -47,7 +46,7 @@ export const compareCard = async (directory: string, recipe: string | undefined)
 const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
   const wanted = recipe?.trimEnd();
   const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
-  // The block that `layerloom merge README.md` would use, whatever its content.
+  // `layerloom merge README.md` would use this block, whatever its content.
   const used = recipeBlock(card);
   if (used !== undefined && isOther(used)) return 'has another recipe than the one that made the output';
   return blocksOf(card).some((block) => isRecipe(block) && isOther(block.join('\n')))
@@ -55,14 +54,14 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** True for a block with a recipe's key at the block's own indentation, that is not inside another key. */
+/** The recipe's key must have the block's own indentation. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);
   return lines.some((line) => line.search(/\S/) === least && keyOfRecipe.test(line));
 };
 
-/** Returns the lines of each fenced block; an unclosed fence extends to the end. */
+/** An unclosed fence extends to the end. */
 const blocksOf = (card: string): string[][] => {
   const blocks: string[][] = [];
   let open: { readonly fence: string; readonly from: number } | undefined;

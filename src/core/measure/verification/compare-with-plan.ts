@@ -8,10 +8,9 @@ import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
 import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';
 import { compareSideFiles, notAFile } from './verify-files.js';
 
-/** Result of comparing an output's files with a plan. */
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
-  /** The recipe as the card has it. */
+  /** As the card has it. */
   readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;
@@ -19,8 +18,8 @@ export interface ComparedWithPlan {
 }
 
 /**
- * Computes tiles of an output's shards again, and compares them and the side files with the plan's. Missing
- * shards and those of wrong size are reported without computing tiles.
+ * Computes tiles of an output's shards again, and compares them and the side files with the plan's. Reports
+ * missing shards and wrong sizes without computing tiles.
  *
  * @throws LayerloomError the codes of `recompute`
  */

@@ -6,20 +6,19 @@ import { isWeightsName } from '../../models/checkpoint/containers/containers.js'
 import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
-/** Files and folders in an output that do not belong to it. */
 export interface Additions {
-  /** All but caches, sorted; folders that were not searched as `NAME/`. */
+  /** Without caches, sorted; folders that were not searched as `NAME/`. */
   readonly unlisted: readonly string[];
   /** Additions that are not allowed. */
   readonly damage: readonly VerifiedFile[];
 }
 
 /**
- * Lists what else is in an output's folder. Does not search folders that are not allowed, or follow links.
+ * Lists what else is in an output's folder, without following links or searching folders that are not
+ * allowed.
  *
  * @param known names of the output's own files, with `/`
- * @param inputs paths of models that the output was compared with: such a folder may be inside, beside the
- *   card that names it
+ * @param inputs paths of models that the output was compared with; such a folder may be inside
  * @throws LayerloomError READ_FAILED
  */
 export const findAdditions = async (
@@ -56,16 +55,16 @@ export const findAdditions = async (
   };
 };
 
-/** The folders that contain a file: `a` and `a/b` for `a/b/c`. */
+/** `a` and `a/b` for `a/b/c`. */
 const foldersOf = (name: string): string[] => {
   const parts = name.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 };
 
-/** A name as people and case-insensitive file systems read it. */
+/** As people and case-insensitive file systems read it. */
 const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** True for a file, or a link to one, as in hub caches. */
+/** Or a link to a file, as in hub caches. */
 const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   if (!entry.isSymbolicLink()) return entry.isFile();
   // A loop of links, or a link that may not be followed.
@@ -75,11 +74,7 @@ const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   );
 };
 
-/**
- * Returns what is wrong with an addition.
- *
- * @param like a file of the output with a name that looks the same
- */
+/** @param like a file of the output with a name that looks the same */
 const reasonOf = (name: string, entry: Dirent, like: string | undefined): string => {
   const added = 'was not written by the merge';
   if (like !== undefined) return `${added}, and is named almost like ${like}`;

@@ -20,17 +20,12 @@ const ofFileManagers = /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/;
 
 const picture = /^[^./\\\p{C}][^/\\\p{C}]{0,120}\.(png|jpe?g|gif|svg|webp)$/u;
 
-/** Folders of a card's pictures. */
 const pictureFolders = new Set(['assets', 'figures', 'images', 'media', 'pictures']);
 
 /** Folders of programs, never searched. */
 const cacheFolders = new Set(['.git', '.cache/huggingface', '.huggingface']);
 
-/**
- * True if a file may be added to an output.
- *
- * @param path from the output's folder, with `/`
- */
+/** @param path from the output's folder, with `/` */
 export const mayStand = (path: string): boolean => {
   const parts = path.split('/');
   const [folder = '', name = '', ...deeper] = parts;
@@ -39,7 +34,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Classifies an added folder: a program's cache, one to search, or one that is not allowed. */
+/** A program's cache, one to search, or one that is not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

@@ -12,11 +12,7 @@ import type { MergePlan } from '../../plan/plan.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
-/**
- * Compares files with their records on all threads, by SHA-256 if recorded.
- *
- * @throws LayerloomError READ_FAILED, INTERRUPTED
- */
+/** @throws LayerloomError READ_FAILED, INTERRUPTED */
 export const verifyFiles = async (
   directory: string,
   written: readonly WrittenFile[],
@@ -76,7 +72,7 @@ const verifyFile = async (
 };
 
 /**
- * Returns an unreadable file of an output as missing or different.
+ * Returns an unreadable file as missing or different.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -96,11 +92,7 @@ const isPointer = async (file: FileHandle): Promise<boolean> => {
   return buffer.equals(pointer);
 };
 
-/**
- * Compares side files with a plan's.
- *
- * @throws LayerloomError READ_FAILED
- */
+/** @throws LayerloomError READ_FAILED */
 export const compareSideFiles = async (
   directory: string,
   files: MergePlan['files'],

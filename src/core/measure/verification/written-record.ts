@@ -39,13 +39,12 @@ export interface WrittenFile {
   readonly sha256?: string;
 }
 
-/** The content of an output's `layerloom.json`. */
 export interface WrittenRecord {
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
-  /** True for a merge's output, which has a recipe; false for an extracted adapter. */
+  /** False for an extracted adapter. */
   readonly isMerge: boolean;
-  /** The complete recipe as the card has it, if any. */
+  /** As the card has it. */
   readonly recipe: string | undefined;
   /** True if unedited; undefined without a seal. */
   readonly isSealed: boolean | undefined;

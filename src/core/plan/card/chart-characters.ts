@@ -1,3 +1,3 @@
-/** Bars of one character, lowest first. Even the highest leaves a gap, which separates the rows. */
+/** Lowest first. Even the highest leaves a gap between rows. */
 export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'] as const;
 export const zero = '·';

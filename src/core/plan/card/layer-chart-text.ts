@@ -3,19 +3,16 @@ import { decimals } from '../../methods/operations/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Longest line, in characters. */
 const widest = 80;
 
-/** Least and most characters of a bar; with more layers, several share a character. */
+/** With more layers than `most`, several share a character. */
 const bounds = { least: 18, most: 40 };
 
-/** Most characters left for the values behind a bar. */
 const valuesWidth = 15;
 
-/** Most characters of a model's name. */
 const mostName = 14;
 
-/** A row with more turns than this shows its range instead. */
+/** A row with more turns shows its range instead. */
 const mostTurns = 6;
 
 /** Colours a bar of a model, or (null) of a whole formula. */
@@ -47,7 +44,7 @@ export const drawChart = (rows: readonly ChartRow[], layers: number, paint: Pain
   return [head, ...lines, ...note, ...mean].join('\n');
 };
 
-/** Returns the rows' labels in columns; words repeated from the row above are left blank. */
+/** Aligns labels in columns; words repeated from the row above are blank. */
 const labelsOf = (rows: readonly ChartRow[]): string[] => {
   const all = rows.map(({ model, figure, modules }) => [
     shorten(visibleLine(model ?? '')),
@@ -67,7 +64,6 @@ const labelsOf = (rows: readonly ChartRow[]): string[] => {
   });
 };
 
-/** Cuts out the middle of a long name. */
 const shorten = (name: string): string => {
   const half = (mostName - 1) / 2;
   return name.length <= mostName
@@ -75,7 +71,7 @@ const shorten = (name: string): string => {
     : `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}`;
 };
 
-/** Returns layer numbers above their columns: every tenth column, and the last. */
+/** Numbers every tenth column, and the last. */
 const axis = (layers: number, step: number, columns: number): string => {
   const last = String(layers - 1);
   let text = '';
@@ -92,7 +88,7 @@ interface Scale {
   readonly high: number;
 }
 
-/** One scale for all rows of a figure, so that their bars compare; 0 to 1 if that fits. */
+/** All rows of a figure share a scale; 0 to 1 if that fits. */
 const scaleOf = (rows: readonly ChartRow[], index: number): Scale => {
   const values = rows
     .filter(({ figure }) => figure === rows[index]?.figure)

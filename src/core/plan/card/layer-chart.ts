@@ -6,24 +6,23 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MergePlan, PlannedInput, PlannedTensor } from '../plan.js';
 import { figuresOf } from './layer-figures.js';
 
-/** One line of a chart: a number of a merge over the layers, for a group of modules. */
+/** A line of a chart: a number over the layers, for a group of modules. */
 export interface ChartRow {
-  /** The input it belongs to; null if it belongs to the whole formula, as slerp's `t`. */
+  /** Null for the whole formula, as slerp's `t`. */
   readonly model: string | null;
   /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
   readonly figure: string;
-  /** `self_attn`, `mlp`, `norms`, names of single modules; null if all modules have the same numbers. */
+  /** `self_attn`, `mlp`, `norms`, or single modules; null if all modules agree. */
   readonly modules: string | null;
-  /** True if the modules' numbers differ; `values` are then means weighted by bytes. */
+  /** True if the modules' numbers differ; `values` are means weighted by bytes. */
   readonly isMean: boolean;
   /** By layer; null if a layer has no such number. */
   readonly values: readonly (number | null)[];
 }
 
-/** The figure of `rowSelect`. */
 const keptRows = 'rows kept';
 
-/** With more groups of modules than this, means of attention, feed-forward and norms are drawn. */
+/** With more groups, means of attention, feed-forward and norms are drawn. */
 const mostGroups = 6;
 
 interface Module {
@@ -34,7 +33,6 @@ interface Module {
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
-/** Returns how the numbers of a merge vary over layers and modules. */
 export const chartOf = (
   tensors: readonly PlannedTensor[],
   inputs: readonly PlannedInput[],
@@ -75,7 +73,7 @@ const modulesOf = (
     module.bytes += tensor.end - tensor.begin;
     module.present.add(tensor.layer);
     for (const figure of figuresOf(tensor, inputs)) {
-      // If other tensors select rows, a tensor copied whole counts as having all rows.
+      // Beside tensors that select rows, a copied tensor counts as all rows.
       const isRows = isByRows && figure.name === 'weight';
       if (isRows && figure.of !== inputs[0]?.name) continue;
       const what = isRows ? { ...figure, name: keptRows } : figure;
@@ -97,20 +95,18 @@ const modulesOf = (
   return [...modules].map(([name, { bytes, values }]) => ({ name, bytes, values }));
 };
 
-/** @param type the family's `model_type` */
 const withRoles = (modules: readonly Omit<Module, 'role'>[], type: string): readonly Module[] => {
   const family = familyOfType(type);
   return modules.map((module) => ({ ...module, role: roleInside(family, module.name) }));
 };
 
-/** The part of a name after its layer's number. */
 const moduleOf = (name: string, layer: number): string => {
   const number = `.${layer}.`;
   const at = name.indexOf(number);
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** False for numbers not worth showing: a density of 1, or a constant of the whole formula. */
+/** False for a density of 1 and for constants of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -128,7 +124,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups modules with equal numbers, attention first; if there are too many groups, by kind of module. */
+/** Groups modules with equal numbers, attention first; by kind if there are too many groups. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =
@@ -144,11 +140,11 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** The first part of a module's name, such as `self_attn` or `mlp`; `norms` for norms. */
+/** `self_attn`, `mlp` …; `norms` for norms. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** Label of a group whose list of names would be too long. */
+/** For groups whose names would be too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 
@@ -176,7 +172,7 @@ const meanOf = (members: readonly Module[], key: string, layers: number): (numbe
     });
     const [first] = found;
     if (first === undefined) return null;
-    // Equal values stay exact: their mean could differ in the last bit.
+    // A mean of equal values could differ in the last bit.
     if (found.every(({ value }) => value === first.value)) return first.value;
     const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
     return found.reduce((sum, { value, bytes }) => sum + value * bytes, 0) / total;

@@ -5,10 +5,7 @@ import type { Figure } from '../../methods/operations/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/**
- * Returns the weights or other parameters of a tensor's formula, by input name. Weights of nested sums are
- * multiplied.
- */
+/** Returns the parameters of a tensor's formula by input name; weights of nested sums are multiplied. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -22,7 +19,7 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** Returns the weight of each input in a sum; undefined if the tensor is not a sum with constant weights. */
+/** Returns each input's weight in a sum; undefined without constant weights. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);

@@ -2,20 +2,19 @@ import type { MergePlan, PlannedTensor } from '../plan.js';
 import { type ChartRow, chartOf } from './layer-chart.js';
 import { describeOrigins, type Origin } from './origins.js';
 
-/** How a merge's layers are made; data of the pictures in the terminal and the model card. */
+/** How a merge's layers are made; for the terminal and the model card. */
 export interface LayerPicture {
-  /** Number of layers of the output. */
   readonly layers: number;
-  /** From the bottom layer; the tensors outside the layers last. */
+  /** From the bottom; tensors outside the layers last. */
   readonly origins: readonly Origin[];
   /** Null if `origins` say all. */
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** With more runs of layers than this, a chart is drawn, unless all are copies. */
+/** With more runs of layers, a chart is drawn, unless all are copies. */
 const mostRuns = 10;
 
-/** With more formulas in one layer than this, a chart is drawn. */
+/** With more formulas in one layer, a chart is drawn. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

@@ -7,22 +7,22 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** A licence as in a model card's front matter; name and link belong to the licence `other`. */
+/** As in front matter; name and link belong to the licence `other`. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;
   readonly license_link?: string;
 }
 
-/** The merge's licence for its front matter, or a table of the models' licences. */
+/** Front matter, or a table of the models' licences. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
 /**
- * Reads the licences of the inputs' model cards. If all are equal, the merge gets that licence. Otherwise the
- * card lists them: a program cannot say which terms then apply.
+ * Returns the licence that all inputs' cards share, or lists them: a program cannot say which terms then
+ * apply.
  */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
@@ -50,7 +50,7 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
   } catch (error) {
-    // Front matter that is not YAML states no licence; nothing else is read from the card.
+    // Nothing else is read from the card.
     if (error instanceof YamlRefused) return undefined;
     throw error;
   }

@@ -18,14 +18,14 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** Methods that plugins registered. */
+  /** Methods of plugins. */
   readonly plugins: readonly string[];
-  /** Names of the models in the output; for a nested recipe, of the models it merges. */
+  /** The models in the output; for a nested recipe, those it merges. */
   readonly names: readonly string[];
-  /** Checkpoints of the output's weights, including those of nested recipes. */
+  /** Checkpoints of the output's weights, also of nested recipes. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
-  /** What the method found in the models. */
+  /** Lines about what the method found in the models. */
   readonly notes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
@@ -35,8 +35,8 @@ export interface CardContent {
 }
 
 /**
- * Returns the README.md of a merged checkpoint: front matter, a table of the layers' origins, the recipe, and
- * how to load and cite it. It is for publication: it contains no path of this machine.
+ * Returns the README.md of a merged checkpoint: front matter, the layers' origins, the recipe, loading and
+ * citations. It may be published: it contains no local path.
  */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
@@ -71,7 +71,6 @@ export const writeModelCard = async (content: CardContent): Promise<string> => {
   ].join('\n');
 };
 
-/** Returns a table of the layers' origins, or a chart if numbers vary over layers. */
 const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
   const table = (rows: readonly Origin[]) => [
     '| layers | from |',

@@ -5,32 +5,31 @@ import { isObject } from '../../models/checkpoint/json.js';
 import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** Where a run of layers, or the tensors outside the layers, come from. */
+/** The origin of a run of layers, or of the tensors outside the layers. */
 export interface Origin {
-  /** First and last layer, or null for the tensors outside the layers. */
+  /** First and last layer; null outside the layers. */
   readonly layers: readonly [number, number] | null;
-  /** The distinct expressions in words, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
+  /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
   /**
-   * The tensors of each entry of `from`, if there are several entries. Outside the layers: tensor names, if
-   * few. In layers: kinds of modules, if each kind has one expression.
+   * The tensors of each of several expressions. Outside the layers: names, if few. In layers: kinds of
+   * modules, if each kind has one expression.
    */
   readonly tensors?: readonly (readonly string[])[];
-  /** First and last layer of the models that these are made of, for stacked layers. */
+  /** For stacked layers: first and last layer of the models they come from. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** With more tensors outside the layers than this, none is named. */
+/** With more tensors outside the layers, none is named. */
 const mostNamed = 3;
 
-/** Kinds of modules in a layer, by what tensors do there. */
 const kinds: Partial<Record<Role, string>> = {
   attention: 'attention',
   feedForward: 'feed-forward',
   blockNorm: 'norms',
 };
 
-/** Returns an origin in words: `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
+/** Formats `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
 export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
   `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
@@ -38,13 +37,12 @@ export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
 export const rangeText = ([first, last]: readonly [number, number]): string =>
   first === last ? `${first}` : `${first}–${last}`;
 
-/** Returns an expression in words, with model names as operands. */
+/** Returns an expression in words, over model names. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Returns the origins of all layers from the bottom, with equal neighbours joined; then those of the other
- * tensors.
+ * Returns the layers' origins from the bottom, joining equal neighbours, then the other tensors'.
  *
  * @param recipe the plan's recipe; its `slices` say which layers are stacked
  */
@@ -103,14 +101,14 @@ export const describeOrigins = (
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
-/** The kind of module of a layer's tensor; without one, its name in the layer. */
+/** The kind of a tensor's module, or its name in the layer. */
 const kindOf = (tensor: string, layer: number | null): string => {
   const at = tensor.indexOf(`.${layer}.`);
   const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** Returns the kinds of modules of each origin; undefined for a single origin, or if a kind has several. */
+/** Undefined for a single origin, or if a kind has several. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -121,15 +119,13 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/**
- * Returns the last part of a name that identifies the tensor: `embed_tokens` of `model.embed_tokens.weight`.
- */
+/** `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 
-/** Returns, for each output layer from the bottom, the layer of the slice's first model. */
+/** By output layer from the bottom: the layer of the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

@@ -10,15 +10,14 @@ import type { Operand, PlannedExpression } from '../plan.js';
 import { isNoModel, type OpenedModel } from './inputs/models.js';
 import { quantisedTensors } from './quantised.js';
 
-/** An output tensor's dtype, and its expression over byte ranges. */
 export interface BoundTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
 /**
- * An output tensor to bind. `like` is the model's tensor from which it takes its shape and dtype, unless
- * `shape` is given or the recipe converts dtypes.
+ * `like` is the model's tensor that gives shape and dtype, unless `shape` is given or the recipe converts
+ * dtypes.
  */
 export interface TensorToBind {
   readonly name: string;
@@ -30,12 +29,12 @@ export interface TensorToBind {
  * Returns a function that binds a method's expression over models' tensors to byte ranges.
  *
  * - The output's dtype is that of the tensor it is `like`, or `dtype` for every floating-point tensor, copies
- *   included. Operands of operations on bits are converted to it first.
+ *   included. Operands of bit operations are converted to it first.
  * - Integer tensors that a formula would average must be equal (`same`).
  * - Quantised weights and their scales may only be copied, unconverted.
  *
- * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (for operations on
- * bits of integer dtypes).
+ * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (bit operations on
+ * integer dtypes).
  *
  * @param models the merged models, which expressions refer to by index
  */
@@ -64,7 +63,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
-  /** Quantised tensors can be neither computed with nor converted. */
+  /** Quantised tensors are neither computed with nor converted. */
   const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
     for (const { model, tensor = name } of [...over, like])
       if (itemAt(quantised, model).has(tensor))
@@ -84,10 +83,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /**
-   * Elements that an operation takes bit by bit need the output's dtype, or a conversion between
-   * floating-point dtypes.
-   */
+  /** Bit operations need operands in the output's dtype, or floating-point ones to convert. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -120,7 +116,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
     else checkQuantised(wanted, over);
-    // compatible.ts has checked that tensors of differing dtypes are floating-point in both models.
+    // compatible.ts has checked that differing dtypes are floating-point.
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
@@ -134,7 +130,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 };
 
-/** Returns the tensor that an expression equals: a copy, or one term of weight 1; otherwise undefined. */
+/** Returns the tensor that a copy or a single term of weight 1 equals. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

@@ -8,8 +8,8 @@ import { recordedName } from '../../models/checkpoint/recorded-name.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**
- * Checks inputs against a merge's `layerloom.json`: size and header, then modification time. If the times
- * differ, compares the recorded SHA-256. Hub models of the recorded commit may have any time.
+ * Checks inputs against a merge's `layerloom.json`: size, header and modification time or, if times differ,
+ * the recorded SHA-256. Hub models of the recorded commit may have any time.
  *
  * @throws LayerloomError INPUT_NOT_AS_RECORDED
  */

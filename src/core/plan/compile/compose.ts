@@ -30,8 +30,8 @@ import { inOneForm } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe: checks that its models are compatible, and binds each output tensor's expression to byte
- * ranges. Nested recipes are compiled first; their tensors become operands.
+ * Compiles a recipe: checks that its models are compatible, and binds each output tensor to byte ranges.
+ * Nested recipes are compiled first.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -48,7 +48,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
 };
 
-/** `compose` before re-quantisation: tensors that a model stores quantised are floating-point values here. */
+/** `compose` before re-quantisation: quantised tensors are floating-point values here. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -95,7 +95,7 @@ const composeValues = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    // Computed on demand: planning a batch never needs it.
+    // On demand: planning a batch never needs it.
     get complete() {
       return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
     },
@@ -120,7 +120,7 @@ const composeValues = async (
   };
 };
 
-/** Returns statistics keyed by the first model's tensor names, which the base may spell differently. */
+/** Renames statistics to the first model's tensor names. */
 const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedModel): Statistics => ({
   ...others,
   taskVectors: taskVectors.map((vector) => {
@@ -152,9 +152,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/**
- * Opens the models of a recipe of bare adapters, and their base if available; undefined for other recipes.
- */
+/** Opens a recipe of bare adapters, and their base if available; undefined for other recipes. */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -172,7 +170,7 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** Returns the name of one of a recipe's models; for a nested recipe, its complete form. */
+/** A model's name, or a nested recipe's complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],
@@ -187,12 +185,9 @@ const textIn = (
   ).complete;
 };
 
-/** Compiled nested recipes; several recipes may contain the same one. */
 const nested: Kept<Promise<Composed>> = { most: 256 };
 
-/**
- * Returns a function that opens a model of the recipe: a checkpoint, or a nested recipe, which it compiles.
- */
+/** Returns a function that opens a recipe's model, compiling nested recipes. */
 export const modelOpener =
   (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {

@@ -13,29 +13,28 @@ import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js'
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** The recipe's parameters after defaults and normalisation; its models only if some are nested recipes. */
+  /** The parameters after defaults and normalisation; models only if some are nested recipes. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** The recipe that reproduces this merge, models included. */
+  /** Reproduces this merge, with its models. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   /**
-   * The same object for recipes whose `tensors` differ only in expressions. Identical tensor objects have
-   * identical expressions.
+   * The same object if `tensors` differ only in expressions. Identical tensor objects have identical
+   * expressions.
    */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
-  /** Present if the output is an adapter. */
   readonly adapter?: ComposedAdapter;
-  /** Keys of the output's `config.json` that differ from the first model's; undefined removes a key. */
+  /** Changed keys of the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** The output's dtype if the first model is quantised and the output is not. */
+  /** The output's dtype if only the first model is quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** Returns the keys of the output's `generation_config.json` that differ from the first model's. */
+  /** Returns the changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** Filters that match no tensor, including those of nested recipes. */
+  /** Filters that match no tensor, also of nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
@@ -46,10 +45,10 @@ export interface ComposedAdapter {
   readonly base: string | undefined;
 }
 
-/** Statistics of whole models, measured before compilation; only for recipes that need some. */
+/** Measured before compilation, for recipes that need any. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/** @throws LayerloomError INVALID_PARAMETER if a filter of the recipe or a nested one matches no tensor */
+/** @throws LayerloomError INVALID_PARAMETER if a filter matches no tensor, also in nested recipes */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

@@ -11,17 +11,14 @@ export interface Explanation {
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** The method's parameters for this tensor, with gradients and filters resolved. */
+  /** For this tensor, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The expression in words, over model names. */
+  /** Over model names. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }
 
-/**
- * Returns the nearest name: a likely misspelling, else one that contains the word, else the one with most
- * parts in common.
- */
+/** A likely misspelling, else a name that contains the word, else the one with most parts in common. */
 const nearestTensor = (word: string, names: readonly string[]): string => {
   const parts = word.split('.');
   const shared = (name: string) => name.split('.').filter((part) => parts.includes(part)).length;

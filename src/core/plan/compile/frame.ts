@@ -13,20 +13,19 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Kept } from './inputs/session.js';
 
-/** Shared by recipes over the same models: the models, found compatible, and the output's tensors. */
+/** Shared by recipes over the same models. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Returns a recipe's output tensors. Equal expressions of a tensor yield the same object, since most
-   * tensors of a batch occur in several merges.
+   * Equal expressions of a tensor yield the same object, since merges of a batch share most tensors.
    *
    * @throws LayerloomError the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** The parts of a recipe that determine its frame. */
+/** The keys that determine a recipe's frame. */
 const framedOf = ({
   models,
   companions,
@@ -51,7 +50,6 @@ const framedOf = ({
 
 type Framed = ReturnType<typeof framedOf>;
 
-/** Each frame holds a model's tensors. */
 const frames: Kept<Promise<Frame>> = { most: 512 };
 
 /**
@@ -66,7 +64,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // Nested recipes are keyed by object identity: their text does not determine all that they compute.
+  // Nested recipes are keyed by identity: their text does not determine all that they compute.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -147,13 +145,13 @@ const makeFrame = async (
   };
 };
 
-/** Limit on a frame's cached tensors, as a multiple of its outputs. */
+/** Limit on cached tensors, as a multiple of the outputs. */
 const mostMade = 4;
 
 /** Longer expressions, such as lists of rows, are not cached. */
 const mostText = 4096;
 
-/** Returns a function that makes a recipe's tensors, caching by output and expression. */
+/** Returns a function that makes tensors, cached by output and expression. */
 const sharedBy = (
   outputs: readonly OutputTensor[],
   make: (output: OutputTensor, expression: Expression) => UnplacedTensor,
@@ -161,7 +159,7 @@ const sharedBy = (
   const ids = new Map<string, number>();
   const made = new Map<number, UnplacedTensor>();
   return (compiled) => {
-    // Methods use one object for many tensors: serialise each once.
+    // Methods share one object among many tensors: serialise it once.
     const known = new Map<Expression, number | undefined>();
     if (made.size > mostMade * outputs.length) {
       made.clear();

@@ -5,13 +5,13 @@ import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
 /**
- * Renames a model's tensors to the first model's names where both spell a parameter differently. For example,
- * a fine-tuning with a head, or files of two versions of transformers. Outputs have the first model's names.
+ * Renames a model's tensors as in `first`, if both spell a parameter differently: a fine-tuning with a head,
+ * or another version of transformers.
  */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
-/** `inSpelling` for a recipe's model: its operands are found under the new names. */
+/** `inSpelling` for a recipe's model, with its operands. */
 export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedModel => {
   const spellings = spellingsOf(first, other);
   if (spellings.size === 0) return other;
@@ -22,7 +22,7 @@ export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedMode
   };
 };
 
-/** Meta's and Hugging Face's namings are not mixed: such models are refused later. */
+/** Models in Meta's and Hugging Face's namings are refused later. */
 const spellingsOf = (first: Model, { checkpoint, architecture }: Model): ReadonlyMap<string, string> =>
   first.architecture.naming === architecture.naming
     ? spellingsLike(checkpoint.tensors.keys(), first.checkpoint.tensors.keys())

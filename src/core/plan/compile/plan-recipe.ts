@@ -47,11 +47,10 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
-  /** Whether experts of mixtures are fused or separate; overrides the recipe. */
+  /** Overrides the recipe. */
   experts?: ExpertForm | undefined;
-  /** Further lines of the model card. */
   cardNotes?: readonly string[] | undefined;
-  /** Makes errors of filters that match no tensor, and of recipe keys that mergekit ignores. */
+  /** Makes errors of filters that match no tensor, and of keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
@@ -60,7 +59,7 @@ export interface PlanOptions {
  * compatible, and fixes every byte range of the output.
  *
  * @param statistics measurements that the recipe and its nested recipes need
- * @param inputs the recipe's inputs, if already opened
+ * @param inputs if already opened
  * @throws LayerloomError the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (
@@ -123,7 +122,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Plans the model card. It lists only models in the output, not those it was merely checked against. */
+/** Lists only models in the output, not those merely checked against it. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -138,7 +137,7 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    // Compares paths: a model that got other rows is a different object.
+    // By path: a model that got other rows is another object.
     complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
   // The base comes last, unless the merge interpolates from it.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
@@ -166,13 +165,12 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** The layout's recipe keys that differ from the defaults. */
+/** Keys that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
 });
 
-/** True for a checkpoint that is a single file. */
 const isBareFile = ({ files, path, folder }: CheckpointIndex): boolean =>
   folder === undefined && files[0]?.path === path;
 
@@ -186,9 +184,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/**
- * Returns a function that finds the input file of a source, if loaders accept the file as an output shard.
- */
+/** Returns the input file of a source, if loaders accept it as an output shard. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -223,12 +219,12 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      // Counts a source once, even if an expression uses it several times.
+      // Counts repeated sources once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
-      // Scales are not parameters of the model.
+      // Scales are not parameters.
       if (expression.kind !== 'quantise' || expression.part === 'codes')
         cost.parameters += elementCount(shape) ?? 0;
     }
@@ -243,10 +239,10 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Warns of files of the first model that the output lacks; it may need some. */
+/** Warns of files of the first model that the output lacks. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
-  // Files beside a bare file may be unrelated; an adapter's directory is that of its training.
+  // Files beside a bare file may be unrelated; an adapter's directory is from training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
@@ -263,13 +259,11 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** Shards are named by one pattern: `pytorch_model-*-of-00030.bin`. */
+/** `pytorch_model-*-of-00030.bin` */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
-/** Limit on the files named in a message. */
 const mostShown = 8;
 
-/** diffusers looks for another file name. */
 const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
   checkpoint.files.some(({ path }) => basename(path).startsWith('diffusion_pytorch_model'))
     ? [

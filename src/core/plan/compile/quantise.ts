@@ -20,10 +20,9 @@ import type { Composed } from './composed.js';
 import type { OpenedModel } from './inputs/models.js';
 import { unquantised } from './quantised-output.js';
 
-/** How a scheme is written: the scales' name and the settings for loaders. */
 interface Written {
   readonly scales: string;
-  /** The key of `settings` that lists modules left unquantised. */
+  /** The key of `settings` that lists unquantised modules. */
   readonly unconverted: string;
   settings(block: BlockSize): Readonly<Record<string, unknown>>;
 }
@@ -36,7 +35,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
     unconverted: 'modules_to_not_convert',
     settings: (block) => ({ quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: block }),
   },
-  // As llm-compressor writes W8A8: the runtime quantises activations by token.
+  // As llm-compressor writes W8A8: runtimes quantise activations by token.
   int8: {
     scales: 'weight_scale',
     unconverted: 'ignore',
@@ -57,8 +56,8 @@ const written: Readonly<Record<WrittenName, Written>> = {
 };
 
 /**
- * Quantises the layers' matrices: writes codes and scales computed from the method's unrounded values. If the
- * recipe names a base, the plan contains its matrices too, to measure how much of the change survives.
+ * Quantises the layers' matrices from the method's unrounded values. If the recipe names a base, the plan
+ * contains its matrices too, to measure how much of the change survives.
  *
  * @throws LayerloomError INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */
@@ -111,7 +110,6 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
 
 type Matrix = UnplacedTensor & { readonly shape: readonly [number, number] };
 
-/** Returns a matrix's codes and scales. */
 const partsOf = (
   tensor: Matrix,
   name: WrittenName,
@@ -145,7 +143,7 @@ const partsOf = (
   ];
 };
 
-/** Returns the base's matrix of the same name, if it has the same shape. */
+/** The base's matrix, if it has the same shape. */
 const baseOf = (base: OpenedModel | undefined, { name, shape }: Matrix): { readonly base?: Operand } => {
   const found = base?.operandOf(name);
   const isSame = (other: Shape | undefined) => other?.join() === shape.join();

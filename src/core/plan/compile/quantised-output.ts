@@ -13,14 +13,14 @@ import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Kept, PlanningSession } from './inputs/session.js';
 
-/** Cached quantised tensors, and an object for each frame of such tensors. */
+/** Cached quantised tensors, and an object for each frame. */
 const storedTensors: Kept<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Kept<object> = { most: 512 };
 
 /**
- * Decides whether the output is quantised, if its models are. It is if all quantised tensors are copies and
- * their models agree in scheme and settings. The stored tensors are then copied, and unquantised modules are
- * listed again. Otherwise every tensor is written dequantised, and `config.json` loses its quantisation keys.
+ * Keeps an output quantised if all quantised tensors are copies and their models agree in scheme and
+ * settings: copies the stored tensors, and lists the unquantised modules. Otherwise dequantises every tensor
+ * and removes the quantisation keys of `config.json`.
  */
 export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
@@ -45,7 +45,7 @@ export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedIn
   };
 };
 
-/** Returns the output dequantised, without the quantisation keys of `config.json`. */
+/** Dequantises the output and removes the quantisation keys of `config.json`. */
 export const unquantised = (composed: Composed): Composed => {
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
@@ -55,21 +55,18 @@ export const unquantised = (composed: Composed): Composed => {
   };
 };
 
-/** The first model's quantisation keys in `config.json`. */
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
 /**
- * Returns the quantisation of the copied models and the unquantised modules; undefined if the output cannot
- * stay quantised.
+ * Returns the copied models' quantisation and the unquantised modules; undefined if the output cannot stay
+ * quantised.
  */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
 ): { first: Quantisation; unconverted: readonly string[] } | undefined => {
-  // A mixture of dense models renames their modules.
   if (composed.compiled.mixture !== undefined) return undefined;
-  // With a dtype asked for, every tensor is converted.
   if (allRecipes(composed.recipe).some(({ dtype }) => dtype !== undefined)) return undefined;
   if (
     composed.tensors.some(
@@ -92,14 +89,14 @@ const copiedIn = (
     return undefined;
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
   const isStacked = composed.compiled.layersLike !== undefined;
-  // In a stack, settings by layer number would apply to the wrong layers.
+  // Settings by layer number would apply to the wrong layers.
   if (isStacked && namesLayers(first)) return undefined;
   const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
-  // Without a list of unquantised modules, loaders could not tell them.
+  // Nothing would list the unquantised modules.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** Returns, as text, the settings that quantised models must share to be mixed. */
+/** The settings that models must share to be mixed, as text. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -111,14 +108,13 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** True if settings other than the list of modules refer to layers by number or pattern. */
+/** True if settings besides the list of modules name layers by number or pattern. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
       key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
   );
 
-/** Returns the stored tensors of an output tensor. */
 const asStored = (
   tensor: UnplacedTensor,
   models: readonly CheckpointIndex[],
@@ -141,7 +137,7 @@ const asStored = (
   });
 };
 
-/** The quantised forms of a model's tensors, by the position of their codes. */
+/** By the position of their codes. */
 const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
@@ -167,12 +163,12 @@ const formOf = (
 };
 
 /**
- * Returns the output's unquantised modules: the entries of the models' lists, less those that may name a
- * quantised module, plus names of modules quantised in only some models.
+ * Returns the output's unquantised modules: the models' entries, less those that may name a quantised module,
+ * plus names of modules quantised in only some models.
  *
- * Entries that are not plain names are never matched as patterns, since they come from untrusted files. They
- * are dropped if a module that is unquantised in their model is quantised in the output. For stacked layers
- * every module is named and no pattern is kept.
+ * Entries that are not plain names are never matched as patterns, since files are untrusted. They are dropped
+ * if a module that is unquantised in their model is quantised in the output. For stacked layers every module
+ * is named.
  */
 const unconvertedIn = (
   tensors: readonly UnplacedTensor[],
@@ -205,6 +201,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True unless an entry is a plain name and neither the module's beginning nor its end. */
+/** True unless a plain name is neither the module's beginning nor its end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -5,9 +5,8 @@ import { isObject } from '../../models/checkpoint/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**
- * Returns a file of Gram matrices with shared matrices under each layer's name: queries, keys and values have
- * the same inputs, so their matrix is stored once. Metadata key `shared` maps names to names, as JSON:
- * `{"LAYER": "LAYER WITH A MATRIX"}`.
+ * Puts shared Gram matrices under each layer's name: queries, keys and values have the same inputs, so their
+ * matrix is stored once. Metadata key `shared` is JSON: `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
  * @throws LayerloomError INVALID_PARAMETER if it is not such JSON, or names a missing matrix
  */

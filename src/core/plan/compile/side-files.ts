@@ -18,14 +18,11 @@ import type { Kept, PlanningSession } from './inputs/session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/** True for ModelOpt's file, which would repeat or contradict the output's `config.json`. */
+/** ModelOpt's file would repeat or contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/**
- * The side files that an output takes from its models: the first model's, with the tokenizer's files from the
- * model that the recipe chooses.
- */
+/** The first model's side files, with the tokenizer's from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -42,8 +39,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
 };
 
 /**
- * Returns the output's chat template, if it differs from that of its tokenizer's model. That model's template
- * wins ties.
+ * Returns the output's chat template, if it differs from its tokenizer's model, whose template wins ties.
  *
  * @throws LayerloomError TEMPLATE_INVALID
  */
@@ -75,12 +71,11 @@ export const checkSideFiles = async (composed: Composed, session: PlanningSessio
       );
 };
 
-/** Plans the side files from the models, and the recipe's chat template. */
 export const planSideFiles = async (composed: Composed, session: PlanningSession): Promise<PlannedFile[]> => {
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // A `chat_template` key would contradict the template's file: processors read the key, tokenizers the file.
+  // Processors read this key and tokenizers the file, so both must not exist.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
@@ -110,8 +105,8 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 const configurations = ['config.json', 'generation_config.json'];
 
 /**
- * Returns a configuration with the output's values; other files unchanged. Compares with the file's text: the
- * checkpoint's object may have been edited.
+ * Edits configurations to the output's values. Compares with the file's text, since the checkpoint's object
+ * may have been edited.
  */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,

@@ -8,8 +8,7 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Returns the edits of `config.json` that keep each stacked layer's own settings; none without stacked layers
- * or a configuration of the first model.
+ * Returns the edits of `config.json` that keep each stacked layer's own settings.
  *
  * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
  */
@@ -20,7 +19,7 @@ export const configOfStack = (
   const config = models[0]?.checkpoint.config;
   if (layersLike === undefined || config === undefined) return unchanged;
   const described = models.map(({ checkpoint, architecture: { stacks, layers } }) => ({
-    // A model without a configuration is treated like the first, with its own number of layers.
+    // A model without a configuration counts as like the first.
     config: checkpoint.config,
     stack: itemAt(stacks, 0),
     layers,

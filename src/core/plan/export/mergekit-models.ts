@@ -6,14 +6,10 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A model of a list, with or without parameters of its own. */
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/**
- * Returns a model's name for mergekit, which has no `NAME=` and reads `@` as a revision and `+` as an
- * adapter, except in a lone path.
- */
+/** mergekit has no `NAME=`, and reads `@` as a revision and `+` as an adapter, except in a lone path. */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
@@ -26,7 +22,7 @@ export const modelOf = (model: unknown): unknown =>
     ? textOfModel(model)
     : cannotSay('a recipe in the place of a model', 'merge it by itself, and name its output');
 
-/** Adds the base to a slice's sources, where mergekit expects it, with the layers of the first source. */
+/** Adds the base to a slice's sources, where mergekit expects it, with the first source's layers. */
 export const withBase = (sources: readonly Json[], base: unknown): readonly Json[] => {
   const written = JSON.stringify(modelOf(base));
   if (sources.some(({ model }) => JSON.stringify(model) === written)) return sources;

@@ -4,7 +4,7 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Writes a mixture as mergekit-moe's file. Our keys `gates` and `seed` stay: mergekit-moe ignores them.
+ * Writes mergekit-moe's file. Our keys `gates` and `seed` stay: mergekit-moe ignores them.
  *
  * @param complete the plan's recipe in YAML's spelling, without its method
  * @throws LayerloomError EXPORT_UNSUPPORTED for `experts`, and for a nested recipe

@@ -12,21 +12,19 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A recipe in mergekit's dialect, with notes for the user. */
 export interface MergekitRecipe {
   readonly recipe: Json;
   readonly notes: readonly string[];
 }
 
-/** Our methods of weighted averages over whole tensors: mergekit's `linear`. */
+/** Methods of weighted averages over whole tensors: mergekit's `linear`. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** Methods that draw random numbers; mergekit draws others. */
+/** Methods that draw random numbers, other than mergekit's. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic, as layerloom's, and the plan's
- * output dtype.
+ * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic and the plan's output dtype.
  *
  * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED naming a feature that mergekit lacks
@@ -82,11 +80,10 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
   };
 };
 
-/** True if the plan moves rows of embeddings. */
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** True if the plan averages three or more models in another order than its inputs. */
+/** True for an average of three or more models in another order than the inputs. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,11 +93,10 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
     }),
   );
 
-/** True for random routers or noise. */
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods for which mergekit treats the base as a model or a mere companion. */
+/** Methods that mergekit runs without a base, or with it as one of the models. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -150,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** Writes a parameter; our own extensions only if mergekit has an equivalent. */
+/** Our own extensions only pass if mergekit has an equivalent. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);
@@ -161,7 +157,6 @@ const setting = ([key, value]: [string, unknown]): [string, unknown] => {
 
 const isFloat = (dtype: string): boolean => ['BF16', 'F16', 'F32', 'F64'].includes(dtype);
 
-/** The dtypes of arithmetic and output. */
 const dtypesOf = ({ shards }: MergePlan): Json => {
   const found = new Set(
     shards.flatMap(({ tensors }) => tensors.map(({ dtype }) => dtype)).filter((dtype) => /^B?F/.test(dtype)),

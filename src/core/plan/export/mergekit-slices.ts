@@ -10,7 +10,7 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One weight for each merged model. */
+/** By merged model. */
 type Weights = readonly number[];
 
 /** Consecutive layers with equal averages. */
@@ -24,8 +24,8 @@ interface Run {
 }
 
 /**
- * Writes a plan of copies and weighted averages as mergekit's `linear`: whole models, or slices with weights
- * of their own. If every slice is a copy, writes `passthrough`, which copies bits.
+ * Writes copies and weighted averages as mergekit's `linear`: whole models, or slices with weights. If every
+ * slice is a copy, writes `passthrough`, which copies bits.
  *
  * @param complete the plan's recipe, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED
@@ -68,14 +68,14 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** One model's weight in a run, for all tensors or by filters. */
+/** A model's weight, for all tensors or by filters. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** The models in use, with the donor of configuration and tokenizer first. */
+/** The donor of configuration and tokenizer comes first. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),
@@ -90,10 +90,9 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   });
 };
 
-/** The inputs of an average, with their weights. */
 const termsOf = (name: string, expression: PlannedExpression): { input: number; weight: number }[] => {
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
-  // Such tensors are not weights, and are the same in all models.
+  // Not weights, and equal in all models.
   if (expression.kind === 'same') return [];
   if (expression.kind === 'rowSelect')
     return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');
@@ -143,8 +142,8 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
       `slices of a model with other towers than the language model's (${tower.name})`,
       'mergekit has slices for models of one tower only; merge with layerloom',
     );
-  // mergekit takes the parameters of embeddings from the first slice, and those of other tensors outside the
-  // layers from the last.
+  // mergekit takes parameters of embeddings from the first slice, of other tensors outside the layers from
+  // the last.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
     const run = roleOutside(family, name) === 'embedding' ? first : last;
@@ -156,7 +155,6 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
 
 const sameKey = ({ weights, others }: Run): string => JSON.stringify([weights, [...others].sort()]);
 
-/** The weights of most of a layer's tensors, and of the others by module. */
 const runOf = (layer: number, tensors: readonly (readonly [PlannedTensor, Weights])[]): Run => {
   const counts = new Map<string, number>();
   for (const [, weights] of tensors)
@@ -169,13 +167,11 @@ const runOf = (layer: number, tensors: readonly (readonly [PlannedTensor, Weight
   return { first: layer, end: layer + 1, weights: JSON.parse(most[0]) as Weights, others: new Map(others) };
 };
 
-/** The part of a name after its layer's number. */
 const moduleOf = (name: string, layer: number): string => {
   const [, module] = name.split(`.${layer}.`);
   return module ?? name;
 };
 
-/** Checks that each run's filters select the plan's weights. */
 const checkFilters = (
   runs: readonly Run[],
   weighted: readonly (readonly [PlannedTensor, Weights])[],

@@ -7,12 +7,12 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A row, and the source rows whose mean it is; repeated rows count repeatedly. */
+/** Repeated rows count repeatedly. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**
- * A float32 matrix of means of a stored matrix's rows. Either `means` lists rows, and other rows are 0, or
- * every row is the mean of all.
+ * A float32 matrix of means of stored rows: for rows that `means` lists, with 0 elsewhere, or the mean of all
+ * in every row.
  */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
@@ -35,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // Validated by hand for speed, as runs are: there may be as many as tokens.
+  // By hand for speed: there may be as many as tokens.
   means: z.union([
     z.literal('all'),
     z

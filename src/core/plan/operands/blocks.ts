@@ -6,7 +6,7 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A tensor that GGUF stores in blocks or with reordered rows, as float32 (docs/gguf.md). */
+/** A tensor in GGUF's blocks or with reordered rows, as float32 (docs/gguf.md). */
 export interface BlockTensor {
   readonly [operandKind]: 'blocks';
   readonly dtype: 'F32';
@@ -15,7 +15,6 @@ export interface BlockTensor {
   readonly of: StoredTensor;
 }
 
-/** Keys in the order of the JSON. */
 const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTensor => ({
   [operandKind]: 'blocks',
   dtype: 'F32',
@@ -23,7 +22,6 @@ const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTe
   of,
 });
 
-/** Returns an input's blocked tensor as an operand. */
 export const blockTensor = (
   input: number,
   { file, begin, end }: TensorReference,

@@ -8,8 +8,8 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
 /**
- * Rows of a stored tensor in another order, along dimension 0: rows [to, to + count) are source rows [from,
- * from + count). Rows outside all runs are 0.
+ * Stored rows in another order, along dimension 0: rows [to, to + count) are source rows [from, from +
+ * count). Other rows are 0.
  */
 export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
@@ -17,7 +17,7 @@ export interface GatheredTensor {
   readonly rows: number;
   /** Ascending by `to`, disjoint. */
   readonly runs: readonly RowRun[];
-  /** The rows from the first to the last in use; `from` counts from the first. */
+  /** From the first row in use to the last; `from` counts from the first. */
   readonly source: StoredTensor;
 }
 
@@ -30,7 +30,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** Validated by hand for speed, as sources are: a reordered vocabulary has as many runs as tokens. */
+/** By hand for speed: a reordered vocabulary has as many runs as tokens. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

@@ -7,7 +7,7 @@ import type { Shape } from '../../tensor/reference.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import type { Refuse } from '../parse.js';
 
-/** Returns a stored tensor's text, for descriptions and keys. */
+/** Names a stored tensor in descriptions and keys. */
 export type Words = (stored: StoredTensor) => string;
 
 export interface Target {
@@ -17,7 +17,7 @@ export interface Target {
   readonly elements: number;
 }
 
-/** Context of parsing an operand. `F` is the type of formulas of operands. */
+/** `F` is the type of formulas of operands. */
 export interface ParseContext<F> {
   readonly target: Target;
   readonly inputs: readonly { readonly files: readonly { readonly bytes: number }[] }[];
@@ -25,7 +25,7 @@ export interface ParseContext<F> {
   nested(formula: unknown, dtype: Dtype): F;
 }
 
-/** Operations on formulas, for kinds that contain formulas. */
+/** For kinds that contain formulas. */
 export interface FormulaReadings<F> {
   sourcesOf(formula: F): readonly StoredTensor[];
   describe(formula: F, nameOf: Words): string;
@@ -33,61 +33,55 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
-/** A pass over inputs that measures one statistic before a tensor is computed. */
+/** Measures one statistic before a tensor is computed. */
 export interface Pass {
-  /** The statistic's name in reports: `Gram matrices`. */
+  /** Name in reports: `Gram matrices`. */
   readonly what: string;
   readonly sources: readonly StoredTensor[];
 }
 
-/** Each input's weight in a value, by input index. */
+/** By input index. */
 export type Weights = ReadonlyMap<number, number>;
 
 /**
  * Everything the rest of the tree knows about one kind of operand. Programs compute on float32 tiles of the
  * output's shape; a kind lists its byte ranges and appends nodes that make its tiles. In memory the kind is
- * under `operandKind`; in JSON it is recognised by a unique key. A kind's constructor writes keys in the
- * order of the JSON.
+ * under `operandKind`; in JSON a unique key tells it. Constructors write keys in the order of the JSON.
  */
 export interface OperandKind<O, F = never> {
   /** The JSON key that no other kind has. */
   readonly key: string;
-  /** Parses its JSON into a copy; checks the number of elements, and that it lies within its files. */
+  /** Parses its JSON into a copy; checks the number of elements and the file's bounds. */
   parse(value: unknown, context: ParseContext<F>): O;
-  /** Returns the operand's byte ranges in order. */
+  /** Byte ranges in order. */
   sources(operand: O): readonly StoredTensor[];
-  /** Returns the operand in words. */
   describe(operand: O, nameOf: Words): string;
-  /**
-   * Returns the operand's text for shard keys. A change of this text invalidates such shards in every store.
-   */
+  /** A text for shard keys. A change of this text invalidates such shards in every store. */
   keyText(operand: O, identify: Words): string;
-  /** Returns the inputs' weights, for kinds without a formula. */
+  /** For kinds without a formula. */
   weights?(operand: O): Weights;
   /**
    * Appends the operand to a program. With `asBits`, elements are moved bit by bit and may have a dtype
    * without arithmetic.
    */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
-  /** Returns the formula, for computed kinds. */
+  /** For computed kinds. */
   formula?(operand: O): F;
   /**
    * Returns the expression that moves the operand to an output of its dtype; if absent, the output is a sum
    * of one term.
    */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;
-  /** True if its values are unchanged stored elements, so that any dtype is allowed. */
+  /** True if its values are unchanged stored elements, of any dtype. */
   readonly keepsBits?: true;
-  /** True if its rows are reordered. */
   readonly movesRows?: true;
-  /** True if it needs whole rows: its tensors are sliced between rows only. */
+  /** True if its tensors may be sliced between rows only. */
   readonly needsRows?: true;
   /** Returns sources that must be finite: a product would spread NaN and infinity over rows and columns. */
   factors?(operand: O): readonly StoredTensor[];
-  /** Returns the rank, for products of matrices. */
+  /** For products of matrices. */
   rank?(operand: O): number;
-  /** Returns the passes that measure its statistics. */
   statistics?(operand: O): readonly Pass[];
-  /** Returns the model's tensor that it represents: itself, or the one an adapter changes. */
+  /** Returns the model's tensor that it is, or that an adapter changes in it. */
   tensor?(operand: O): StoredTensor;
 }

@@ -11,22 +11,21 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A float32 matrix with approximated rows for `tokens`; other rows are 0. Orthogonal matching pursuit
- * approximates the donor's row by at most `k` of its `shared` rows; the result is the same combination of the
- * source's rows (docs/numbers.md).
+ * A float32 matrix with rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates the
+ * donor's row by at most `k` of its `shared` rows; the result combines the source's rows equally
+ * (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';
   readonly dtype: 'F32';
   readonly rows: number;
   readonly k: number;
-  /** As [result row, donor row, count]; ascending and disjoint in the first. */
+  /** [result row, donor row, count], ascending and disjoint in the first. */
   readonly tokens: readonly RowRun[];
-  /** As [source row, donor row, count]. */
+  /** [source row, donor row, count]. */
   readonly shared: readonly RowRun[];
   readonly source: StoredTensor;
   readonly donor: StoredTensor;
-  /** Elements in a donor's row. */
   readonly width: number;
 }
 
@@ -61,7 +60,6 @@ const schema = z.strictObject({
   width: z.int().positive(),
 });
 
-/** The source's row of each shared token, in order. */
 const sharedRows = ({ shared }: PursuedTensor): number[] =>
   shared.flatMap(([own, , rows]) => Array.from({ length: rows }, (_, index) => own + index));
 

@@ -18,15 +18,13 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A quantised tensor as float32: code · scale of its block (docs/quantised.md). */
+/** A quantised tensor as float32: code · its block's scale (docs/quantised.md). */
 export interface QuantisedTensor extends QuantisedBlocks, QuantisedParts<StoredTensor> {
   readonly [operandKind]: 'quantised';
   readonly dtype: 'F32';
-  /** The bytes of the codes. */
   readonly of: StoredTensor;
 }
 
-/** Keys in the order of the JSON, which omits undefined ones. */
 const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): QuantisedTensor => {
   const { codes, order, rows, width, stride, block, transposed } = tensor;
   const { of, scales, factor, zeros, groups, nested, after } = tensor;
@@ -95,10 +93,9 @@ const schema = z.strictObject({
 
 const scaleDtypes: readonly Dtype[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
 
-/** True for scales stored as exponents of powers of two. */
+/** Scales stored as exponents of powers of two. */
 const areExponents = ({ dtype }: StoredTensor): boolean => dtype === 'F8_E8M0' || dtype === 'U8';
 
-/** Returns why native code does not support such codes; undefined if it does. */
 const whyNoCodes = ({
   codes,
   order = 'across',

@@ -4,17 +4,13 @@ import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { isCount } from '../parse.js';
 import type { OperandKind, ParseContext, Words } from './kind.js';
 
-/** Returns a stored tensor's text for shard keys. */
 export const keyOfStored = (stored: StoredTensor, identify: Words): string =>
   `${identify(stored)}:${stored.begin}-${stored.end}:${stored.dtype}`;
 
-/** Returns a stored tensor as a program reads it. */
 export const readAs = (stored: StoredTensor, asBits: boolean): StoredTensor =>
   asBits ? { ...stored, dtype: arithmeticOf(stored.dtype) } : stored;
 
-/**
- * Returns a copy of a source, or undefined. By hand: plans have mostly sources, and zod is four times slower.
- */
+/** By hand: plans have mostly sources, and zod is four times slower. */
 const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
   const { input, file, begin, end, dtype, ...rest } = value;
@@ -24,7 +20,7 @@ const asSource = (value: unknown): StoredTensor | undefined => {
     : undefined;
 };
 
-/** Parses a byte range within its file, of any length. */
+/** Parses a byte range of any length within its file. */
 export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unknown>): StoredTensor => {
   const source = asSource(value);
   if (source === undefined) return refuse('a source is not a range of a file in a known dtype');
@@ -35,7 +31,6 @@ export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unk
   return source;
 };
 
-/** A whole tensor as an input stores it. */
 export const stored: OperandKind<StoredTensor> = {
   key: 'input',
   parse: (value, context) => {

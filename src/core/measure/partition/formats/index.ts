@@ -14,7 +14,6 @@ export interface PartitionFile {
   readonly text: string;
 }
 
-/** Files of one format, and what it could not express. */
 export interface FormattedPartition {
   readonly files: readonly PartitionFile[];
   readonly warnings: readonly string[];
@@ -26,14 +25,10 @@ const lines = (texts: readonly string[]): string => texts.map((text) => `${text}
 export const partitionJson = ({ format, ...partition }: Partition): string =>
   json({ format, layerloom: version, ...partition });
 
-/**
- * Returns one side's file, and a warning.
- *
- * @throws LayerloomError PARTITION_UNSUPPORTED
- */
+/** @throws LayerloomError PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** One file for each side: extension and writer. */
+/** Extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -68,7 +63,7 @@ const bySide = {
   ],
 } as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
-/** One file for both sides: name and writer. */
+/** Name and writer. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],
@@ -78,8 +73,7 @@ const ofBoth = {
 >;
 
 /**
- * Returns a partition's files in one format. Sides that the format cannot express are left out with a
- * warning.
+ * Leaves out sides that the format cannot express, with a warning.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED if it can express neither side
  */

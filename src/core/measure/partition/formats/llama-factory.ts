@@ -14,7 +14,7 @@ export interface LlamaFactoryOptions {
   readonly freeze_extra_modules?: string;
 }
 
-/** One side's options, and that side's parameters that they leave frozen. */
+/** The parameters in `leftOut` stay frozen. */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,9 +23,9 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns LLaMA-Factory's options for one side. They can express the first or last layers only, with the same
- * modules in each. `freeze_extra_modules` match parts of names: a final `norm` would also train each
- * `input_layernorm`, so it is left out.
+ * LLaMA-Factory's options can express the first or last layers only, with the same modules in each.
+ * `freeze_extra_modules` match parts of names: a final `norm` would also train each `input_layernorm`, so it
+ * is left out.
  *
  * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
  *
@@ -69,7 +69,7 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
 };
 
 /**
- * Returns n for the last n layers, −n for the first n.
+ * n for the last n layers, −n for the first n.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED for others
  */
@@ -90,5 +90,5 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** A parameter's module as LLaMA-Factory names it: `norm` for `model.norm.weight`. */
+/** As LLaMA-Factory names it: `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

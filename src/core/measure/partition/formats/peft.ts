@@ -9,16 +9,15 @@ export interface PeftTargets {
   readonly layers_pattern?: string;
 }
 
-/** Targets given as names and layers. */
 interface NamedTargets extends Required<PeftTargets> {
   readonly target_modules: readonly string[];
 }
 
 /**
- * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers. Names and
- * layers, if these layers have the same modules; otherwise a regular expression for whole names. For a
- * mixture, of which PEFT reads expressions differently, a list of names. The result is checked against PEFT's
- * own rule (`check_target_module_exists`) over all modules.
+ * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
+ * layers if these layers have the same modules, else a regular expression for whole names. For a mixture, of
+ * which PEFT reads expressions differently, a list of names. The result is checked against PEFT's own rule
+ * (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *
@@ -58,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** All modules that the parameter names imply, containers included. */
+/** Including containers. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -68,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** PEFT's rule for names with layers: the end of the name, then the first number after the pattern. */
+/** PEFT's rule: the end of the name, then the first number after the pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,

@@ -2,7 +2,7 @@ import { layerloomCommand } from '../../../base/command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 
-/** A Python literal, raw if the text cannot end it. Names are untrusted, and this is code. */
+/** Raw if the text cannot end it: names are untrusted, and this is code. */
 const literal = (text: string): string =>
   /^[\w.^$()|\\-]*[\w.^$()|-]$/.test(text) ? `r"${text}"` : JSON.stringify(text);
 

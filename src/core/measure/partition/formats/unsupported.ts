@@ -5,10 +5,8 @@ export const unsupported = (format: string, what: string, remedy: string): Layer
   new LayerloomError('PARTITION_UNSUPPORTED', { format, what, remedy });
 
 /**
- * Returns the parameters that training one side updates.
- *
- * @throws LayerloomError PARTITION_UNSUPPORTED if there are none: trainers without a name to unfreeze train
- *   everything
+ * @throws LayerloomError PARTITION_UNSUPPORTED if the side trains nothing: trainers without a name to
+ *   unfreeze train everything
  */
 export const someTrainedBy = (partition: Partition, side: Side, format: string): readonly string[] => {
   const trained = trainedBy(partition, side);

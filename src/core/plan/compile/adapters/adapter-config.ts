@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The merged adapters; the first one supplies settings that all share. */
+  /** The first one supplies settings that all share. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -14,8 +14,8 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns the text of `adapter_config.json`, from which PEFT derives each module's exact rank and scale. The
- * most common rank and alpha are the defaults; others are patterns of whole module names.
+ * Returns `adapter_config.json`, from which PEFT derives each module's exact rank and scale: the most common
+ * ones as defaults, others as patterns of whole names.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
@@ -62,7 +62,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** Returns the most frequent number; the first if several tie. */
+/** The first one wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
@@ -70,13 +70,13 @@ const commonest = (numbers: readonly number[]): number => {
   return [...counts].find(([, count]) => count === most)?.[0] ?? Number.NaN;
 };
 
-/** PEFT matches the ends of names, so a name that ends another one is anchored. */
+/** PEFT matches the ends of names, so a name that ends another is anchored. */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
 /**
- * The modules with factors: as the adapters list them, if all lists agree and the output has all these
- * modules. Otherwise whole names, which PEFT matches too.
+ * Modules with factors, as the adapters list them if all agree and the output has them all. Otherwise whole
+ * names, which PEFT matches too.
  */
 const targetModules = (
   adapters: readonly Adapter[],
@@ -100,7 +100,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Names of modules saved whole; modules with factors save such tensors as a part of themselves. */
+/** Without modules that have factors: they contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

@@ -11,17 +11,14 @@ export interface WholeTensor {
   readonly operand: Operand;
 }
 
-/** Σ coefficient · tensor, added to a bias (`lora_bias`); coefficients include scales. */
+/** Σ coefficient · tensor, added to a bias (`lora_bias`), with scales included. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/**
- * An adapter, or the result of a nested merge of adapters, as changes of a base. Maps are keyed by the base's
- * parameters.
- */
+/** An adapter, or a nested merge of adapters, as changes of a base, by the base's parameter names. */
 export interface AdapterModel {
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
@@ -52,16 +49,13 @@ export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
   };
 };
 
-/** Returns the names of all parameters that the models change. */
 export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ...new Set(
     models.flatMap(({ changes, whole, added }) => [...changes.keys(), ...whole.keys(), ...added.keys()]),
   ),
 ];
 
-/**
- * Returns the model with the other model's parameter names: versions of transformers name them differently.
- */
+/** Renames the model's parameters as in `first`: versions of transformers name them differently. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

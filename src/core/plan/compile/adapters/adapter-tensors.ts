@@ -9,7 +9,6 @@ import type { PlannedExpression } from '../../plan.js';
 import type { AdapterModel, AddedBias } from './adapter-model.js';
 import { type FactorOptions, factorsOf } from './factors.js';
 
-/** A module with factors, for the output's configuration. */
 export interface TargetModule {
   /** Without PEFT's prefix. */
   readonly module: string;
@@ -24,8 +23,8 @@ export interface AdapterTensors {
 }
 
 /**
- * Plans the tensors of a merged adapter. A tensor that replaces the base's is named under `base_layer` if its
- * module also has factors, as in PEFT.
+ * Plans a merged adapter's tensors. A tensor that replaces the base's is under `base_layer` if its module
+ * also has factors, as in PEFT.
  */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
@@ -77,7 +76,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** The bias of B, divided by the scale of the output's pair. */
+/** The bias of B, divided by the output pair's scale. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

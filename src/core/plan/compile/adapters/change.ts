@@ -7,14 +7,13 @@ import { computedTensor } from '../../operands/computed.js';
 import { lowRankTensor } from '../../operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan.js';
 
-/** One of an adapter's two matrices. */
 export interface Factor {
   readonly source: StoredTensor;
   readonly rows: number;
   readonly columns: number;
 }
 
-/** weight · scale · B · A, for one pair of an adapter. */
+/** weight · scale · B · A. */
 export interface Term {
   readonly weight: number;
   readonly a: Factor;
@@ -27,20 +26,18 @@ export interface Term {
 }
 
 /**
- * The change of one parameter of the base: a sum of products, or a formula over such sums. Closed under
- * weighted sums, so averages of averages only join terms.
+ * The change of one base parameter: a sum of products, or a formula over such sums. Weighted sums of changes
+ * only join terms.
  */
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** Number of experts in each pair, stacked by rows in A and by columns in B; absent for a plain matrix. */
+  /** Experts in each pair, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
-  /**
-   * Formula of the change in float32 if it is not a sum of products, as for TIES; `terms` are its operands.
-   */
+  /** In float32; for changes that are not sums of products, as in TIES. `terms` are its operands. */
   readonly formula?: PlannedExpression;
-  /** Path of the (first) adapter it comes from, for errors. */
+  /** Path of the (first) adapter, for errors. */
   readonly path: string;
 }
 
@@ -62,8 +59,7 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change. Terms of the same pair are added up, terms of weight or scale 0 left out;
- * undefined if none remain.
+ * Returns Σ weight · change, joining terms of one pair and dropping zero terms; undefined if none remain.
  *
  * @param parameter for errors
  * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
@@ -92,11 +88,10 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Returns a change as a float32 matrix, [rows of B, columns of A]. */
+/** Returns a float32 matrix, [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
-/** Returns a zero matrix of the change's shape. */
 export const noChange = ({ terms }: Change): Operand =>
   computedTensor('F32', { kind: 'linear', terms: [{ ...productOf(itemAt(terms, 0)), weight: 0 }] });
 
@@ -110,7 +105,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Changes can be added if their shapes, storage order and factor names agree. */
+/** Shapes, storage order and factor names must agree. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

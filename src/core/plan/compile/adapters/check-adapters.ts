@@ -8,8 +8,8 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters can be merged: their configurations name one base, unless the recipe names it; their
- * weights are stored alike; and they fit the base, if it is given.
+ * Checks that adapters can be merged: one base, unless the recipe names it; equal storage; and a fit with the
+ * base, if given.
  *
  * @returns warnings
  * @throws LayerloomError ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
@@ -53,8 +53,7 @@ export const checkAdapters = async (
 };
 
 /**
- * Only names and shapes matter: an adapter that cannot be added, say to quantised weights, can still be
- * merged.
+ * Only names and shapes matter: adapters of quantised weights, which cannot be added, can still be merged.
  */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];

@@ -15,33 +15,31 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** A model in a merge of adapters; the base has no `adapter`. */
+/** The base has no `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }
 
-/** weight · model, a term of a parameter's sum. */
 interface Share {
   readonly model: number;
   readonly weight: number;
 }
 
-/** Rounding tolerance of weights that should add up to 1. */
+/** Rounding tolerance of a sum of 1. */
 const mostMissing = 1e-6;
 
 export interface CombineOptions {
-  /** The recipe's method, for errors. */
+  /** For errors. */
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
-  /** The base, if given: supplies tensors that an adapter did not save. */
+  /** Supplies tensors that an adapter did not save. */
   readonly base: OpenedModel | undefined;
 }
 
 /**
- * Applies a compiled method to changes of a base: each parameter's expression is evaluated over B · A, and
- * over tensors that replace the base's. A model that does not change a parameter contributes the base's
- * value, a zero change.
+ * Applies a compiled method to changes of a base: evaluates each parameter's expression over B · A, and over
+ * tensors that replace the base's. A model without a change counts as the base, a zero change.
  *
  * @throws LayerloomError NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
@@ -98,13 +96,13 @@ const sumOfBiases = (
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
 /**
- * True for a formula of differences from a base. Adding a constant to the base and all sources adds it to the
- * result, so the result's change is the formula of the changes, with base 0.
+ * True for formulas that shift with their base and sources: the result's change is the formula of the
+ * changes, with base 0.
  */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
-/** Returns the formula over changes; a model without a change contributes zeros. */
+/** A model without a change contributes zeros. */
 const overChanges = (
   formula: OfDifferences,
   like: Change,
@@ -118,7 +116,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** Returns a formula's distinct models. The base, first in the formula, comes last, as in sums. */
+/** The base, first in the formula, comes last, as in sums. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -128,10 +126,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/**
- * Returns each model's weight in an expression. Weights must add up to 1: an adapter cannot scale the base
- * itself.
- */
+/** Returns each model's weight. Weights must add up to 1: an adapter cannot scale the base itself. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);

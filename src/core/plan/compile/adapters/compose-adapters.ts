@@ -19,23 +19,21 @@ import { adapterTensors } from './adapter-tensors.js';
 import { checkAdapters } from './check-adapters.js';
 import { combine } from './combine.js';
 
-/** A recipe over adapters, with its models opened. */
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** The merged models, then companions. */
+  /** Merged models, then companions. */
   readonly opened: readonly OpenedModel[];
-  /** The recipe's base, or the one that the adapters name, if available. */
+  /** From the recipe, or named by the adapters and available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True for a nested recipe: its adapter is not written. */
+  /** True if its adapter is not written. */
   readonly isNested: boolean;
-  /** Returns the recipe that reproduces the merge. */
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Compiles a recipe over bare adapters into an adapter. The method's expressions are those for whole models,
- * over each base parameter that an adapter changes.
+ * Compiles a recipe over bare adapters into an adapter: the method's expressions apply to each base parameter
+ * that an adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -129,7 +127,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** The base may be a whole model; every other model must be an adapter. */
+/** Only the base may be a whole model. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -141,7 +139,7 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Returns the models with the base's parameters named as the first adapter names them. */
+/** Names the base's parameters as the first adapter does. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>
@@ -163,8 +161,8 @@ const refuseTokenizers = ({
 };
 
 /**
- * Returns the places of adapted parameters among the base's layers. Without the base, the last adapted layer
- * is assumed to be the last one, with a warning.
+ * Returns the places of adapted parameters among the base's layers. Without the base, assumes that the last
+ * adapted layer is the last one, with a warning.
  */
 const architectureOf = (
   merged: readonly AdapterModel[],
@@ -202,7 +200,7 @@ const architectureOf = (
   };
 };
 
-/** Returns true if any model of the recipe, nested ones included, is a bare adapter. */
+/** True if any model, nested ones included, is a bare adapter. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

@@ -13,14 +13,13 @@ import { lowRankTensor } from '../../operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan.js';
 import type { Change, Factor, Term } from './change.js';
 
-/** A planned matrix of the output. */
 export interface PlannedFactor {
   readonly dtype: Dtype;
   readonly shape: Shape;
   readonly expression: PlannedExpression;
 }
 
-/** A change's factors as one pair, with their rank and alpha in the configuration. */
+/** A change's factors as one pair, with the configuration's numbers. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -28,29 +27,27 @@ export interface Factors {
   readonly alpha: number;
 }
 
-/** A term of a factor formula's sum. */
 type SummedMatrix = FactorFormula<Operand>['terms'][number];
 
 export interface FactorOptions {
   readonly rsLora: boolean;
-  /** Dtype of both matrices, from the recipe. */
+  /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** Maximum rank of sums; higher ones are truncated. The exact rank of a change by formula. */
+  /** Maximum rank of sums; exact rank of a change by formula. */
   readonly rank: number | undefined;
-  /** True if the factors are not written; a change by formula then needs no rank. */
+  /** True if factors are not written; then a change by formula needs no rank. */
   readonly isNested: boolean;
-  /** The recipe's method, for errors. */
+  /** For errors. */
   readonly method: string;
 }
 
 /**
  * Plans a change as one pair.
  *
- * - A single adapter of weight 1 is copied byte for byte, with its rank and alpha.
- * - Factors of a sum are concatenated: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ =
- *   weightᵢ · scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
- * - A sum of a rank above the maximum is truncated (`truncated`); copies are not.
- * - A change by formula, of full rank, is truncated too.
+ * - A single adapter of weight 1 is copied byte for byte.
+ * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
+ *   scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
+ * - A sum above the maximum rank, and a change by formula, are truncated (`truncated`).
  *
  * @param parameter name of the base's parameter
  */
@@ -98,8 +95,7 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B, experts are side by side within a rank. In A, each expert has its own block of ranks, so sums are
-    // joined by expert.
+    // In B, experts are side by side within a rank; in A, each has its own block of ranks, joined separately.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
@@ -132,10 +128,9 @@ export const factorsOf = (
 };
 
 /**
- * Plans the factors of a change by truncated singular value decomposition. The factors include scales, so the
- * output's scale is 1.
+ * Plans factors by truncated singular value decomposition. Scales are included, so the output's scale is 1.
  *
- * @param terms products that the change is made of
+ * @param terms products of the change
  * @param summed the matrix to decompose
  */
 const truncated = (
@@ -165,7 +160,7 @@ const truncated = (
   };
 };
 
-/** Returns the dtype that all factors of the terms share, or float32. */
+/** The dtype that all factors share, or float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -182,9 +177,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/**
- * Returns rows of a matrix placed from row `at` of one with `of` rows; or all its columns from column `at`.
- */
+/** Places rows from row `at` of `of` rows, or all columns from column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,
@@ -195,13 +188,13 @@ const placed = (
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
- * Returns a dtype that holds matrices times factors exactly: the shared one if no product is rounded, else
- * float32 (float64 if one of them is).
+ * Returns the dtype for matrices times factors: the shared one if no product is rounded in it, else float32
+ * (float64 if one is).
  */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];
-  // float16 has a small exponent range: even a product with a power of two may lose bits.
+  // float16's exponent range is small: a product with a power of two may lose bits.
   const isExact = (factor: number) =>
     Math.abs(factor) === 1 || (only !== 'F16' && isPowerOfTwo(Math.abs(factor)));
   if (others.length === 0 && factors.every(isExact)) return only;
@@ -212,7 +205,7 @@ const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value
 
 /**
  * Returns the alpha for which PEFT computes this scale (alpha / rank, or alpha / √rank). Tries neighbouring
- * numbers, since the product may be one rounding off; if none is exact, the scale's last bit differs.
+ * numbers, since the product may be one rounding off; if none is exact, the last bit differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;

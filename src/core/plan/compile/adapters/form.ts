@@ -14,9 +14,9 @@ import { type OutputForm, outputForms } from './output-forms.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the recipe with its models in the form that `as` names. `full` turns bare adapters into
- * `BASE+ADAPTER`; `adapter` turns `BASE+ADAPTER` into its adapter. Without `as` the recipe is unchanged: bare
- * adapters give an adapter, whole models full weights.
+ * Converts a recipe's models to the form `as`. `full` turns bare adapters into `BASE+ADAPTER`; `adapter`
+ * turns `BASE+ADAPTER` into its adapter. Without `as`, bare adapters give an adapter, whole models full
+ * weights.
  *
  * @param as overrides the recipe's own `as`
  * @throws LayerloomError INVALID_PARAMETER, BASE_NEEDED, NO_ADAPTER_FORM, ADAPTERS_DIFFER
@@ -31,9 +31,7 @@ export const inForm = async (given: RecipeInput, as?: OutputForm): Promise<Recip
   throw invalid(['as'], form, outputForms.join(' or '));
 };
 
-/**
- * Weights by magnitude need the base's row counts; without `base`, bare adapters get the base that they name.
- */
+/** Weights by magnitude need the base's row counts; the default is the base that bare adapters name. */
 const withBase = async (recipe: Json): Promise<Json> => {
   if (recipe['weights'] !== 'magnitude' || isGiven(recipe['base'])) return recipe;
   const { task, models } = recipe;
@@ -44,9 +42,9 @@ const withBase = async (recipe: Json): Promise<Json> => {
 };
 
 /**
- * Replaces the names of all models of a recipe and its nested ones.
+ * Replaces the names of all models, also in nested recipes.
  *
- * @param replace gets a model's name and the recipe that contains it
+ * @param replace gets a model's name and its recipe
  */
 const replaceTexts = async (
   recipe: Json,
@@ -77,7 +75,7 @@ const asFull = async (recipe: Json): Promise<Json> => {
   });
 };
 
-/** Returns a bare adapter joined with its base; other models unchanged. */
+/** Joins a bare adapter with its base. */
 export const onBase = async (model: string, base: string): Promise<string> => {
   const address = await parseAddress(model);
   return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
@@ -87,7 +85,7 @@ const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 
 /**
- * Returns the base that an adapter names, which must be available.
+ * Returns the available base that an adapter names.
  *
  * @throws LayerloomError BASE_NEEDED, READ_FAILED
  */
@@ -98,7 +96,7 @@ export const baseOf = async (model: ModelAddress): Promise<string> => {
     new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });
   if (base === undefined) throw needed('does not say of which base it is, which is needed');
   const found = await whereOf(base).catch((error: unknown) => {
-    // The path is from the machine of whoever trained the adapter; here it may be in an unreadable folder.
+    // A path of the machine that trained the adapter may be in an unreadable folder here.
     if (!isForbidden(error)) throw error;
     throw needed(`is of the base ${base}, which is needed: ${(error as Error).message}`, error);
   });

@@ -10,11 +10,9 @@ import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { rolesOf } from './roles.js';
 
-/** Returns a checkpoint as a model of a recipe. */
 export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel =>
   storedModel(reference, inputs, inputs.indexOf(String(reference.model)));
 
-/** Returns the checkpoint at an input index as a model. */
 export const storedModel = (
   reference: Pick<ModelReference, 'role' | 'path' | 'inPart'>,
   inputs: OpenedInputs,

@@ -19,44 +19,39 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** A difference of two models in words, and the name of the model that the merge follows. */
+/** In words, with the name of the model that the merge follows. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that settles the difference, so that no warning is needed. */
+  /** The recipe key that settles it without a warning. */
   readonly decidedBy?: 'chatTemplate';
 }
 
-/** Returns the warning for a command that writes a model. */
 export const warningOf = ({ words, kept }: Difference): string =>
   kept === undefined ? words : `${words}; that of ${kept} is kept`;
 
-/** The result of comparing two compatible models. */
 export interface Fit {
-  /** Differences that do not prevent a merge. */
   readonly differences: readonly Difference[];
   /**
-   * Tensors that one model does not store and that carry no information: constant tables, and the head of
-   * tied embeddings.
+   * Tensors that one model lacks and that carry no information: constant tables, and the head of tied
+   * embeddings.
    */
   readonly redundant: readonly string[];
-  /**
-   * Tensors of the first model's head that the other model, of another class on the same base, does not have.
-   */
+  /** The first model's head, if the other, of another class on the same base, has none. */
   readonly ownHead: readonly string[];
 }
 
-/** Differences that a merge resolves, so that they are not errors. */
+/** Differences that a merge resolves. */
 export interface Tolerated {
-  /** Layers are stacked: layer counts may differ. */
+  /** Layer counts may differ. */
   readonly stacks?: boolean;
-  /** The output's vocabulary is already decided: tokens are not compared. */
+  /** Tokens are not compared. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying,
- * tensors, shapes, configuration and token ids. Reports differences of the whole model before those of single
+ * Checks that `other` may be a fine-tuning of the same base as `first`: naming, family, layers, tying,
+ * tensors, shapes, configuration and token ids. Reports differences of the whole model before those of
  * tensors, which follow from them.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
@@ -69,7 +64,7 @@ export const checkCompatible = async (
   tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // For stacked layers, bind.ts compares names and shapes of the tensors that are combined.
+  // For stacked layers, bind.ts compares the combined tensors.
   const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first, other, stacks);
@@ -86,7 +81,7 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks that must pass before vocabularies are compared: architecture and tensor names.
+ * Checks architecture and tensor names, before vocabularies are compared.
  *
  * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
  *   TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
@@ -111,7 +106,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // Reported first: other differences follow from the family.
+  // First, since other differences follow from the family.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -127,9 +122,8 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
-/** Tensors that only one model has, without preventing a merge. */
 interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
-  /** Tensors of the other model's head that the first does not have. */
+  /** The other model's head, if the first has none. */
   readonly foreignHead: readonly string[];
 }
 
@@ -170,7 +164,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   };
 };
 
-/** True if the models are two classes on one base, such as a language model and a classifier. */
+/** True for two classes on one base, such as a language model and a classifier. */
 const classesDiffer = (first: Model, other: Model): boolean => {
   const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
   if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
@@ -194,10 +188,7 @@ const headDifferences = (
   ];
 };
 
-/**
- * Refuses extra tensors that belong to an unsupported quantisation scheme: beside another model, such a model
- * lacks its weights.
- */
+/** Refuses extra tensors of an unsupported quantisation scheme, instead of reporting missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

@@ -15,13 +15,13 @@ import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import type { Kept } from './session.js';
 
-/** Output tensors under the model's own names, and one object for each frame of such tensors. */
+/** Cached tensors under the model's own names, and an object for each frame. */
 const fusedTensors: Kept<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Kept<object> = { most: 512 };
 
 /**
- * Puts the experts of mixtures into the form asked for, or that of the first model's files. In fused form,
- * each expert's matrix is computed separately and placed one after another in the file's single tensor.
+ * Puts experts of mixtures into the wanted form, or that of the first model's files. Fused matrices are
+ * computed separately and written one after another into the file's single tensor.
  *
  * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
  *   adapter
@@ -52,7 +52,7 @@ export const inExpertForm = (
   const whole = new Map(
     [...groups].flatMap(([parameter, parts]): [string, readonly (typeof parts)[number][]][] => {
       const inOrder = parts.toSorted((a, b) => (a.at?.index ?? 0) - (b.at?.index ?? 0));
-      // An incomplete set of experts, as when some are quantised, stays separate.
+      // An incomplete set of experts, some quantised, stays separate.
       return parameter !== undefined && inOrder.every(({ at }, index) => at?.index === index)
         ? [[parameter, inOrder]]
         : [];
@@ -89,7 +89,7 @@ export const inExpertForm = (
   };
 };
 
-/** Refuses experts that no file stores separately: those stored as [in, out], or quantised. */
+/** Refuses experts that no file stores separately: stored as [in, out], or quantised. */
 const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
   const whole = tensors.find(({ name, shape }) => fusedParameter.test(name) && shape.length === 3);
   if (whole !== undefined)
@@ -100,10 +100,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/**
- * Refuses experts with tensors besides their matrices, such as quantisation scales: no file stores these
- * fused.
- */
+/** Refuses experts with other tensors than matrices, such as scales: no file stores these fused. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)
@@ -114,7 +111,6 @@ const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): vo
     );
 };
 
-/** Returns the file's tensor that holds a parameter's matrices. */
 const partOf = (
   name: string,
   parts: readonly UnplacedTensor[],

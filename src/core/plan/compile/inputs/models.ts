@@ -21,42 +21,40 @@ import { withSharedGrams } from '../shared-grams.js';
 import type { Edits, TokenizerSource } from '../vocabularies/tokenizer-source.js';
 import type { Model } from './compatible.js';
 
-/** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
+/** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** For a bare adapter, or a nested recipe over such: its changes of the base. */
+  /** For bare adapters, and nested recipes over them. */
   readonly adapter?: AdapterModel;
-  /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
+  /** Returns a byte range of an input, or the formula that computes the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
   /** True if the method takes only some of its tensors. */
   readonly inPart?: boolean;
-  /** Number of the merged vocabulary whose rows it has; absent if the rows are its own. */
+  /** Number of the merged vocabulary whose rows it has, unless they are its own. */
   readonly vocabulary?: number;
   /**
-   * For a nested recipe, as all fields below. Returns the keys of its `generation_config.json` that differ
-   * from its first model's.
+   * Fields from here on are for nested recipes. Returns the changed keys of its first model's
+   * `generation_config.json`.
    */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** The recipe with the parameters it uses. */
+  /** With the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** The recipe that reproduces this model. */
+  /** Reproduces this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
-  /** Warnings of its models. */
   readonly warnings?: readonly string[];
-  /** Keys of its `config.json` that differ from its first model's. */
+  /** The changed keys of its first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
-/** A part of a recipe that applies to no tensor. */
 export interface Unmatched {
   readonly what: string;
   readonly path: RecipePath;
 }
 
-/** A checkpoint under its name in a recipe, with its role. */
+/** A checkpoint under its name in a recipe. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
@@ -66,7 +64,7 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Opens checkpoints that outputs name; names must be distinct within a role.
+ * Opens checkpoints whose names outputs mention; names must be distinct within a role.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
@@ -76,10 +74,9 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Returns a model before quantisation, with separate experts. */
+/** Before quantisation, with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
-/** Opens whole models only. */
 const openWhole = async (model: ModelAddress): Promise<Reading> => ({
   checkpoint: asMerged(await readWhole(model)),
 });
@@ -95,7 +92,7 @@ export const openAnyForm = async (model: ModelAddress): Promise<Reading> => {
 };
 
 /**
- * Opens checkpoints. Missing ones are reported together in one error.
+ * Opens checkpoints; reports missing ones together.
  *
  * @param open default: refuses bare adapters
  * @throws LayerloomError the codes of `openModel`
@@ -130,10 +127,10 @@ const madeInPython: Readonly<Record<string, string>> = {
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 
-/** True for a file of tensors that a merge needs and that is not a model. */
+/** True for a file of tensors that a merge needs. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** Returns the first error; if a model is missing, together with the other missing ones. */
+/** The first error, or all missing models together. */
 const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
   const missing = await Promise.all(
     errors
@@ -147,7 +144,7 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
     others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
   return new LayerloomError('MODEL_NOT_FOUND', details, {
     cause,
-    // A position in the recipe fits one model only.
+    // A position fits one model only.
     ...(others.length === 0 ? { context } : {}),
   });
 };
@@ -155,7 +152,7 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
 const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
 
-/** Adds the sibling directory with the nearest name. */
+/** Adds the sibling with the nearest name. */
 const withNearest = async ({
   model,
   tried,
@@ -164,7 +161,7 @@ const withNearest = async ({
   const path = itemAt(tried, 0);
   const names = await readdir(dirname(path)).catch((): string[] => []);
   const found = nearest(basename(path), names);
-  // As the user wrote it, without `NAME=` and trailing slashes.
+  // Without `NAME=` and trailing slashes.
   const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
   return {
     model,
@@ -177,7 +174,7 @@ const withNearest = async ({
 };
 
 /**
- * Makes names of opened checkpoints distinct, by adding the names of parent folders.
+ * Makes names distinct by adding parent folders.
  *
  * @throws LayerloomError NAME_CLASH if two models of a role share a name that a recipe gives (`NAME=PATH`)
  */
@@ -206,10 +203,10 @@ const refuseSameNames = (
 };
 
 /**
- * Prefixes names that models share with their folders' names (`math/final`, `swahili/final`), and with
- * further parent folders while they still clash. Revisions of one hub model get their commits.
+ * Prefixes shared names with their folders' names (`math/final`, `swahili/final`), and with further parents
+ * while they clash. Revisions of one hub model get their commits.
  *
- * @param given the models with their unprefixed names
+ * @param given the models with unprefixed names
  * @throws LayerloomError NAME_CLASH if no folder tells them apart
  */
 const tellApart = (
@@ -255,7 +252,7 @@ export const plannedInput = ({
   };
 };
 
-/** Returns the error with its position in the recipe, unless it has one. */
+/** Adds the position in the recipe, unless the error has one. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

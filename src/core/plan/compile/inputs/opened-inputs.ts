@@ -10,24 +10,21 @@ import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 import { type Kept, PlanningSession } from './session.js';
 
-/** The distinct checkpoints that recipes name, including nested recipes. */
+/** The distinct checkpoints of recipes, also nested ones. */
 export interface OpenedInputs {
   /** In the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
-   * Returns the index in `checkpoints` of a model, as a recipe spells it.
+   * Returns a model's index in `checkpoints`, by its spelling in a recipe.
    *
    * @throws RangeError if it was not opened
    */
   indexOf(model: string): number;
-  /**
-   * Returns the name that complete recipes use for a recipe's spelling of a model; distinct for each
-   * spelling.
-   */
+  /** Returns a model's name in complete recipes, distinct for each spelling. */
   textOf(model: string): string;
-  /** Index in `checkpoints` of the base that an adapter's configuration names, if available. */
+  /** Index of the base that an adapter's configuration names, if available. */
   baseNamed(base: string | undefined): number | undefined;
-  /** The cache for planning over these inputs or a subset. */
+  /** The cache for planning over these inputs. */
   readonly session: PlanningSession;
 }
 
@@ -39,13 +36,12 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
-/** Returns the models that recipes name, including nested recipes, as spelt there. */
+/** Returns the models that recipes name, also nested ones. */
 export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
 
 /**
- * Opens the checkpoints that recipes name, including nested recipes. Reads headers and small files, no
- * weights.
+ * Opens the checkpoints of recipes, also nested ones. Reads headers and small files, no weights.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -81,8 +77,8 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
 /**
- * Opens the bases that bare adapters name. Ignores bases that are missing or invalid: few merges of adapters
- * need them.
+ * Opens the bases that bare adapters name. Ignores missing and invalid ones: few merges of adapters need
+ * them.
  */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
@@ -99,7 +95,7 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 
 /**
  * Returns the inputs with their files' states. Call before weights are read for a plan: the engine then
- * refuses the plan if a file changes later, since its statistics may no longer hold.
+ * refuses it if a file has changed since.
  *
  * @param hashOf `samples` reads parts of every file, `bytes` all of it
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
@@ -124,7 +120,7 @@ export const observeInputs = async (
 
 const subsets: Kept<OpenedInputs> = { most: 64 };
 
-/** Returns one recipe's inputs, renumbered, without opening files again; the session's cache is shared. */
+/** Returns one recipe's inputs, renumbered. Opens no files, and shares the session's cache. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const bases = namesBase(recipe)
@@ -151,10 +147,7 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
   };
 };
 
-/**
- * Names of models by their spelling. Methods take two spellings of one path for two models, so the second
- * gets a distinct name.
- */
+/** Methods take two spellings of one path for two models, so the second gets a distinct name. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,
@@ -176,7 +169,7 @@ const modelTexts = (
   );
 };
 
-/** Returns the first of `NAME-2`, `NAME-3`, … that is not taken. */
+/** Returns `NAME-2`, `NAME-3`, … */
 const freeName = (name: string, taken: ReadonlySet<string>): string => {
   let count = 2;
   while (taken.has(`${name}-${count}`)) count += 1;

@@ -18,7 +18,7 @@ export interface RecipeModels {
 }
 
 /**
- * Opens a recipe's models, and gives them the output's vocabulary.
+ * Opens a recipe's models in the output's vocabulary.
  *
  * @param open opens a checkpoint, or compiles a nested recipe
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
@@ -72,7 +72,7 @@ export const openRecipeModels = async (
 };
 
 /**
- * Returns a model restricted to one stack of layers.
+ * Restricts a model to one stack of layers.
  *
  * @throws LayerloomError INVALID_PARAMETER if it does not have this stack
  */

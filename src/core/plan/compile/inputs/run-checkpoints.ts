@@ -19,8 +19,8 @@ import { openAnyForm } from './models.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the recipe with each training run replaced by its checkpoints. A run is the only model of a `soup`
- * with a `schedule`; `window` and `until` choose checkpoints. Without runs, returns the same object.
+ * Replaces training runs by their checkpoints. A run is the only model of a `soup` with a `schedule`;
+ * `window` and `until` choose checkpoints. Returns the same object without runs.
  *
  * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
  */
@@ -42,10 +42,7 @@ const expanded = async (recipe: Json, isOuter: boolean): Promise<Json> => {
   return (await ofRun(outer, isOuter)) ?? outer;
 };
 
-/**
- * Returns a soup of a run's checkpoints; undefined for other recipes, and for those that `parseRecipe` will
- * refuse.
- */
+/** Undefined for other recipes, and for those that `parseRecipe` will refuse. */
 const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> => {
   const { window, until, ...rest } = recipe;
   const { models } = replaceModels({ models: recipe['models'] }, (model) => model);
@@ -81,7 +78,7 @@ const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> 
 const isCount = (value: unknown): value is number | undefined =>
   value === undefined || (Number.isInteger(value) && (value as number) >= 1);
 
-/** Returns the run in an address; in `BASE+RUN`, a run of adapters. */
+/** In `BASE+RUN`, a run of adapters. */
 const runIn = (address: ModelAddress): PlainAddress =>
   address.kind === 'model' ? address : runIn(address.adapter);
 
@@ -94,7 +91,7 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
 };
 
 /**
- * Tests that a run's last checkpoint opens: a trainer may still be writing it.
+ * Tests that the last checkpoint opens: a trainer may still be writing it.
  *
  * @throws LayerloomError RUN_UNFINISHED
  */

@@ -1,10 +1,10 @@
 import { lookAlike } from '../../../models/checkpoint/look-alike.js';
 import type { OpenedModel } from './models.js';
 
-/** Roles that need different models. Lists of models may include the base, as in mergekit's recipes. */
+/** Roles that need different models. Lists may include the base, as in mergekit. */
 const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
 
-/** Returns a warning for every two roles that seem to hold the same model: the same path, or a copy. */
+/** Warns if two roles seem to hold the same model: one path, or a copy. */
 export const sameModelWarnings = async (models: readonly OpenedModel[]): Promise<string[]> => {
   const stored = models.filter(({ role, recipe }) => apart.includes(role) && recipe === undefined);
   const warnings: string[] = [];

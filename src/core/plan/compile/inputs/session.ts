@@ -1,23 +1,21 @@
 import { keep } from '../../../base/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
 
-/** A kind of cached results, and the maximum number kept. */
+/** A kind of cached results, at most `most`. */
 export interface Kept<T> {
   readonly most: number;
   /** Only carries the type. */
   readonly result?: T;
 }
 
-/**
- * A cache for one planning session, dropped with its inputs: a batch plans many merges of the same models.
- */
+/** A cache for one planning session, dropped with its inputs. */
 export class PlanningSession {
   readonly tokenizers = new TokenizerReader();
   readonly #ids = new WeakMap<object, number>();
   #counted = 0;
   readonly #results = new Map<Kept<unknown>, Map<string, unknown>>();
 
-  /** Returns the object's number, unique in this session, for use in cache keys. */
+  /** Returns a number unique to the object, for cache keys. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);
@@ -25,7 +23,7 @@ export class PlanningSession {
   }
 
   /**
-   * Returns the cached result of a kind for a key, or makes it. An LRU cache.
+   * Returns the cached result or makes it. An LRU cache.
    *
    * @param key plain data and maps; other objects by their `idOf`
    */

@@ -7,18 +7,17 @@ import { quote } from '../../../models/tokenizer/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { Model } from '../inputs/compatible.js';
 
-/** Models restricted to the rows of tokens that all share. */
+/** Models restricted to rows of shared tokens. */
 export interface WithSharedRows<M extends Model> {
   readonly models: readonly M[];
-  /** True if tokens were compared. */
   readonly isDecided: boolean;
   readonly warnings: readonly string[];
 }
 
 /**
- * Cuts embeddings and heads of a base and its experts before the first id that is not the same token in all.
- * Fine-tuning adds tokens at the end, and a token that the base lacks has no task vector. Models with equal
- * vocabularies or unreadable tokenizers are unchanged.
+ * Cuts embeddings and heads before the first id that is not the same token in all models. Fine-tuning adds
+ * tokens at the end, and a token that the base lacks has no task vector. Models with equal vocabularies or
+ * unreadable tokenizers are unchanged.
  *
  * @param models the base, then experts
  * @throws LayerloomError TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID

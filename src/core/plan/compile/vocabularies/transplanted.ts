@@ -32,8 +32,8 @@ import {
 } from './vocabulary.js';
 
 /**
- * Gives a model the donor's tokenizer: embeddings and head get a row for each of the donor's tokens,
- * `config.json` the donor's ids.
+ * Gives a model the donor's tokenizer: embeddings and head get a row for each of its tokens, `config.json`
+ * its ids.
  *
  * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
  *   the codes of `transplantRows` and of reading tokenizers
@@ -101,7 +101,7 @@ export const transplanted = async (
   };
 };
 
-/** The donor's ids, from its configuration; from its tokenizer if the configuration has none. */
+/** From the donor's configuration; else from its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
@@ -190,7 +190,7 @@ const donorTensor = (
   return storedTensor(donor, found);
 };
 
-/** Warns that the model's chat template is lost with its tokenizer. */
+/** Warns that the model's chat template is lost. */
 const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
   const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
   if (own === undefined || own === theirs) return [];
@@ -200,7 +200,7 @@ const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<st
   ];
 };
 
-/** Warns of tokens with rows of 0 because the requested rows could not be made. */
+/** Warns of rows that are 0 because they could not be made. */
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
   const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
   const without = lacking.filter(({ id }) =>

@@ -25,10 +25,9 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { Kept, PlanningSession } from '../inputs/session.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
-/** A recipe's models in one vocabulary. */
 export interface InVocabulary {
   readonly models: readonly OpenedModel[];
-  /** True if tokens were compared, so that no difference is left open. */
+  /** True if tokens were compared. */
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
@@ -41,8 +40,8 @@ export interface InVocabulary {
 const vocabularies: Kept<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
- * Decides the output's vocabulary and applies it to each model: tensors with a row for each token get the
- * output's rows, `config.json` its ids.
+ * Decides the output's vocabulary and applies it to each model: tensors with rows for tokens get the output's
+ * rows, `config.json` its ids.
  *
  * @param models the merged models, then companions
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
@@ -54,7 +53,7 @@ export const inOneVocabulary = async (
 ): Promise<InVocabulary> => {
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const [first] = found;
-  // Rows can be merged by number only if all models have equally many.
+  // Rows can be merged by number only if all models have as many.
   const isOneSize = found.every((one) => one?.rows === first?.rows);
   const request: TokenizerRequest =
     asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
@@ -82,7 +81,7 @@ export const inOneVocabulary = async (
     request.padToMultipleOf === undefined
   )
     return unchanged(false);
-  // mergekit compares no tokens, and stacks layers of models with different vocabularies.
+  // mergekit compares no tokens when it stacks layers.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
@@ -119,10 +118,7 @@ export const inOneVocabulary = async (
   };
 };
 
-/**
- * Returns the special token ids that the output takes from the tokenizer's model: those of its configuration,
- * and those of its `generation_config.json`.
- */
+/** Special token ids from the tokenizer's model: for `config.json`, and for `generation_config.json`. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -143,7 +139,6 @@ export const refuseUnmovable = (
   throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model, tensor, reason });
 };
 
-/** Warns of ids in a configuration whose tokens the output lacks. */
 export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
   Object.entries(edits)
     .filter(([, id]) => id === null)
@@ -155,10 +150,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/**
- * The index of the model that supplies the tokenizer: the donor or, if it has none, the first with a
- * tokenizer and equally many rows.
- */
+/** The donor or, if it has no tokenizer, the first model with one and as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
