@@ -133,7 +133,7 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
 };
 
-/** Approximate; for quantised types, an upper bound. */
+/** Approximate bytes; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
 

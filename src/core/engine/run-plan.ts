@@ -41,9 +41,9 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an adapter with a rank. */
+  /** For an adapter with a rank: the sums that were truncated to it. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** For a quantised output, if the recipe names a base. */
+  /** For a quantised output, if the recipe names a base: what it keeps of the change. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
   /** Bytes that an interrupted run had written and this run kept. */

@@ -24,7 +24,7 @@ export interface Progress {
   readonly total: number;
   /** Finished merges, and all; for a batch only. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** For a batch only. */
+  /** Input bytes read so far; for a batch only. */
   readonly bytesRead?: number;
 }
 

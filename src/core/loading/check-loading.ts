@@ -58,7 +58,7 @@ export const checkLoading = async (folder: string, options: LoadingOptions): Pro
   return verdictOf(answer);
 };
 
-/** For the shell. */
+/** Returns a command for the shell. */
 const findPython = async (given: string | undefined): Promise<string> => {
   const path = process.env['PATH'] ?? '';
   if (given !== undefined) {
@@ -80,7 +80,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** It names a few hundred tensors. */
+/** An answer names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

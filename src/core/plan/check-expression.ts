@@ -15,7 +15,7 @@ import { parseBy, type Refuse } from './parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** A cyclic object exceeds any limit. */
+/** Limits on nesting and operands; a cyclic object would exceed any. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
@@ -37,7 +37,7 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** At all levels. */
+  /** Operands parsed so far, at all levels. */
   readonly count: { operands: number };
 }
 

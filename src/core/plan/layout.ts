@@ -17,7 +17,7 @@ export interface LayoutOptions {
   readonly maxShardBytes: number;
 }
 
-/** Without a position in a file. */
+/** An output tensor without a position in a file. */
 export interface UnplacedTensor {
   readonly name: string;
   readonly dtype: Dtype;

@@ -27,6 +27,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns private bytes. */
+/** Returns the private memory of a run, in bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

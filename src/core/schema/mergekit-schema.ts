@@ -139,7 +139,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** With our keys, which mergekit-moe ignores. */
+/** A file of mergekit-moe, with our keys, which it ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

@@ -99,7 +99,7 @@ const withParameters = (
   };
 };
 
-/** By their names in files. */
+/** A method's parameters, by their names in files. */
 const settingsOf = (method: Method<never>): Properties =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([parameter, schema]) => {

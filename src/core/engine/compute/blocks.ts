@@ -50,7 +50,7 @@ export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
   return parts;
 };
 
-/** Measures by row; other measures add up. */
+/** Measures with results by row; other results add up. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /** Sums block results in block order, however workers finish, so that every run gives the same total. */

@@ -37,7 +37,7 @@ const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
 /** Elements searched first for a nearby tie; doubled each time. */
 const searchedFirst = 2 ** 16;
-/** Counts have 32 bits. */
+/** Histogram counts have 32 bits. */
 const mostCounted = 2 ** 32 - 1;
 /** Smaller tensors are not worth a sample. */
 const leastSampled = 2 ** 20;
@@ -295,7 +295,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** By block, in order. */
+  /** Returns the results of each block, in order. */
   async #over(
     blocks: readonly Block[],
     program: Program,

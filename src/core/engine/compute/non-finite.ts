@@ -9,7 +9,7 @@ import { elementsOf, type Shape } from '../../tensor/reference.js';
 /** A NaN or infinity in a tensor or one of its inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
-/** By dimension. */
+/** Returns an element's index by dimension. */
 const indexOf = (element: number, shape: Shape): number[] => {
   let left = element;
   return shape.map((_, dimension) => {

@@ -42,7 +42,7 @@ export interface Reduced<T> {
 
 interface Reducing {
   readonly wanted: TensorMeasures;
-  /** For its extents. */
+  /** Supplies the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
   /** @param found for each measure, over all blocks */

@@ -26,7 +26,7 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** Also true for the directory itself. */
+/** True if `path` is the directory or below it. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));

@@ -105,7 +105,7 @@ export const replaceFile = async (
   }
 };
 
-/** Partial files are named `.FILE.` and this. */
+/** A partial file's name is `.FILE.` and this. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
 /** Fails with EEXIST if the name is taken. */
@@ -113,7 +113,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
   } catch (error) {
-    // The file system has no hard links.
+    // On these codes, the file system has no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
     await rename(from, to).catch(async (failure: unknown) => {

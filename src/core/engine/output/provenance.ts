@@ -142,7 +142,7 @@ export const writeSideFiles = async (
   await write(provenanceName, sealedText(provenance));
 };
 
-/** Throws an error of `action` as WRITE_FAILED. */
+/** Runs `action`, and throws its error as WRITE_FAILED. */
 const writing = (file: string, action: () => Promise<void>): Promise<void> =>
   action().catch((cause: unknown) => {
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });

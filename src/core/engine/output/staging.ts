@@ -117,7 +117,7 @@ export const checkStaging = async (out: string, plan: StagedPlan, resume: boolea
   return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
 };
 
-/** By another process. */
+/** True if another process holds the file's lock. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const file = await open(path, 'r+').catch(() => undefined);
   if (file === undefined) return false;
@@ -267,7 +267,7 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** The end of a name by `removeAs`. */
+/** The random end of a name by `removeAs`. */
 const token = /^[0-9a-f]{8}$/;
 
 /**

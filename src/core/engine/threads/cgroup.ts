@@ -21,5 +21,5 @@ export const cgroupTexts = (file: string): string[] => {
   );
 };
 
-/** As containers see it. */
+/** Returns a version 1 cgroup file, as containers see it. */
 export const cgroup1Text = (file: string): string | undefined => read(`/sys/fs/cgroup/${file}`)[0];

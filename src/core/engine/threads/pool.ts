@@ -28,7 +28,7 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Updated while threads run. */
+/** Totals over all threads, updated while they run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -70,16 +70,16 @@ export class WorkerPool {
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
   /** Started by the first task. */
   #started: Promise<Threads> | undefined;
-  /** Requested and not ended. */
+  /** Tasks requested and not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Running or waiting for a slot. */
+  /** Tasks that run or wait for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
     hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
     checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
   });
-  /** Free slots. */
+  /** Free slots for tasks. */
   #room: number;
   /**
    * Resolvers of tasks that wait for a slot; here rather than in piscina, so that a stopped pool drops them.

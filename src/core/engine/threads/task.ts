@@ -30,7 +30,7 @@ export interface MeasureTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** By measure. */
+/** `found` has an array for each measure. */
 export type MeasureResult =
   | {
       readonly ok: true;
@@ -44,7 +44,7 @@ export interface FactoriseTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** The numbers of `factorNumbers`, then the singular values. */
+/** `found`: the numbers of `factorNumbers`, then the singular values. */
 export type FactoriseResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
@@ -54,7 +54,7 @@ export interface RegressTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** The numbers of `regressionNumbers`. */
+/** `found`: the numbers of `regressionNumbers`. */
 export type RegressResult =
   | {
       readonly ok: true;
@@ -77,7 +77,7 @@ export interface PursueTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** The numbers of each target (`src/core/native/pursue.ts`). */
+/** `found`: the numbers of each target (`src/core/native/pursue.ts`). */
 export type PursueResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };

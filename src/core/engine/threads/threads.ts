@@ -98,7 +98,7 @@ export class Threads {
     kept = { threads: this, timer };
   }
 
-  /** No task may be running. */
+  /** Terminates the threads. No task may be running. */
   async end(): Promise<void> {
     await this.#piscina.destroy();
   }

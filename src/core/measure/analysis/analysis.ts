@@ -76,7 +76,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
   return count;
 };
 
-/** Exact, since MAVs are float32 by definition. */
+/** Computes an analysis at a threshold: exact, since MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, concerns: _concerns, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

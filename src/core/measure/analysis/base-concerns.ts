@@ -35,7 +35,7 @@ export const withSample = (
   });
 };
 
-/** Over the finite sampled matrices. */
+/** Sums over the finite sampled matrices. */
 interface Sample {
   /** Σ|W_base|. */
   readonly base: number;

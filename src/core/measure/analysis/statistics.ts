@@ -89,7 +89,7 @@ export const gatherStatistics = async (
   };
 };
 
-/** Also in nested recipes. */
+/** True if an expert is a bare adapter, also in nested recipes. */
 const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
   for (const expert of experts)
     if (
@@ -272,7 +272,7 @@ export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]
   return keys(a).join() === keys(b).join();
 };
 
-/** Why a saved analysis does not fit. */
+/** Returns why a saved analysis does not fit. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,

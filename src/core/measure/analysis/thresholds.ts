@@ -4,7 +4,7 @@ import { nearest } from '../../methods/recipe/nearest.js';
 import { defaultThreshold, type MavVectors } from './analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 
-/** For all experts, with overrides by name. */
+/** Thresholds for all experts, with overrides by name. */
 export interface Thresholds {
   readonly all: number | 'auto';
   readonly own: ReadonlyMap<string, number>;

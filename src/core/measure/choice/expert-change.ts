@@ -20,7 +20,7 @@ export interface MatrixChange {
   readonly change: number;
 }
 
-/** Read from a file. */
+/** An expert's change of each matrix in layers, read from a file. */
 export interface ExpertChange {
   readonly file: string;
   /** The expert's name and directory, and its base's directory. */

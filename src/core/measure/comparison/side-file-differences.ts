@@ -27,7 +27,7 @@ export interface SideFileDifference {
 }
 
 const depth = 3;
-/** In characters of JSON. */
+/** Longest reported value, in characters of JSON. */
 const longest = 200;
 
 /** @throws LayerloomError READ_FAILED */
@@ -78,7 +78,7 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** Whatever the order of keys. */
+/** Compares JSON values, whatever the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

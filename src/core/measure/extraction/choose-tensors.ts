@@ -20,14 +20,14 @@ export interface Choice {
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Each tensor is in one list. */
+/** Names of tensors; each is in one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
   readonly others: readonly string[];
 }
 
-/** Without `.weight` or `.bias`. */
+/** Returns a parameter's module: the name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
 /** As PEFT compares names: equal, or its end. */

@@ -50,7 +50,7 @@ export interface SavedTensor {
   readonly source: StoredTensor;
 }
 
-/** Planned from headers. */
+/** An extraction planned from headers. */
 export interface ExtractionPlan {
   readonly wanted: Wanted;
   readonly inputs: readonly PlannedInput[];

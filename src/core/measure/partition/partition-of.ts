@@ -39,7 +39,7 @@ export interface PartitionByLocation {
   norms?: 'layer' | 'others' | undefined;
 }
 
-/** By an analysis of two experts. */
+/** Parameters of a partition by an analysis of two experts. */
 export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
   /** Unit of assignment. Default `module`. */

@@ -2,7 +2,7 @@ import type { PartName, Side } from '../../methods/framework/part-names.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 
-/** Read from headers. */
+/** A partition's base, read from headers. */
 export interface PartitionBase {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;

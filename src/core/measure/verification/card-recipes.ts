@@ -5,7 +5,7 @@ import { readSmallFile } from '../../models/checkpoint/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 
-/** Also in quotations and lists. */
+/** A code fence, also in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
 /** A recipe in any dialect has one of these keys. */
@@ -61,7 +61,7 @@ const isRecipe = (lines: readonly string[]): boolean => {
   return lines.some((line) => line.search(/\S/) === least && keyOfRecipe.test(line));
 };
 
-/** An unclosed fence extends to the end. */
+/** Returns the lines of each fenced block; an unclosed one extends to the end. */
 const blocksOf = (card: string): string[][] => {
   const blocks: string[][] = [];
   let open: { readonly fence: string; readonly from: number } | undefined;

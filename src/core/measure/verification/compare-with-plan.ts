@@ -10,7 +10,7 @@ import { compareSideFiles, notAFile } from './verify-files.js';
 
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
-  /** As the card has it. */
+  /** The recipe as the card has it. */
   readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;

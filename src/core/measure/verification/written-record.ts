@@ -42,9 +42,9 @@ export interface WrittenFile {
 export interface WrittenRecord {
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
-  /** False for an extracted adapter. */
+  /** True for a merge; false for an extracted adapter. */
   readonly isMerge: boolean;
-  /** As the card has it. */
+  /** The complete recipe, as the card has it. */
   readonly recipe: string | undefined;
   /** True if unedited; undefined without a seal. */
   readonly isSealed: boolean | undefined;

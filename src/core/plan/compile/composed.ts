@@ -15,7 +15,7 @@ export interface Composed {
   readonly compiled: Compiled;
   /** The parameters after defaults and normalisation; models only if some are nested recipes. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** Reproduces this merge, with its models. */
+  /** A recipe that reproduces this merge, with its models. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];

@@ -13,7 +13,7 @@ export interface Explanation {
   readonly shape: readonly number[];
   /** For this tensor, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Over model names. */
+  /** The expression, over model names. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }

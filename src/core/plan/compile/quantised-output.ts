@@ -137,7 +137,7 @@ const asStored = (
   });
 };
 
-/** By the position of their codes. */
+/** Quantised forms, by the position of their codes. */
 const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>

@@ -75,7 +75,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // Processors read this key and tokenizers the file, so both must not exist.
+  // Processors read this key, tokenizers the file: keep only the file.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;

@@ -92,7 +92,7 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
 
 const termsOf = (name: string, expression: PlannedExpression): { input: number; weight: number }[] => {
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
-  // Not weights, and equal in all models.
+  // Such tensors are not weights, and are equal in all models.
   if (expression.kind === 'same') return [];
   if (expression.kind === 'rowSelect')
     return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');

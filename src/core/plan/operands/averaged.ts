@@ -7,7 +7,7 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** Repeated rows count repeatedly. */
+/** A row, and the source rows whose mean it is, with repetitions. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**

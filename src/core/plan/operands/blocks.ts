@@ -11,7 +11,7 @@ export interface BlockTensor {
   readonly [operandKind]: 'blocks';
   readonly dtype: 'F32';
   readonly blocks: BlockForm;
-  /** As U8. */
+  /** Bytes, as U8. */
   readonly of: StoredTensor;
 }
 

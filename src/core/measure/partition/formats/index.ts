@@ -28,7 +28,7 @@ export const partitionJson = ({ format, ...partition }: Partition): string =>
 /** @throws LayerloomError PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** Extension and writer. */
+/** By side: extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -63,7 +63,7 @@ const bySide = {
   ],
 } as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
-/** Name and writer. */
+/** For both sides: name and writer. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],

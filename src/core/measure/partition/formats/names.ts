@@ -4,7 +4,7 @@ export const formatsOfBoth = ['json', 'python'] as const;
 /** A file for each side. */
 export const formatsBySide = ['peft', 'llama-factory', 'axolotl', 'names', 'regex'] as const;
 
-/** For a trainer, as names, or as JSON. */
+/** Output format of a partition: for a trainer, as names, or as JSON. */
 export type PartitionFormat = (typeof formatsOfBoth)[number] | (typeof formatsBySide)[number];
 
 export const partitionFormats: readonly PartitionFormat[] = [...formatsOfBoth, ...formatsBySide];

@@ -62,7 +62,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** The first one wins ties. */
+/** Returns the most frequent number; the first one wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);

@@ -39,9 +39,9 @@ export interface OpenedModel extends Model {
    */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** With the parameters it uses. */
+  /** The recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** Reproduces this model. */
+  /** A recipe that reproduces this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
@@ -74,7 +74,7 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Before quantisation, with separate experts. */
+/** Undoes quantisation and separates experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress): Promise<Reading> => ({
@@ -144,7 +144,7 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
     others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
   return new LayerloomError('MODEL_NOT_FOUND', details, {
     cause,
-    // A position fits one model only.
+    // A position in the recipe fits one model only.
     ...(others.length === 0 ? { context } : {}),
   });
 };
