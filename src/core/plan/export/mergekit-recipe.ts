@@ -96,7 +96,7 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods that mergekit runs without a base, or with it as one of the models. */
+/** Methods for which mergekit treats the base as one of the models, or as a mere companion. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (

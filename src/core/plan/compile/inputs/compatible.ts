@@ -23,7 +23,7 @@ export interface Model {
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that settles it without a warning. */
+  /** The recipe key that settles the difference without a warning. */
   readonly decidedBy?: 'chatTemplate';
 }
 
