@@ -6,7 +6,6 @@ import { countGguf } from '../models/checkpoint/containers/gguf/header.js';
 import { ggufReader } from '../models/checkpoint/containers/gguf/reader.js';
 import { readHeaderOf } from '../models/checkpoint/containers/read-header.js';
 
-/** What a program left: its tensors, and their elements. */
 export interface Made {
   readonly tensors: number;
   readonly elements: number;
@@ -16,7 +15,7 @@ const countIn = async (path: string): Promise<Made> => {
   const handle = await open(path);
   try {
     const { size } = await handle.stat();
-    // By its name: the folder is gone when the message is read.
+    // The name only: the folder is gone when the message is read.
     const name = basename(path);
     const { header } = await readHeaderOf(ggufReader, handle, name, size);
     return countGguf(header, name, size);
@@ -25,7 +24,7 @@ const countIn = async (path: string): Promise<Made> => {
   }
 };
 
-/** Returns why what a program left is not a whole GGUF file that has enough; a program may end without an error and leave anything. */
+/** A program may exit with 0 and leave anything. */
 const whyNot = async (path: string, isEnough: (made: Made) => boolean): Promise<Made | string> => {
   const found = await unlessMissing(path, lstat(path));
   if (found === undefined) return 'left no file';
@@ -40,11 +39,7 @@ const whyNot = async (path: string, isEnough: (made: Made) => boolean): Promise<
   }
 };
 
-/**
- * Checks the GGUF file that a program left, by its header.
- *
- * @throws LayerloomError EXPORT_FAILED
- */
+/** @throws LayerloomError EXPORT_FAILED */
 export const checkMade = async (
   path: string,
   isEnough: (made: Made) => boolean,

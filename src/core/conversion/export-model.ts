@@ -27,38 +27,38 @@ import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type Step
 
 /** Options of `exportModel`. */
 export interface ModelExportOptions extends ProgramPlaces {
-  /** The format; the only one is `gguf`. */
+  /** The format; only `gguf`. */
   to: (typeof exportFormats)[number];
-  /** What the weights are stored in: `bf16`, `q8_0`, `q4_k_m`. */
+  /** Type of the weights: `bf16`, `q8_0`, `q4_k_m`. */
   type: GgufType;
   /** Directory to create. Default `DIR-gguf-TYPE`, beside the checkpoint. */
   out?: string | undefined;
   signal?: AbortSignal | undefined;
-  /** Called about once a second while programs say how far they are. */
+  /** Called about once a second while programs report progress. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What was exported, and what llama.cpp made of it. */
+/** An exported model, and the result of loading it in llama.cpp. */
 export interface ExportedModel {
   /** Absolute. */
   readonly out: string;
-  /** Name of the GGUF file in it. */
+  /** Name of the GGUF file in `out`. */
   readonly file: string;
   readonly type: GgufType;
   readonly bytes: number;
-  /** Null where no program of llama.cpp was found that generates: the file was not loaded. */
+  /** Null if no llama.cpp program to load it was found. */
   readonly loaded: LoadedOnce | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
 }
 
 /**
- * Exports a checkpoint to a GGUF file by llama.cpp's own converter and llama-quantize, has llama.cpp load it once, and writes
- * an Ollama Modelfile beside it. The output is there whole or not at all.
+ * Exports a checkpoint to a GGUF file with llama.cpp's converter and llama-quantize, loads it once in
+ * llama.cpp, and writes an Ollama Modelfile beside it. The output appears whole or not at all.
  *
  * @param directory of the checkpoint
- * @throws LayerloomError INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of opening, an
- *   OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
+ * @throws LayerloomError INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of
+ *   opening, an OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
  */
 export const exportModel = async (
   directory: string,
@@ -93,14 +93,14 @@ export const exportModel = async (
     return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
   } catch (error) {
     await staging.discard();
-    // An error of a program names its log, for people to read.
+    // A program's error names its log.
     if (!(error instanceof LayerloomError && error.code === 'EXPORT_FAILED'))
       await rm(dirname(log), { recursive: true, force: true });
     throw error;
   }
 };
 
-/** @throws LayerloomError an OUTPUT_… code: what is there is never replaced */
+/** @throws LayerloomError an OUTPUT_… code: an existing output is never replaced */
 const checkTarget = async (checkpoint: CheckpointIndex, out: string): Promise<Output> => {
   if (/\.gguf$/i.test(out))
     throw new LayerloomError('OUTPUT_INVALID', {
@@ -125,7 +125,7 @@ const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typ
   };
 };
 
-/** The type of the file that llama-quantize reads: the smallest that has the weights as they are. */
+/** llama-quantize's input: the smallest type that holds the weights exactly. */
 const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
   const [only] = dtypes;
@@ -133,14 +133,14 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
 };
 
-/** About the bytes of a file of a type, and of one that is quantised at most. */
+/** Approximate bytes; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
 
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** The most bytes that the output and the file that it is quantised from take. */
+/** Bytes of the output and the intermediate file. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
@@ -150,7 +150,7 @@ interface Making {
   readonly quantizer: Program | undefined;
 }
 
-/** Converts the checkpoint, by way of a file of its own dtype where the type is quantised. */
+/** Quantised types go through a file of the checkpoint's own dtype. */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
   weights: string,
@@ -175,7 +175,7 @@ const writeWeights = async (
   await rm(from);
 };
 
-/** @returns bytes of the file */
+/** @returns the file's bytes */
 const madeDurable = async (path: string): Promise<number> => {
   const file = await open(path, 'r+');
   try {

@@ -1,2 +1,1 @@
-/** Formats that checkpoints are exported to. */
 export const exportFormats = ['gguf'] as const;

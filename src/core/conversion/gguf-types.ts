@@ -1,22 +1,21 @@
-/** Types that the converter itself writes, with the bytes of an element. */
+/** Types that the converter writes, with bytes an element. */
 const converted = { f32: 4, f16: 2, bf16: 2, q8_0: 34 / 32 } as const;
 
-/** Types that llama-quantize writes and that need no matrix of importances, the largest first. */
+/** Types by llama-quantize that need no importance matrix, largest first. */
 const quantised = [
   ...['q6_k', 'q5_k_m', 'q5_k_s', 'q5_1', 'q5_0', 'q4_k_m', 'q4_k_s', 'q4_1', 'iq4_nl', 'iq4_xs', 'q4_0'],
   ...['q3_k_l', 'q3_k_m', 'q3_k_s', 'q2_k'],
 ] as const;
 
-/** A type of GGUF, by the name that llama.cpp's programs take. */
+/** A GGUF type, as llama.cpp's programs name it. */
 export type GgufType = keyof typeof converted | (typeof quantised)[number];
 
-/** A type that the converter itself writes. */
 export type ConvertedType = keyof typeof converted;
 
 export const ggufTypes: readonly GgufType[] = [...(Object.keys(converted) as ConvertedType[]), ...quantised];
 
 export const isConvertedType = (type: GgufType): type is ConvertedType => Object.hasOwn(converted, type);
 
-/** Bytes of an element of a file; of quantised types at most, since none is larger than Q8_0. */
+/** Bytes an element; for quantised types an upper bound, since none is larger than Q8_0. */
 export const bytesPerElement = (type: GgufType): number =>
   isConvertedType(type) ? converted[type] : converted.q8_0;

@@ -1,4 +1,4 @@
-/** Keys of `generation_config.json` that Ollama has parameters for, under its names. */
+/** Keys of `generation_config.json`, and Ollama's names for them. */
 const parameters: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_k: 'top_k',
@@ -8,10 +8,10 @@ const parameters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns an Ollama Modelfile: the file of weights beside it, and how the model's own `generation_config.json` samples. The
- * chat template is in the GGUF file, in Jinja; Ollama's TEMPLATE is another language, into which it is not translated.
+ * Returns an Ollama Modelfile: the weights' file, and sampling as in `generation_config.json`. The chat
+ * template is in the GGUF file, in Jinja; it is not translated to Ollama's TEMPLATE language.
  *
- * @param file name of the GGUF file, of letters, digits, dots and dashes
+ * @param file name of the GGUF file: letters, digits, dots and dashes
  */
 export const modelfile = (file: string, generation: Readonly<Record<string, unknown>> = {}): string =>
   [

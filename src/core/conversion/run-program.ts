@@ -9,23 +9,23 @@ import type { Program } from './programs.js';
 interface ProgramRun {
   readonly program: Program;
   readonly words: readonly string[];
-  /** The checkpoint, for messages. */
+  /** For messages. */
   readonly model: string;
-  /** File that its output is appended to. */
+  /** File to which output is appended. */
   readonly log: string;
-  /** File that its standard output is written to instead. */
+  /** File for standard output instead. */
   readonly answer?: string | undefined;
-  /** True for a call that fails by itself, such as for help. A program that cannot be started fails all the same. */
+  /** True if a non-zero exit is expected, as for help. */
   readonly mayFail?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with what has come to the log, about once a second. */
+  /** Gets new text in the log, about once a second. */
   readonly onGrown?: ((text: string) => void) | undefined;
 }
 
 /**
- * Runs a program to its end. All that it has started ends with it, and with this process.
+ * Runs a program to its end. The whole process group ends with it, and with this process.
  *
- * @returns what has come to the log
+ * @returns the text it added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED
  */
 export const runProgram = async ({
@@ -46,7 +46,7 @@ export const runProgram = async ({
   const stop = () => void (child && endGroup(child));
   signal?.addEventListener('abort', stop);
   try {
-    // It may have been aborted while the log was opened, when nobody listened.
+    // It may have been aborted before we listened.
     checkInterrupt(signal);
     const end = await new Promise<Parameters<typeof endingOf>[0]>((resolve, reject) => {
       const [command, given] =

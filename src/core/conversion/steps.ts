@@ -7,21 +7,19 @@ import type { ConvertedType, GgufType } from './gguf-types.js';
 import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.js';
 import { runProgram } from './run-program.js';
 
-/** What every step is given. */
 export interface StepContext {
-  /** The checkpoint, for messages. */
+  /** For messages. */
   readonly model: string;
-  /** File that output of programs is appended to. */
+  /** File to which programs' output is appended. */
   readonly log: string;
-  /** For files that do not stay. */
+  /** For temporary files. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Called with how much of a step is done. */
 type OnDone = (done: number, total: number) => void;
 
-/** Calls `onDone` with the numbers of the last match of each piece of a log. */
+/** Takes the last match in each piece of the log. */
 const lastMatch =
   (pattern: RegExp, onDone: (done: string, total: string) => void) =>
   (text: string): void => {
@@ -35,7 +33,6 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9,
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 
-/** A conversion of a checkpoint that has so many elements. */
 interface Conversion {
   readonly path: string;
   readonly to: string;
@@ -43,7 +40,11 @@ interface Conversion {
   readonly elements: number;
 }
 
-/** Converts a checkpoint by llama.cpp's converter. `onDone` is called with bytes. @throws LayerloomError EXPORT_FAILED */
+/**
+ * `onDone` gets bytes.
+ *
+ * @throws LayerloomError EXPORT_FAILED
+ */
 export const convert = async (
   converter: Program,
   { path, to, type, elements }: Conversion,
@@ -55,7 +56,8 @@ export const convert = async (
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
-  // A converter leaves out a tied head, buffers and the tower of a vision model, which may be larger than the text model.
+  // A tenth suffices: converters omit a tied head, buffers and vision towers, which may be larger than the
+  // text model.
   const isEnough = (made: Made) => 10 * made.elements >= elements;
   return await checkMade(to, isEnough, { ...aboutOf(context), program: converter.name });
 };
@@ -63,16 +65,16 @@ export const convert = async (
 const aboutOf = ({ model, log }: StepContext) => ({ model, log });
 
 /**
- * Checks that llama-quantize runs and knows a type: its help lists them.
+ * Checks that llama-quantize runs and lists the type in its help.
  *
- * @throws LayerloomError EXPORT_FAILED where it does not run; INVALID_PARAMETER
+ * @throws LayerloomError EXPORT_FAILED if it does not run; INVALID_PARAMETER
  */
 export const checkQuantizer = async (
   quantizer: Program,
   type: GgufType,
   context: StepContext,
 ): Promise<void> => {
-  // It prints its help with exit code 1.
+  // The help exits with code 1.
   const run = { ...context, program: quantizer, words: ['--help'], mayFail: true };
   const printed = await runProgram(run);
   const listed = [...printed.matchAll(/^\s*\d+\s+or\s+([\w]+)\s*:/gm)].map(([, name = '']) => name);
@@ -85,7 +87,6 @@ export const checkQuantizer = async (
     throw invalidParameter('type', type, `one that ${quantizer.name} lists: ${listed.join(', ')}`);
 };
 
-/** A quantisation of a GGUF file that has so many tensors and elements. */
 interface Quantisation {
   readonly from: string;
   readonly to: string;
@@ -93,7 +94,11 @@ interface Quantisation {
   readonly made: Made;
 }
 
-/** Quantises a GGUF file. `onDone` is called with numbers of tensors. @throws LayerloomError EXPORT_FAILED */
+/**
+ * `onDone` gets numbers of tensors.
+ *
+ * @throws LayerloomError EXPORT_FAILED
+ */
 export const quantize = async (
   quantizer: Program,
   { from, to, type, made }: Quantisation,
@@ -109,10 +114,9 @@ export const quantize = async (
   await checkMade(to, isEnough, { ...aboutOf(context), program: quantizer.name });
 };
 
-/** What a model was asked to continue, and how many tokens of its answer. */
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** Programs of llama.cpp that load a file and generate, by what they take; the first that is found is used. */
+/** Programs that load a file and generate; the first one found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',
@@ -130,21 +134,21 @@ const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-simple': (file) => ['-m', file, '-n', tokens, prompt],
 };
 
-/** What llama.cpp made of a file. */
+/** Result of loading a file in llama.cpp. */
 export interface LoadedOnce {
   readonly program: string;
-  /** As the program calls itself; null where it does not say. */
+  /** As the program reports it; null if it does not. */
   readonly version: string | null;
-  /** What it printed: the prompt, and how the model continues it. */
+  /** The output: prompt and continuation. */
   readonly text: string;
-  /** False where nothing came behind the prompt: a model may end there. */
+  /** False if nothing followed the prompt; a model may end there. */
   readonly generated: boolean;
 }
 
 /**
- * Has llama.cpp load a file and generate some tokens.
+ * Loads a file in llama.cpp and generates some tokens.
  *
- * @returns undefined where none of its programs is found
+ * @returns undefined if none of its programs is found
  * @throws LayerloomError EXPORT_FAILED
  */
 export const loadOnce = async (

@@ -3,7 +3,7 @@ import { bringRanges } from '../models/sources/bring-ranges.js';
 import type { Download, DownloadProgress, FetchOptions } from '../models/sources/source.js';
 import type { MissingWeights } from '../plan/missing-weights.js';
 
-/** @throws LayerloomError DOWNLOAD_NEEDED if weights are not here and may not be fetched */
+/** @throws LayerloomError DOWNLOAD_NEEDED if weights are missing and may not be fetched */
 export const requireWeights = (
   { needs, models }: Pick<MissingWeights, 'needs' | 'models'>,
   download: Download | undefined,
@@ -12,8 +12,8 @@ export const requireWeights = (
 };
 
 /**
- * Fetches weights that a run reads and that are not here. What has come stays if it is interrupted, and is not
- * fetched again. Files of which all is here are verified by their hash before they are read, without the network.
+ * Fetches missing weights; an interrupted download continues later. Verifies complete files by hash before
+ * they are read, without network.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */

@@ -17,26 +17,25 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** What a run would be given, as far as its checks depend on it; without `out` they are those of the inputs. */
+/** Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
 }
 
-/** What a run would say before its first weight. */
 export interface Checked {
-  /** Its refusals that the user can remove before. */
+  /** Errors that an option such as --force would avoid. */
   readonly wanted: LayerloomError[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Checks all that a run of a plan could refuse before its first weight, and writes nothing: what a dry run says
- * besides the plan. Whether a file system can reflink shows in the run alone.
+ * Makes all checks of a run that precede its first weight, without writing. Does not test whether the file
+ * system can reflink.
  *
- * @returns as refusals OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE; and that
- *   fewer threads are used
- * @throws LayerloomError the other codes of `runPlan` that come before its first weight
+ * @returns as `wanted`: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED,
+ *   DISK_SPACE; as warnings: fewer threads
+ * @throws LayerloomError the other codes of `runPlan` that precede its first weight
  */
 export const checkRun = async (
   plan: MergePlan,
@@ -54,13 +53,17 @@ export const checkRun = async (
   await checkWritable(dirname(path));
   const above = await existingAbove(dirname(path));
   if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
-  // Without `link` the run reflinks where the file system can, which is not known here.
+  // Without `link` the run may be able to reflink.
   const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
   return { wanted, warnings };
 };
 
-/** Fits threads as a run does that makes these tensors. @returns its warnings, of fewer threads; MEMORY_NEEDED goes to `wanted` */
+/**
+ * Fits threads to memory; adds MEMORY_NEEDED to `wanted`.
+ *
+ * @returns a warning if fewer threads fit
+ */
 export const checkMemory = async (
   tensors: Parameters<typeof memoryOf>[0],
   threads: number | undefined,
@@ -72,7 +75,7 @@ export const checkMemory = async (
   return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
-/** Does work, and adds a refusal with this code to those that the user can remove. @throws the other errors */
+/** Adds an error with this code to `wanted`; throws others. */
 export const orWanted = async <T>(
   code: ErrorCode,
   wanted: LayerloomError[],
@@ -97,7 +100,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Opens the inputs as a run does, and returns them with their states; not those whose weights are not here yet. */
+/** Opens the inputs, unless weights are missing, and returns them with their states. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

@@ -6,24 +6,23 @@ import { observe, observeAgain } from '../models/checkpoint/identity.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 
-/** A file that a plan reads. */
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** State when the run began, or when the content was last verified to be the same. */
+  /** When the run began, or the content was last verified. */
   state: FileState;
-  /** Number of running operations that make or remove hard links of it. */
+  /** Running operations that make or remove hard links to it. */
   linking: number;
 }
 
 /**
- * The input files of a plan, open for reading only, as descriptors that native code reads from. A result
- * computed from them is valid if `verify` passes after the last byte was read.
+ * A plan's input files, open for reading only. A result computed from them is valid if `verify` passes after
+ * the last read.
  */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Paths of the files that were opened to be linked whole. */
+  /** Files opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -37,9 +36,9 @@ export class InputFiles {
   }
 
   /**
-   * Opens the files of `sources` and those `linked` whole, and verifies that they are the planned ones. A
-   * file with a state (`seen`), taken before statistics of its weights were computed for the plan, must not
-   * have been written since; of others, size, modification time and header must be the same.
+   * Opens the files of `sources` and `linked`, and verifies them against the plan. A file with a recorded
+   * state (`seen`) must be unchanged since its weights were measured. For others, size, modification time and
+   * header must match.
    *
    * @throws LayerloomError READ_FAILED, INPUT_CHANGED
    */
@@ -56,7 +55,7 @@ export class InputFiles {
     const opened = new Map<string, OpenInput>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // Opened without blocking, in case the file has become a pipe; its state then shows the change.
+      // Non-blocking, in case the file became a pipe; its state then shows the change.
       const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
         (cause: unknown) => {
           throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
@@ -80,7 +79,7 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** The plan's inputs, with the states of the open files. */
+  /** The plan's inputs, with the open files' states. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -91,34 +90,32 @@ export class InputFiles {
     }));
   }
 
-  /** Returns the descriptor of the file that a byte range is in. */
   fdOf(source: StoredTensor): number {
     const fd = this.fdOfPath(this.pathOf(source));
     if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
     return fd;
   }
 
-  /** Returns a file's descriptor; undefined for a file that the plan does not read. */
+  /** Undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Keys of byte ranges, by which those of one file are one. */
+  /** Equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   pathOf(source: StoredTensor): string {
     return identityOf(this.#inputs, source).path;
   }
 
-  /** Returns the names of the models that byte ranges belong to, each once. */
   namesOf(sources: readonly StoredTensor[]): string[] {
     return [...new Set(sources.map(({ input }) => itemAt(this.#inputs, input).name))];
   }
 
   /**
-   * Verifies that files have not changed since before their first weight was read.
+   * Verifies that files are unchanged since before their first weight was read.
    *
-   * @param paths default: all open files; paths of files that are not open are skipped
+   * @param paths default: all open files; others are skipped
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
   async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
@@ -132,13 +129,13 @@ export class InputFiles {
     }
   }
 
-  /** Verifies the files of byte ranges. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
   verifySources(sources: readonly StoredTensor[]): Promise<void> {
     return this.verify(sources.map((source) => this.pathOf(source)));
   }
 
   /**
-   * Verifies an open file, and that its path still leads to it, after the path was linked or copied.
+   * Verifies that an open file is unchanged, and that its path still leads to it.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
@@ -151,7 +148,7 @@ export class InputFiles {
     ]).catch((cause: unknown) => {
       throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
     });
-    // Of a model of the hub, another process may have put the whole file in place of its ranges.
+    // Another process may have replaced a hub model's file of ranges by the whole file.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)
       throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
@@ -159,9 +156,8 @@ export class InputFiles {
   }
 
   /**
-   * Runs `work`, which makes or removes hard links of input files and so changes their status-change times.
-   * Only while it runs, a new status-change time with the same content hash is accepted; earlier changes are
-   * detected before it.
+   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Only meanwhile
+   * is a new ctime with the same content hash accepted.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */

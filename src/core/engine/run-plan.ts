@@ -26,43 +26,38 @@ import { type Progress, Run, type RunControls, type RunCost, resumable } from '.
 export interface RunOptions extends RunControls {
   /** Directory to create. */
   out: string;
-  /**
-   * Output bytes of a thread's task, a multiple of 8, at least 4096. Default 8 MiB. Results do not depend on
-   * it.
-   */
+  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Does not affect results. */
   sliceBytes?: number | undefined;
   /** Replace a checkpoint that layerloom wrote. Default false: OUTPUT_EXISTS. */
   force?: boolean | undefined;
-  /** Keep finished work when interrupted, and continue what an earlier run kept. Default false. */
+  /** Keep finished work when interrupted, and continue an earlier run's. Default false. */
   resume?: boolean | undefined;
-  /** Way to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
+  /** How to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
   link?: Link | undefined;
-  /** Record the SHA-256 of inputs and shards. Default false. */
   checksums?: boolean | undefined;
 }
 
 export interface MergeResult extends RunCost, MethodReport {
-  /** Absolute path of the output. */
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** Of an adapter with a rank: the averages that were truncated to it. */
+  /** For an adapter with a rank: the sums that were truncated to it. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** Of an output that is quantised, where the recipe names a base: what is left of the change from it. */
+  /** For a quantised output, if the recipe names a base: what it keeps of the change. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
-  /** Bytes of shards that an interrupted run had written and this run kept. */
+  /** Bytes that an interrupted run had written and this run kept. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
 }
 
 /**
  * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside it,
- * synced, and then renamed into place.
+ * synced, and renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
- *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED, RESUME_MISMATCH, MERGE_UNDEFINED,
- *   INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED,
+ *   RESUME_MISMATCH, MERGE_UNDEFINED, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runPlan = (given: MergePlan, options: RunOptions): Promise<MergeResult> =>
   orNoDirectories(() => carriedOut(given, options));
@@ -124,11 +119,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
-/**
- * Writes the shards to the staging directory.
- *
- * @returns the bytes that an earlier run had written, the numbers of factorised matrices, and what quantised ones keep
- */
+/** @returns bytes of an earlier run; numbers of factorised matrices; what quantised ones keep */
 const merge = async (
   run: Run,
   { allowNonFinite }: MergePlan,
@@ -150,13 +141,13 @@ const merge = async (
     await checkSpace(dirname(output.path), output.path, total - resumed);
     const progress = (): Progress => ({
       phase: 'merge',
-      // Corrections are written over what there is.
+      // Corrections overwrite bytes already counted.
       done: Math.min(total, resumed + run.pool.counters.bytesWritten),
       total,
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // Journals what still can be; its own failure is ignored, since the run's first error is the cause.
+    // Journals what it can; the run's first error is the one to report.
     await sink.close().catch(() => undefined);
     throw error;
   }
@@ -165,8 +156,7 @@ const merge = async (
 };
 
 /**
- * Keeps the staging directory for `--resume` if the error is resumable, and adds its path to the error; else
- * removes it.
+ * Keeps the staging directory for `--resume` if the error is resumable, and adds its path; else removes it.
  */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {

@@ -16,26 +16,26 @@ export interface Progress {
     | ('download' | 'upload' | 'merge' | 'checksums' | 'analysis' | 'comparison' | 'extraction')
     | ('recomputation' | 'conversion' | 'quantisation');
   /**
-   * Bytes to fetch from the hub for `download`, to send to it for `upload`; output bytes for `merge`, including those of earlier runs,
-   * for `recomputation` and for `conversion`; files for `checksums`; tensors for `quantisation`; input bytes for `analysis` and
-   * `comparison`; bytes of the changes in float32 for `extraction`.
+   * Bytes fetched or sent for `download` and `upload`; output bytes for `merge` (including earlier runs),
+   * `recomputation` and `conversion`; input bytes for `analysis` and `comparison`. Files for `checksums`,
+   * tensors for `quantisation`, bytes of the float32 changes for `extraction`.
    */
   readonly done: number;
   readonly total: number;
-  /** Number of finished merges, and of all; for a batch only. */
+  /** Finished merges, and all; for a batch only. */
   readonly merges?: { readonly done: number; readonly total: number };
   /** Input bytes read so far; for a batch only. */
   readonly bytesRead?: number;
 }
 
-/** Controls that every run over weights takes. */
+/** Controls of every run over weights. */
 export interface RunControls {
   /**
-   * Fetch from the Hugging Face hub what is needed of models `org/name[@revision]` and is not on this machine:
-   * headers first, then the byte ranges of weights that are read. Default false: nothing is asked of the hub.
+   * Fetch missing parts of hub models `org/name[@revision]`: headers, then the byte ranges in use. Default
+   * false: no network.
    */
   download?: Download | undefined;
-  /** Number of worker threads. Default: the cores that this process may use. */
+  /** Worker threads. Default: the cores that this process may use. */
   threads?: number | undefined;
   /** Aborting it stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;
@@ -45,7 +45,7 @@ export interface RunControls {
 
 /** Cost of a run. */
 export interface RunCost {
-  /** Bytes of inputs (without headers) that this run read, and of shards that it wrote. */
+  /** Input bytes read (without headers), and shard bytes written. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -54,7 +54,6 @@ export interface RunCost {
 
 const neverAborted = new AbortController().signal;
 
-/** A run: its worker threads, its open input files, its progress reports and its cost. */
 export class Run {
   readonly pool: WorkerPool;
   readonly warnings: string[] = [];
@@ -81,8 +80,7 @@ export class Run {
   }
 
   /**
-   * Takes fewer threads, with a warning, where there is no memory for all of them to make these tensors. Called before the
-   * first task.
+   * Uses fewer threads, with a warning, if memory is too small. Call before the first task.
    *
    * @throws LayerloomError MEMORY_NEEDED
    */
@@ -93,8 +91,7 @@ export class Run {
   }
 
   /**
-   * Opens the input files of a plan, after what they lack of the byte ranges that are read was fetched from the
-   * hub. They are closed when the run ends, after its threads, which may still be reading.
+   * Fetches missing byte ranges, then opens the input files, which are closed after the run's threads end.
    *
    * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
    */
@@ -105,7 +102,7 @@ export class Run {
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
-    // Another process may have found that the hub has changed a file, and begun it anew before it was opened here.
+    // Another process may have restarted a download that the hub changed.
     const [lost] = (await missingWeights(...files)).needs;
     if (lost !== undefined)
       throw new LayerloomError('INPUT_CHANGED', {
@@ -115,9 +112,7 @@ export class Run {
     return inputs;
   }
 
-  /**
-   * Reports progress to the caller. An error that its function throws stops the run and becomes the run's.
-   */
+  /** An error thrown by the caller's function becomes the run's. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -126,10 +121,7 @@ export class Run {
     }
   }
 
-  /**
-   * Reports progress about ten times a second while `work` runs, and once when it has ended, well or not: what an
-   * interrupted run has done is recorded.
-   */
+  /** Reports progress about ten times a second while `work` runs, and once at its end, even if it fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -148,7 +140,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /** Returns the error that the run throws: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
+  /** Returns the run's error: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -161,13 +153,10 @@ export class Run {
   }
 }
 
-/**
- * Errors after which a run can be resumed once their cause is removed: an interruption, a full or failing
- * disk.
- */
+/** Errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
-/** Returns a valid number of threads. @throws LayerloomError INVALID_PARAMETER */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw invalidParameter('threads', threads, 'a whole number from 1 to 1024');

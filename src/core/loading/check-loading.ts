@@ -9,7 +9,6 @@ import { findProgram } from '../programs/find-program.js';
 import { pythonOfHarness } from '../programs/python-of-harness.js';
 import { jsonOrNone } from '../texts/json.js';
 
-/** The program that asks the libraries, and the version of its answer. */
 const program = fileURLToPath(new URL('../../../python/layerloom_loads', import.meta.url));
 const programVersion = 1;
 
@@ -32,19 +31,19 @@ const answerSchema = z.object({
 type Answer = z.infer<typeof answerSchema>;
 
 interface LoadingOptions {
-  /** The Python to ask: a path, or a name on the PATH. Default: that of the harness, else `python3`. */
+  /** Python's path, or its name on PATH. Default: the harness's, else `python3`. */
   readonly python?: string | undefined;
-  /** The folder of the model that an adapter is of, where it is here. */
+  /** The base's folder for an adapter, if available. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Asks transformers, and PEFT of an adapter, whether a folder loads: whether each tensor of the model that its configuration
- * describes is in its files, and no other. Reads no weights, and runs no code that lies in the folder.
+ * Asks transformers, and PEFT for an adapter, whether a folder loads: whether its files have exactly the
+ * tensors that its configuration describes. Reads no weights and runs no code from the folder.
  *
- * @param folder an absolute path
- * @throws LayerloomError PROGRAM_MISSING where there is no Python, LIBRARY_MISSING, PROCESS_UNAVAILABLE, INTERRUPTED
+ * @param folder absolute path
+ * @throws LayerloomError PROGRAM_MISSING without Python, LIBRARY_MISSING, PROCESS_UNAVAILABLE, INTERRUPTED
  */
 export const checkLoading = async (folder: string, options: LoadingOptions): Promise<LoadingVerdict> => {
   checkInterrupt(options.signal);
@@ -59,7 +58,7 @@ export const checkLoading = async (folder: string, options: LoadingOptions): Pro
   return verdictOf(answer);
 };
 
-/** The command of a Python, for the shell. */
+/** Returns a command for the shell. */
 const findPython = async (given: string | undefined): Promise<string> => {
   const path = process.env['PATH'] ?? '';
   if (given !== undefined) {
@@ -81,7 +80,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** Most bytes of an answer: it names some hundred tensors. */
+/** An answer names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

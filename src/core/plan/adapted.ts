@@ -11,7 +11,6 @@ import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
 import { quantisedTensor } from './operands/quantised.js';
 import type { Operand } from './plan.js';
 
-/** A change of a tensor that is added to the base's: `scale` · `change`. */
 export interface Addition {
   readonly change: Operand;
   readonly scale: number;
@@ -28,7 +27,7 @@ const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Ad
   scale: change.scale,
 });
 
-/** Returns what a change adds to the base's tensor; undefined for one that is no sum with it. */
+/** Returns what a change adds to the base's tensor; undefined for DoRA. */
 export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
   change.kind === 'dora' ? undefined : addition(input, change);
 
@@ -59,11 +58,10 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * Returns a tensor of an input as an operand: its bytes, in float32 where they are quantised or in blocks, or what an adapter makes of
- * them, rounded to its dtype, so that a
- * merge gives the bits that it gives of the model with the adapter written out.
+ * Returns an input's tensor as an operand: float32 if it is quantised or in blocks. Adapted tensors are
+ * rounded to their dtype, so that a merge gives the same bits as with the adapter written out.
  *
- * @param input the index of its model in the inputs of the plan
+ * @param input index of the model in the plan's inputs
  */
 export const operandOf = (input: number, reference: TensorReference): Operand => {
   const base = unchanged(input, reference);

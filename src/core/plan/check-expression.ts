@@ -15,14 +15,13 @@ import { parseBy, type Refuse } from './parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from './plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** Limits on the nesting and the operands of one expression: an object that contains itself has neither. */
+/** Limits on nesting and operands; a cyclic object would exceed any. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Parses a tensor's expression into a copy. Checks that every operand, at any depth, has the tensor's number
- * of elements and a dtype that its formula takes, and that every source lies within its file; otherwise calls
- * `refuse` with the reason.
+ * Parses a tensor's expression into a copy. Every operand, at any depth, must have the right number of
+ * elements and a dtype that its formula takes, and lie within its file; otherwise calls `refuse`.
  *
  * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -38,14 +37,11 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** Counts the operands parsed so far, at all levels. */
+  /** Operands parsed so far, at all levels. */
   readonly count: { operands: number };
 }
 
-/**
- * @param level depth of nesting; only the tensor's own expression, at level 0, may have a dtype without
- *   arithmetic
- */
+/** @param level nesting depth; only level 0 may have a dtype without arithmetic */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
@@ -87,6 +83,6 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // The cast holds: operands of moves were parsed as stored ones.
+  // Safe cast: operands of moves were parsed as stored ones.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };

@@ -13,12 +13,10 @@ import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-sche
 import { nameInFile, tensorsInFile } from './tensors-in-file.js';
 
 /**
- * Parses a plan, which may have come through JSON from another program: its structure, and what its parts say
- * of each other. Nothing is opened. The engine trusts what it gives, which is plain data of its own: what was
- * checked is what runs.
+ * Parses and checks a plan, which may be another program's JSON, without opening files. Returns a copy, so
+ * that the engine runs what was checked.
  *
- * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED where a formula's rule is not registered in this
- *   process
+ * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
 export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, invalid);
@@ -53,7 +51,7 @@ const invalid = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
 };
 
-/** A module's tensors, and no others, are in its folder, where they are called without it. */
+/** A module's folder has exactly its tensors, named without the folder. */
 const checkFolder = ({ file, tensors }: PlannedShard): void => {
   const folder = isModuleWeights(file) ? moduleOf(file)?.folder : undefined;
   for (const { name, part } of tensors) {
@@ -71,10 +69,6 @@ const requireDistinct = (what: string, named: readonly { readonly name: string }
   }
 };
 
-/**
- * Side files go where they are to, over no shard; and the index, which loaders find shards by, is that of
- * these.
- */
 const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard[]): void => {
   for (const { name } of files)
     if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
@@ -115,7 +109,7 @@ const parseTensor = (
   };
 };
 
-/** A shard that is an input file: as long as that, and each tensor where the file has it. */
+/** It has the input file's length, and each tensor at the same offset. */
 const checkVerbatim = (
   { bytes, tensors }: PlannedShard,
   { input, file }: NonNullable<PlannedShard['verbatim']>,
@@ -130,7 +124,7 @@ const checkVerbatim = (
   }
 };
 
-/** The two factors of a matrix stand in one shard, and are of one sum, one rank and one dtype. */
+/** A matrix's two factors share a shard, sum, rank and dtype. */
 const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const factors = tensors.flatMap(({ expression, dtype, shape }) =>
     expression.kind === 'factor'
@@ -145,7 +139,7 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** The codes and the scales of a matrix in one shard are of the same blocks of the same values. */
+/** A matrix's codes and scales share blocks and values. */
 const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const parts = tensors.flatMap(({ expression }) => (expression.kind === 'quantise' ? [expression] : []));
   for (const [of, both] of groupBy(parts, (one) => one.of)) {
@@ -155,7 +149,7 @@ const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Parts of a tensor of the file follow each other, are of its dtype, and fill it. */
+/** Parts of one tensor have its dtype and shape, and fill it. */
 const checkParts = (tensors: readonly PlannedTensor[], refuse: Refuse): void => {
   for (const [name, parts] of groupBy(tensors, nameInFile)) {
     const [{ dtype, part }] = parts as [PlannedTensor];

@@ -4,15 +4,15 @@ import type { Recipe } from '../methods/recipe/recipe.js';
 import { isGiven, isObject } from '../models/checkpoint/json.js';
 import { torchName } from '../tensor/dtype.js';
 
-/** A recipe in YAML's spelling: with method, models and all parameters. */
+/** In YAML's spelling, with method, models and all parameters. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the recipe that makes the same merge again, to the bit: every model by `textOf`, parameters that were
- * found from the models as what they were found to be, and the output's dtype.
+ * Returns the recipe that reproduces the merge bit for bit: models by `textOf`, found parameters as values,
+ * and the output's dtype.
  *
  * @param again `Compiled.again`
- * @param textOf the text of a model, or the complete recipe of a nested one
+ * @param textOf returns a model's name, or a nested recipe's complete form
  */
 export const completeRecipe = (
   { given, dtype }: Pick<Recipe, 'given' | 'dtype'>,
@@ -56,7 +56,7 @@ export const completeRecipe = (
   });
 };
 
-/** Keys in snake case, at any depth but in recipes that are complete already; no keys without a value. */
+/** Snake case at any depth, without undefined values. */
 const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(recipe)

@@ -9,16 +9,14 @@ import { gatheredTensor } from './operands/gathered.js';
 import { inDtype } from './operands.js';
 import type { Operand, PlannedExpression, StoredTensor } from './plan.js';
 
-/** A stored tensor with a row for each token of its model. */
 export interface VocabularyTensor {
   readonly name: string;
-  /** Its model's path, for errors. */
   readonly path: string;
   readonly shape: Shape;
   readonly stored: StoredTensor;
 }
 
-/** True where a model of so many rows has the output's rows as they are. */
+/** True if the model already has the output's rows. */
 export const isUnmoved = (
   { own, fills }: ModelRows,
   { rows, padFrom }: MergedVocabulary,
@@ -30,11 +28,11 @@ export const isUnmoved = (
 };
 
 /**
- * Returns a model's tensor with the rows of the output's vocabulary: its own rows where they now stand, and in
- * the places of tokens that it lacks the rows of other models, or their mean.
+ * Returns a model's tensor in the output's vocabulary: own rows moved, missing tokens filled with another
+ * model's row or a mean of such rows.
  *
- * @param like the model's own tensor, whose dtype the result has
- * @param tensorOf the same tensor of another of the merge's models
+ * @param like the model's own tensor, which gives the dtype
+ * @param tensorOf returns the same tensor of another model
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
 export const inVocabulary = (
@@ -77,7 +75,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns rows of a tensor in another order: of the file no more than from the first that is used to the last. */
+/** Returns rows in another order; reads only from the first to the last in use. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

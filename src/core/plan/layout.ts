@@ -13,11 +13,11 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Limit on the tensor data of a shard, in either layout; a larger tensor has a shard of its own. */
+  /** Limit on a shard's tensor data; a larger tensor gets its own shard. */
   readonly maxShardBytes: number;
 }
 
-/** A tensor of the output that has no place in a file yet. */
+/** An output tensor without a position in a file. */
 export interface UnplacedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -33,7 +33,7 @@ export const defaultShardSize = '5GB';
 const units: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
 
 /**
- * `5GB`, `500MB`, `5000000000`, in decimal units; `5B` is five billion, as mergekit writes it.
+ * Parses `5GB`, `500MB` or `5000000000` in decimal units; `5B` is five billion, as in mergekit.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -49,20 +49,20 @@ export const parseShardSize = (size: string | number): number => {
   return bytes;
 };
 
-/** A file of an input, as an output shard might be it. */
+/** May serve as an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** Where each of its tensors begins, by name. */
+  /** Offsets in bytes, by name. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 
-/** Returns the file that a source is in, or undefined where loaders would refuse it as it stands. */
+/** Returns a source's file; undefined if loaders would refuse it unchanged. */
 export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 
 /**
- * Fixes which tensor stands in which file, and where.
+ * Assigns tensors to files and positions.
  *
- * @param form of the output: an adapter is one file, whatever the layout
+ * @param form an adapter is one file, whatever the layout
  */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
@@ -72,13 +72,12 @@ export const layOut = (
 ): PlannedShard[] =>
   divide(tensors, options, form).map(({ file, tensors: inFile }) => placeIn(file, inFile, inputFileOf));
 
-/** Tensors of a shard that have no places in it yet. */
 export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly file: string;
   readonly tensors: readonly T[];
 }
 
-/** Fixes which tensor stands in which file, which depends on all of a tensor but its expression. */
+/** Assigns tensors to files, independently of their expressions. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -90,7 +89,7 @@ export const divide = <T extends UnplacedTensor>(
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return [
     ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
-    // A module has one file, whatever the layout: its loader looks for no others.
+    // A module has one file in any layout: its loader reads no others.
     ...Object.entries(modules).map(([folder, inFolder]) => ({
       file: `${folder}/${moduleWeightsName}`,
       tensors: inFolder,
@@ -98,17 +97,16 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** The folder of a module's tensor; '' for a tensor of the model itself. */
+/** '' for a tensor of the model itself. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
-/** Fixes where tensors stand in their file. */
 export const placeIn = (
   file: string,
   tensors: readonly UnplacedTensor[],
   inputFileOf: InputFileOf,
 ): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
-/** Embeddings, layers from the bottom, final norm, head, and what no known family has. */
+/** Embeddings, layers from the bottom, final norm, head, then others. */
 const orderOf = ({ layer, role }: Place): number => {
   if (role === 'embedding') return -1;
   if (layer !== undefined) return layer;
@@ -119,7 +117,7 @@ const orderOf = ({ layer, role }: Place): number => {
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
 
-/** Parts of one tensor of a file stay in the order in which they are given. */
+/** Parts of a file's tensor keep their given order. */
 const compareInFile = (a: Named, b: Named): number =>
   writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
@@ -135,7 +133,6 @@ const groupByLayer = <T extends UnplacedTensor>(tensors: readonly T[]): T[][] =>
   return groups;
 };
 
-/** Cuts a group wherever the next tensor would take it over the limit. */
 const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] => {
   const shards: T[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
@@ -151,7 +148,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** The shard as one input file, where that holds its tensors, all copied, and no others. */
+/** The shard as an input file, if that has exactly these tensors and all are copies. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
@@ -172,7 +169,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Each where the file has it, and its parts in their order: layers or experts that have changed places make another file.
+  // Swapped layers or experts give another file.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
@@ -191,7 +188,6 @@ const placeInFile = (tensors: readonly UnplacedTensor[], file: string): PlannedS
   ...placeAfterHeader(tensors.map(({ place, ...tensor }) => ({ ...tensor, layer: place.layer ?? null }))),
 });
 
-/** Fixes where tensors stand in a file of their own. */
 const placeAfterHeader = (
   tensors: readonly (Omit<PlannedTensor, 'begin' | 'end'> & { readonly bytes: number })[],
 ): Pick<PlannedShard, 'bytes' | 'tensors'> => {
@@ -205,11 +201,10 @@ const placeAfterHeader = (
   return { bytes: position, tensors: planned };
 };
 
-/** Returns some tensors of a shard as a shard of their own. */
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** The index of shards, as it stands beside them; undefined where the model itself is one file. */
+/** The shards' index; undefined if the model is one file. */
 export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
   const shards = planned.filter(({ file }) => !isModuleWeights(file));
   if (shards.length < 2) return undefined;

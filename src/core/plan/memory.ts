@@ -1,21 +1,19 @@
 import { lighterThan, threadBytesOf } from '../methods/operations/index.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Private memory of Node in bytes, as measured by bench/memory.mjs. */
+/** Private bytes of Node, measured by bench/memory.mjs. */
 const nodeBytes = 27e6;
 
-/** Private memory of a thread in bytes: heap, stack, one tile; measured likewise. */
+/** Private bytes of a thread (heap, stack, one tile), measured by bench/memory.mjs. */
 const threadBytes = 9e6;
 
-/** What the threads that make some tensors need. */
 export interface MemoryNeed {
-  /** Private memory of a thread in bytes, at the tensor that takes most. */
+  /** Bytes a thread, for the most demanding tensor. */
   readonly ofThread: number;
-  /** That tensor, where it takes more than tiles, and what a recipe would use instead to take less. */
+  /** That tensor, if it needs more than tiles, and a lighter option. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 
-/** Returns what a thread needs for the tensor that takes most. */
 export const memoryOf = (
   tensors: Iterable<Pick<PlannedTensor, 'name' | 'expression' | 'shape'>>,
 ): MemoryNeed => {
@@ -29,6 +27,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns the private memory of a run with so many threads, in bytes. */
+/** Returns the private memory of a run, in bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

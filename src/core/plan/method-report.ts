@@ -3,17 +3,16 @@ import { methods } from '../methods/index.js';
 import { sourcesOf } from './operands.js';
 import type { MergePlan } from './plan.js';
 
-/** The report of a plan by its method; empty where this process does not know the method. */
+/** Empty if this process does not know the method. */
 export const reportOf = (plan: MergePlan): MethodReport =>
   methods.get(plan.method)?.report?.(reported(plan)) ?? {};
 
-/** Lines for people on what a plan's method found from the models. */
 export const notesOf = (plan: MergePlan): readonly string[] =>
   methods.get(plan.method)?.notes?.(reported(plan)) ?? [];
 
 const reported = (plan: MergePlan): ReportedPlan => ({
   ...plan,
-  // When it is asked for: most notes are about the recipe alone.
+  // On demand: most notes need only the recipe.
   get shards() {
     return plan.shards.map(({ tensors }) => ({
       tensors: tensors.map((tensor) => ({

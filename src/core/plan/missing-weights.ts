@@ -7,19 +7,16 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { sourcesOfTensors } from './operands.js';
 import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath } from './plan.js';
 
-/** Weights that a run reads and that are not on this machine. */
 export interface MissingWeights extends PlannedDownload {
-  /** The byte ranges to fetch. */
   readonly needs: readonly NeededRanges[];
-  /** Paths of files that are read, and of which all is here but was not verified. */
+  /** Complete files that were never verified. */
   readonly unverified: readonly string[];
 }
 
 /**
- * Finds which of the byte ranges that a run reads are not here. Asks the records of the cache of ranges, and not
- * the network.
+ * Finds missing byte ranges of a run, from the records of the cache of ranges, without network.
  *
- * @param linked paths of input files that are read whole, header and all
+ * @param linked paths of input files that are read whole, with headers
  */
 export const missingWeights = async (
   inputs: readonly PlannedInput[],
@@ -60,7 +57,6 @@ export const missingWeights = async (
   };
 };
 
-/** Finds what a merge's plan reads of weights that are not here. */
 export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWeights> =>
   missingWeights(
     inputs,
@@ -68,7 +64,6 @@ export const missingForPlan = ({ inputs, shards }: MergePlan): Promise<MissingWe
     verbatimFiles({ inputs, shards }),
   );
 
-/** Returns the input files that are shards of the output as they stand. */
 export const verbatimFiles = ({
   inputs,
   shards,

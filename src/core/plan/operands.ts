@@ -23,7 +23,7 @@ import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-// Formulas of operands, of whatever kinds: what is asked of a kind is asked here, by its entry in this table.
+// Dispatches over kinds of operands.
 
 type KindName = Operand[typeof operandKind];
 
@@ -50,11 +50,11 @@ const kinds: {
   }),
 };
 
-// The cast holds: the entry of an operand's tag is of its kind.
+// Safe cast: the entry matches the operand's tag.
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** Parses the JSON of an operand, of the kind whose key it has. */
+/** Parses an operand's JSON; its key tells the kind. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -64,8 +64,8 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
 };
 
 /**
- * Returns the stored tensor to which a formula adds an adapter's change, where it is such a sum (`operandOf`): in words
- * and weights it is its model's tensor, like any other.
+ * Returns the stored tensor that a formula adapts (`operandOf`). In words and weights it counts as its
+ * model's tensor.
  */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
@@ -79,42 +79,40 @@ export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined =
   return added?.input === base?.input ? base : undefined;
 };
 
-/** Parses the JSON of an operand that must be stored as it is. */
 export const parseStored = (value: unknown, context: ParseContext<PlannedExpression>): StoredTensor =>
   kinds.stored.parse(value, context);
 
-/** True for a tensor that an input stores, false for one that is computed. */
 export const isStored = (operand: Operand): operand is StoredTensor => operand[operandKind] === 'stored';
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Returns the quantised tensors that a formula, or one within it, is of. */
+/** Also in nested formulas. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Returns the quantised tensor that a formula is, unchanged; undefined for other formulas. */
+/** Returns the quantised tensor that a formula copies. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
   return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
 };
 
-/** Returns the model's tensor that an operand stands for: stored, or changed by an adapter alone. */
+/** Returns the model's tensor that an operand is: stored, or changed only by an adapter. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   const formula = formulaOf(operand);
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** Returns the rank of a product of matrices; undefined for other operands. */
+/** For matrix products only. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
-/** Returns the formula that computes an operand; undefined for those that are stored in whatever form. */
+/** For computed operands only. */
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** Returns the weights of inputs in the values of an operand without a formula. */
+/** For operands without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -122,36 +120,36 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** Returns the expression of an output of a dtype that is the operand: moved where it has that dtype, else converted. */
+/** Returns an output expression equal to the operand: moved if the dtype agrees, else converted. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Returns the operand converted to a dtype by one rounding, or itself where it has that dtype. */
+/** Converts by one rounding, if the dtype differs. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
 
-/** Returns the byte ranges that a formula reads, in order, with repetitions. */
+/** Returns byte ranges in order, with repetitions. */
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges that computing an output reads: the codes of a matrix do not read the base that they are compared
- * with, and its scales are made with the codes.
+ * Returns the byte ranges read to compute an output: codes do not read the base they are compared with, and
+ * scales are made with the codes.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** The byte ranges that tensors read, in order; those read twice stand twice. */
+/** In order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** Returns a formula in words: `0.5 math-1 + 0.5 jpn-1`. */
+/** `0.5 math-1 + 0.5 jpn-1` */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -160,21 +158,18 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/**
- * Returns a formula's text in a shard's key; `identify` names the input file of a byte range by its contents.
- */
+/** Returns a text for shard keys; `identify` names a byte range's file by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
 };
 
-/** Returns the formulas of a formula's computed operands. */
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
 /**
- * Returns the matrices of adapters that a formula multiplies or puts together, at any depth: they must be finite, since a
- * product would spread what is not over a whole row or column.
+ * Returns adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite: a
+ * product would spread NaN and infinity over whole rows or columns.
  */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
@@ -183,10 +178,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
     : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
-/**
- * Returns how many rows the program of the formula, or of a nested one, needs together: such tensors are sliced between
- * those only. 0 where slices may begin anywhere.
- */
+/** Returns how many adjacent rows a slice must keep together; 0 if slices may begin anywhere. */
 export const rowsTogether = (formula: Formula<Operand>): number =>
   Math.max(
     operationOf(formula).rowsTogether?.(formula) ?? 0,
@@ -195,23 +187,21 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
   );
 
 /**
- * True if the output consists of unchanged bytes of stored tensors (moved, selected or put together row by row), so that
- * any dtype will do. Otherwise it is computed from floating-point numbers.
+ * True if the output consists of unchanged stored elements, of any dtype. Otherwise it is computed from
+ * floating-point numbers.
  */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
 
-/** True if rows of the output, or of a nested formula's, stand in another order than in an input. */
 export const movesRows = (formula: Formula<Operand>): boolean =>
   formula.kind === 'assemble' ||
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
 /**
- * Returns the passes that a formula needs: one over the factors of adapters, which are checked, then one for each
- * statistic, those of nested formulas first. Finding a
- * magnitude may take a further pass and a sample, which are not listed.
+ * Returns the passes that a formula needs: a check of adapter factors, then one a statistic, nested formulas
+ * first. Finding a magnitude may take a further pass and a sample.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
@@ -233,10 +223,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Appends a formula to a program, after its operands. Operands are appended one at a time, not concurrently,
- * since each may wait for statistics and the order of nodes must not depend on which are measured first.
- * Statistics of a nested formula's result are measured on its values rounded to its dtype, as if it had been
- * written to a file.
+ * Appends a formula to a program, after its operands. Appends operands one after another: each may await
+ * statistics, and the order of nodes must not depend on timing. Statistics of a nested result are measured on
+ * values rounded to its dtype, as if it had been written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws LayerloomError MERGE_UNDEFINED
@@ -257,11 +246,9 @@ export const lower = async (
   );
 };
 
-/** Appends an operand to a program. */
 export const lowerOperand = (operand: Operand, to: Lowering, asBits = false): Promise<Value> =>
   kindOf(operand).lower(operand, to, asBits);
 
-/** Appends an output tensor to a program, computed or moved bit by bit. */
 export const lowerTensor = (
   { dtype, expression }: Pick<ComputedTensor, 'dtype' | 'expression'>,
   to: Lowering,

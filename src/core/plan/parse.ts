@@ -1,9 +1,6 @@
 import * as z from 'zod';
 import { type Dtype, isDtype } from '../tensor/dtype.js';
 
-// What the parsers of a plan's parts have in common.
-
-/** Throws an error with a reason. */
 export type Refuse = (reason: string) => never;
 
 export const count = z.int().nonnegative();
@@ -12,10 +9,7 @@ export const isCount = (value: unknown): value is number => Number.isSafeInteger
 
 export const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 
-/**
- * Parses a value by a schema. The result is a copy, so that a getter or a proxy cannot change what has been
- * checked.
- */
+/** The result is a copy, so that getters and proxies cannot change checked values. */
 export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;

@@ -16,17 +16,15 @@ import type {
   PlannedTensor,
 } from './plan.js';
 
-// The structure of a plan's JSON: keys, their types and the ranges of numbers. check-plan.ts checks that the
-// parts agree with each other. Unknown keys are refused, since a later version may give them a meaning that
-// must not be ignored.
+// The structure of a plan's JSON. check-plan.ts checks that parts agree. Unknown keys are refused: a later
+// version may give them a meaning that must not be ignored.
 
 const text = z.string();
-/** An integer as text, since nanoseconds may exceed what a float64 holds exactly. */
+/** An integer as text: nanoseconds may exceed float64's exact range. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
   .refine((value) => isAbsolute(value) && !value.includes('\0'), { error: 'no absolute path' });
-/** A formula whose operands are not parsed yet. */
 export const formulaSchema = z.discriminatedUnion('kind', formulaSchemas as never) as unknown as z.ZodType<
   Formula<unknown>
 >;
@@ -62,7 +60,7 @@ const tensor = z
     expression: z.unknown(),
     part: z.strictObject({ name: text, shape: z.array(count) }).exactOptional(),
   })
-  // One check for all numbers: a schema for each takes twice as long.
+  // A single check for all numbers: a schema for each takes twice as long.
   .refine(
     ({ shape, begin, end, layer }) =>
       shape.every(isCount) && isCount(begin) && isCount(end) && (layer === null || isCount(layer)),
@@ -81,7 +79,7 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** The recipe is only shown and recorded, so that any JSON will do; this makes a plain copy of it. */
+/** Any JSON, as a plain copy: the recipe is only shown and recorded. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));

@@ -19,8 +19,8 @@ import type { QuantisedTensor } from './operands/quantised.js';
 export type { StoredTensor };
 
 /**
- * A tensor that a recipe in the recipe makes: rounded to its dtype before it is used, so that two steps would
- * give the same bits.
+ * Computed by a nested recipe. Rounded to its dtype before use, so that merging in two steps gives the same
+ * bits.
  */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
@@ -28,7 +28,7 @@ export interface ComputedTensor {
   readonly expression: PlannedExpression;
 }
 
-/** An operand of a formula in a plan (a file a kind in operands/). */
+/** An operand of a plan's formula (a file for each kind in operands/). */
 export type Operand =
   | StoredTensor
   | ComputedTensor
@@ -41,21 +41,21 @@ export type Operand =
   | QuantisedTensor
   | BlockTensor;
 
-/** One output tensor down to byte ranges: moved as they are, or computed. */
+/** An output tensor in terms of byte ranges: moved or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
-/** A tensor of the output: its place in its shard, and its expression. */
+/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** In its shard, from the start of the file. */
+  /** Byte offsets in the shard's file. */
   readonly begin: number;
   readonly end: number;
-  /** Layer number, or null outside the layers. */
+  /** Null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
-  /** The tensor of the file that it is a part of, where it is none by itself: its parts stand one behind the other. */
+  /** The file's tensor that this is a part of; parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
@@ -63,12 +63,9 @@ export interface PlannedTensor {
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
-  /**
-   * The input file whose tensors are this shard's, all of them and no others: the shard is that file, header
-   * and all, and may be a link to it.
-   */
+  /** The input file that this shard is, header included; the shard may be a link to it. */
   readonly verbatim?: { readonly input: number; readonly file: number };
-  /** In the order of the file. */
+  /** In file order. */
   readonly tensors: readonly PlannedTensor[];
 }
 
@@ -78,67 +75,65 @@ export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** Where it is a base with an adapter; `path` is then those of both, with a plus between them. */
+  /** For a base with an adapter; `path` joins both paths with a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
 
-/** A file beside the weights: written as it stands here, or copied from an absolute path. */
+/** A file beside the weights: its text, or an absolute path to copy. */
 export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
-/** Cost of a merge, from its plan: bytes of tensor data, and parameters. */
+/** The cost of a merge, read from its plan. */
 export interface Cost {
-  /** Bytes of inputs; headers aside, except of shards that are input files as they stand. */
+  /** Input bytes; headers count only in shards that are input files unchanged. */
   readonly bytesToRead: number;
   /**
-   * Bytes of inputs read before that for statistics of whole tensors (Gram matrices, thresholds, norms), one
-   * pass for each. Mostly from the page cache, since a tensor is measured and then computed; finding a
-   * threshold may take another pass.
+   * Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly
+   * from the page cache. Finding a threshold may take another pass.
    */
   readonly bytesToMeasure: number;
-  /** Bytes of shards. */
   readonly bytesToWrite: number;
-  /** Tensor bytes of the output that are copied, and that are computed. */
+  /** Tensor bytes of the output that are copied or computed. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of shards that are input files as they stand, which `--link hard` and `symbolic` do not write. */
+  /** Bytes of shards that are input files unchanged, which `--link hard` and `symbolic` do not write. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
-/** Weights of models of the hub that a plan reads and that are not on this machine. */
+/** Weights of hub models that a plan reads and that are not on this machine. */
 export interface PlannedDownload {
   readonly bytes: number;
-  /** Models of which something is missing, in the order of the plan's inputs. */
+  /** Incomplete models, in the order of the plan's inputs. */
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** Bytes of all its files of weights. */
+    /** Bytes of all its weight files. */
     readonly of: number;
   }[];
 }
 
 /**
- * A merge, decided: every output byte range and where it comes from. Plain JSON: what the engine carries out,
- * and what `--dry-run`, cost, resuming and provenance are read from.
+ * A merge in plain JSON: every output byte range and its source. The engine executes it; `--dry-run`, cost,
+ * resuming and provenance read it.
  */
 export interface MergePlan {
-  /** The version of layerloom that made the plan. */
+  /** The version that made the plan. */
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** Where the output is a LoRA adapter: one file and `adapter_config.json`, in the place of shards and `config.json`. */
+  /** Present for a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** Present where values that are no finite numbers are computed with, instead of refused. */
+  /** Present if NaN and infinity are computed with, not refused. */
   readonly allowNonFinite?: true;
-  /** The method's parameters as used, in the recipe's spelling. */
+  /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
   /**
-   * The whole recipe, which makes the same bytes again: with models (`./NAME`, `org/name@COMMIT`), nested
-   * recipes, layout, and what was found from the models. In YAML's spelling.
+   * The whole recipe in YAML's spelling, which reproduces the same bytes: models (`./NAME`,
+   * `org/name@COMMIT`), nested recipes, layout, and values found in the models.
    */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
@@ -147,12 +142,12 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Weights to fetch from the hub before the plan can be carried out, as of when it was made. */
+  /** Weights missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** The path of the input file that a shard is, where it is one. */
+/** Returns the input file that a shard is, if any. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

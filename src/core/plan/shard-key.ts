@@ -3,17 +3,16 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keyOf } from './operands.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Raised where the same formula comes to other bits than before, or a shard's file is laid out otherwise. */
+/** Raise it if a formula's bits or the file layout of shards change. */
 const keyVersion = 1;
 
-/** Names the content of a stored tensor's input, apart from any other content. */
 export type Identify = (source: StoredTensor) => string;
 
 /**
- * The key of a shard: a hash of its tensors' names, dtypes, shapes and expressions over identified inputs.
- * Two merges that share a key share the bytes.
+ * Hashes a shard's tensor names, dtypes, shapes and expressions over identified inputs. Equal keys mean equal
+ * bytes.
  *
- * @param tensors in the order of the file
+ * @param tensors in file order
  * @returns SHA-256 in hexadecimal
  */
 export const shardKey = (

@@ -2,11 +2,10 @@ import type { TensorToWrite } from '../models/checkpoint/containers/container-wr
 import { bytesOfTensor } from '../tensor/reference.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Returns the name of the tensor that a file has, of a planned one or of that which it is a part of. */
+/** Returns the name of the file's tensor that a planned tensor belongs to. */
 export const nameInFile = ({ name, part }: Pick<PlannedTensor, 'name' | 'part'>): string =>
   part?.name ?? name;
 
-/** Returns tensors as a file has them: parts of one that follow each other are that one. */
 const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>>(
   planned: readonly T[],
 ): (readonly [first: T, ...more: T[]])[] => {
@@ -19,7 +18,6 @@ const joined = <T extends Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part
   return tensors;
 };
 
-/** Returns the tensors that a file has, of planned ones in their order. */
 export const tensorsInFile = (
   planned: readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'part'>[],
 ): readonly TensorToWrite[] =>
@@ -29,7 +27,6 @@ export const tensorsInFile = (
     return { name: part?.name ?? name, dtype, shape: part?.shape ?? shape, bytes };
   });
 
-/** Returns the tensors of a file of planned ones, each with its place. */
 export const placedInFile = (
   planned: readonly PlannedTensor[],
 ): readonly Pick<PlannedTensor, 'name' | 'dtype' | 'shape' | 'begin' | 'end'>[] =>

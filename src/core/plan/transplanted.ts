@@ -11,19 +11,19 @@ import { pursuedTensor } from './operands/pursued.js';
 import { inDtype } from './operands.js';
 import type { Operand } from './plan.js';
 
-/** How rows of tokens that a model lacks are made, decided for its vocabulary. */
+/** How to make rows for tokens that a model lacks. */
 export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** `of` is the donor's tensor that a tensor of the model is approximated as. */
+  /** `of` returns the donor's counterpart of a model's tensor. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Returns a model's tensor with the rows of a donor's vocabulary: its own rows of the tokens that both have, and made
- * ones of the others. One number for each token, such as a bias, is 0 for the others.
+ * Returns a model's tensor in a donor's vocabulary: own rows for shared tokens, new rows for others; 0 for
+ * others in tensors with one number a token, such as a bias.
  *
- * @param donorRows rows that the donor's tensors have
+ * @param donorRows rows of the donor's tensors
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
 export const transplantedTensor = (

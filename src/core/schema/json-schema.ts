@@ -5,7 +5,7 @@ import type { ParameterSpec } from '../methods/framework/settings.js';
 import { spelt } from '../methods/recipe/block.js';
 import { expertSchema } from '../methods/swaps/mixture.js';
 
-/** A JSON Schema (draft 7, which editors know best). */
+/** A JSON Schema (draft 7, which editors support best). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Properties by their names in files. */
@@ -24,17 +24,16 @@ export const strict = (properties: Properties, required: readonly string[] = [])
   additionalProperties: false,
 });
 
-/** The words of a parameter's values: `a share above 0, at most 1. Default 1.` */
+/** A parameter's values in words: `a share above 0, at most 1. Default 1.` */
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
-/** One value of a parameter. */
 export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   description: valuesOf(spec),
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** A parameter of a recipe: a value, a gradient over the layers, or values by filters. */
+/** A value, a gradient over layers, or values by filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -45,13 +44,13 @@ export const settingOf = (spec: ParameterSpec): JsonSchema => {
   };
 };
 
-/** Words for editors, which show text without marks. */
+/** Text for editors, which show no Markdown. */
 const description = ({ meaning, otherwise }: SettingWords): string => {
   const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
 };
 
-/** Converts a zod schema, in which models are `$ref`s and keys are spelt as in files. */
+/** Models become `$ref`s, keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',
@@ -77,11 +76,10 @@ export const converted = (schema: z.ZodType): JsonSchema => {
   return json;
 };
 
-/** Converts a block of settings. */
 export const propertiesOf = (block: z.ZodObject): Properties =>
   (converted(block) as { properties: Properties }).properties;
 
-/** Chooses a schema by the value of a key, so that an editor reports a mistake against one method alone. */
+/** Selects a schema by a key's value, so that an editor reports a mistake against one method only. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
   [...cases].map(([value, then]) => ({
     if: { properties: { [key]: { const: value } }, required: [key] },

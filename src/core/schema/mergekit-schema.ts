@@ -1,9 +1,10 @@
 import { gateModes } from '../methods/swaps/mixture.js';
 import { type JsonSchema, listOf, type Properties, reference, strict, text } from './json-schema.js';
 
-// mergekit's dialect, as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key without a value means the same as no key.
+// mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key with a null value counts
+// as absent.
 
-/** Keys that layerloom reads; others are ignored with a warning, as mergekit ignores them. */
+/** Keys that layerloom reads; others are ignored with a warning. */
 const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
   ...strict(properties, required),
   additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
@@ -11,12 +12,12 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** For keys whose empty text, list or mapping means the same as no key, as mergekit has them. */
+/** For keys whose empty text, list or mapping counts as absent, as in mergekit. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });
 
-/** A whole number, which mergekit also takes as text. */
+/** A whole number, which mergekit also accepts as text. */
 const wholeNumber: JsonSchema = {
   anyOf: [
     { type: 'integer', minimum: 0 },
@@ -94,10 +95,8 @@ const token: JsonSchema = known({
 });
 
 /**
- * Makes the schema of a recipe of mergekit's dialect.
- *
  * @param methods names of methods
- * @param names the parameters of all of them, in snake case
+ * @param names parameters of all methods, in snake case
  */
 export const mergekitSchema = (methods: readonly string[], names: readonly string[]): JsonSchema => {
   const parameters = parametersOf(names);
@@ -140,7 +139,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** A file of mergekit-moe, with the keys of ours that it ignores. */
+/** A file of mergekit-moe, with our keys, which it ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

@@ -44,13 +44,12 @@ const token: JsonSchema = strict(
   ['token'],
 );
 
-/** Keys that every recipe may have. */
 const common = propertiesOf(commonSettings);
 
-/** Keys of a recipe that is merged itself; the schema of a nested one allows them too. */
+/** The schema also allows them in nested recipes. */
 const output = propertiesOf(outputSettings);
 
-/** Keys that every recipe of a file may have, where models may be recipes. */
+/** Keys of every recipe in a file, where models may be recipes. */
 const recipeProperties: Properties = {
   ...common,
   ...output,
@@ -82,7 +81,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Allows the keys of a mapping also under `parameters`, as both dialects do. */
+/** Allows keys under `parameters` too, as both dialects do. */
 const withParameters = (
   properties: Properties,
   settings: Properties,
@@ -100,7 +99,7 @@ const withParameters = (
   };
 };
 
-/** The parameters of a tensor method, by their names in files. */
+/** A method's parameters, by their names in files. */
 const settingsOf = (method: Method<never>): Properties =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([parameter, schema]) => {
@@ -109,10 +108,9 @@ const settingsOf = (method: Method<never>): Properties =>
     }),
   );
 
-/** The name of a parameter's definition, which a recipe refers to in several places. */
 const definitionOf = (method: string, parameter: string): string => `${method}.${parameter}`;
 
-/** A recipe of a method that merges the same tensor of several models. */
+/** For methods that merge the same tensor of several models. */
 const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   const shape = shapeOf(method);
   const settingsWhere = (isWanted: (facts: ParameterFacts) => boolean): Properties =>
@@ -152,7 +150,6 @@ const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   );
 };
 
-/** Converts the properties of a method that has a zod schema of its own. */
 export const ownProperties = (shape: Readonly<Record<string, z.ZodType>>): Properties =>
   Object.fromEntries(Object.entries(shape).map(([name, schema]) => [spelt(name), converted(schema)]));
 
@@ -168,7 +165,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
   return withParameters({ method: named, ...recipeProperties, name: text }, properties, alternatives);
 };
 
-/** Makes the JSON Schema of a recipe's file, of either dialect, from the methods' schemas. */
+/** Returns the JSON Schema of a recipe file, in either dialect, from the methods' schemas. */
 export const recipeSchema = (): JsonSchema => {
   const known = [...methods.values()];
   const recipes = new Map(known.map((method) => [method.name, reference(method.name)]));

@@ -7,12 +7,10 @@ import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/**
- * Elements of a block. Part of the numeric contract: sums are taken block by block, and then in block order.
- */
+/** Part of the numeric contract: sums are taken within blocks, then in block order. */
 const blockElements = 4 * 1024 * 1024;
 
-/** Whole rows of a tensor, in elements. */
+/** Whole rows, in elements. */
 export interface Block {
   readonly index: number;
   readonly first: number;
@@ -20,8 +18,8 @@ export interface Block {
 }
 
 /**
- * @param most elements, but for rows that have more
- * @param rowsTogether rows that blocks are multiples of
+ * @param most elements, unless one row has more
+ * @param rowsTogether blocks are multiples of this many rows
  */
 export const blocksOf = (
   { elements, columns }: Pick<Program, 'elements' | 'columns'>,
@@ -37,7 +35,7 @@ export const blocksOf = (
   }));
 };
 
-/** Divides blocks into parts of so many elements at most, in order. */
+/** Divides blocks, in order, into parts of at most `most` elements. */
 export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
   const parts: Block[][] = [];
   let elements = Number.POSITIVE_INFINITY;
@@ -52,15 +50,12 @@ export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
   return parts;
 };
 
-/** Measures that find numbers of each row. Those of other measures add up. */
+/** Measures with results by row; other results add up. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
-/**
- * Sums what blocks of a tensor found in block order, however workers finish, so that it is the same on every
- * run.
- */
+/** Sums block results in block order, however workers finish, so that every run gives the same total. */
 export class BlockSums {
-  /** For each measure, of the blocks so far. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -76,7 +71,6 @@ export class BlockSums {
     this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
   }
 
-  /** True once every block is summed. */
   get isWhole(): boolean {
     return this.#folded === this.#elements;
   }
@@ -108,30 +102,27 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // An iterator of entries would allocate a pair for each number.
+  // Iterating entries would allocate a pair for each number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 
-/** Measures to take of a tensor, block by block. */
 export interface TensorMeasures {
-  /** Its name, for errors. */
   readonly tensor: string;
   readonly emitted: Emitted;
   readonly measures: readonly Measure[];
 }
 
-/** What was found of a block. */
 export interface Measured {
-  /** For each measure. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
-  /** Elements of watched values that are not finite, which sums that are not finite were looked at for. */
+  /** NaN and infinity among watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 
 /**
  * Measures a block in a worker thread.
  *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason to stop, of a pool that is stopped
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */
 export const measureBlock = async (
   pool: WorkerPool,

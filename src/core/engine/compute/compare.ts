@@ -12,33 +12,28 @@ import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
 import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
-/** The differences of one tensor, over all its elements. */
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
-  /**
-   * True if elements of both are of one dtype, so that their bits were compared. A quantised tensor's are float32, whatever an
-   * output of it would be.
-   */
+  /** True if both have one dtype, so that bits were compared. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
 }
 
 export interface Compared extends RunCost {
-  /** As in the plan. */
+  /** In plan order. */
   readonly tensors: readonly ComparedTensor[];
 }
 
-/** A tensor at work. */
 interface Comparing {
   readonly planned: PlannedComparison;
   readonly blocks: readonly Block[];
-  /** The numbers of each block, in block order. */
+  /** By block. */
   readonly found: Float64Array[];
   isOneDtype: boolean;
 }
 
 /**
- * Compares tensors on all threads. A byte range that both models have in one file (a hard link) is not read;
- * blocks whose bytes are equal cost no arithmetic. Where only some blocks of a tensor differ, the equal ones are
- * read once more for the norm. Numbers do not depend on the number of threads.
+ * Compares tensors on all threads. Reads nothing for a byte range that both models share (a hard link); equal
+ * bytes need no arithmetic. If only some blocks differ, equal ones are read again for the norm. Results do
+ * not depend on the number of threads.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -100,14 +95,14 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   };
 };
 
-/** What is not finite is counted, and refused nowhere. */
+/** Comparisons count NaN and infinity instead of refusing them. */
 const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Stored elements stand in one column, so that blocks may begin at any of them; computed ones in the tensor's own. */
+/** Stored elements form one column, so that blocks may begin anywhere. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -134,7 +129,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a function that says if two byte ranges are one range of one file, under whatever names. */
+/** Returns a predicate: do both sources have the same range of the same inode? */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -157,7 +152,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Returns the equal blocks of a tensor of numbers that differs elsewhere. */
+/** The equal blocks of a floating-point tensor that differs elsewhere. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): Block[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -170,7 +165,7 @@ const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** Puts the numbers of blocks together, in block order. */
+/** In block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

@@ -11,54 +11,51 @@ import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** A matrix to factorise, and the places of its factors in an open file. */
 export interface FactorTarget {
-  /** The tensor's name, for errors; with the seed it selects the random numbers. */
+  /** For errors; with the seed, selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
-  /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Δ: a stored tensor, or the formula that computes it. */
+  /** The matrix Δ. */
   readonly matrix: Operand;
-  /** At most so much; 1 to the smaller extent. */
+  /** Maximum rank, from 1 to the smaller extent. */
   readonly rank: number;
-  /** Choose the smallest rank that keeps this share of ‖Δ‖²_F, if one up to `rank` does. Default: `rank` itself. */
+  /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F, if any. Default: `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
   /**
-   * Write the factors transposed: left as [rank, rows] and right as [columns, rank], as `lora_embedding_A` and `_B` are,
-   * and the factors of `fan_in_fan_out`.
+   * Write left as [rank, rows] and right as [columns, rank], as for `lora_embedding_A` and `_B`, and for
+   * `fan_in_fan_out`.
    */
   readonly transposed: boolean;
-  /** Where left goes, `rows · rank` elements: `lora_B`, or `lora_A` where transposed. */
+  /** `rows · rank` elements: `lora_B`; transposed, `lora_A`. */
   readonly left: Location;
-  /** Where right goes, `rank · columns` elements: `lora_A`, or `lora_B` where transposed. */
+  /** `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
   readonly right: Location;
-  /** Path of the file that the factors go to, for errors. */
+  /** For errors. */
   readonly file: string;
 }
 
-/** A matrix's factors as written, and how near their product is. */
 export interface Factors {
-  /** 0 where Δ is 0, or has elements that are not finite: nothing is written then. */
+  /** 0, and nothing is written, if Δ is 0 or contains NaN or infinity. */
   readonly rank: number;
   /** ‖Δ‖²_F */
   readonly squares: number;
-  /** ‖Δ − left · right‖²_F, of the factors as rounded to their dtype. */
+  /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** Number of elements of Δ that are no finite numbers. */
+  /** NaN and infinite elements of Δ. */
   readonly nonFinite: number;
-  /** The largest singular values of Δ, as many as the rank; largest first. */
+  /** The `rank` largest of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 
 /**
- * Factorises a matrix in a worker thread: the truncated singular value decomposition left · right, √σ on both sides,
- * by a randomised range finder. The same bits on every instruction set and with any number of threads. The matrix is
- * computed tile by tile, five times.
+ * Factorises a matrix in a worker thread: a truncated singular value decomposition by a randomised range
+ * finder, √σ in each factor. Gives the same bits on every instruction set and number of threads. Computes the
+ * matrix five times, tile by tile.
  *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, MERGE_UNDEFINED; and the reason to stop, of a pool
- *   that is stopped
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, MERGE_UNDEFINED; and the reason why the
+ *   pool was stopped
  */
 export const factoriseMatrix = async (
   pool: WorkerPool,

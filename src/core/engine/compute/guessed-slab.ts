@@ -11,28 +11,27 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { BlockMeasurer } from './measure.js';
 import type { Slab, Task } from './tasks.js';
 
-// One pass for thresholds and values: a slab is computed with bounds that a sample makes likely, while its votes tally what
-// lies at them. The tallies tell how many elements too many or too few are above a bound. Where magnitudes are tied these
-// are neighbours, which are computed again.
+// Thresholds and values in one pass: a slab is computed with bounds guessed from a sample, while its votes
+// tally the elements near each bound. The tally tells how many elements are wrongly above or below. With tied
+// magnitudes these are neighbours, which are computed again.
 
-/** A slab that is computed with guessed bounds. */
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
   wanted: GuessedBounds['wanted'];
   readonly tally: BigInt64Array;
-  /** Elements that are not computed yet. */
+  /** Elements not yet computed. */
   left: number;
-  /** Tasks with pieces of it: their bytes are not the plan's before all slabs in `unsettled` are settled. */
+  /** Tasks with pieces of it; their bytes are final once all slabs in `unsettled` are settled. */
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
-  /** True once its bounds are no guesses. */
+  /** True once its bounds are exact. */
   isSettled: boolean;
-  /** The program whose values `wanted` names, and what measures it. */
+  /** The program whose values `wanted` names. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
 /**
- * Returns the state of a slab whose bounds are worth guessing, else undefined: a consensus of stored bfloat16 tensors.
- * Differences of other dtypes are hardly tied.
+ * Returns a state for slabs whose bounds are worth guessing: a consensus of stored bfloat16 tensors.
+ * Differences in other dtypes rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -52,10 +51,10 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Sets the bounds of a slab to those that are wanted, once all its elements are computed with guesses.
+ * Corrects a slab's bounds once all elements were computed with guesses.
  *
- * @returns the elements on whose side of a bound the guess was wrong, among others; undefined where that cannot be
- *   told, or not without reading much: the bounds are undefined then
+ * @returns ranges that include all wrongly computed elements; undefined, with undefined bounds, if they are
+ *   unknown or costly to find
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -80,7 +79,10 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
   return joinExtents(ranges);
 };
 
-/** Returns the bound with exactly `kept` elements above it, and the elements between it and the guess, among others. */
+/**
+ * Returns the bound with exactly `kept` elements above, and a range with the elements between it and the
+ * guess.
+ */
 const correctBound = async (
   { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
   bound: MagnitudeBound,
@@ -89,7 +91,7 @@ const correctBound = async (
 ): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
-  // The elements next to the bound: the last of those above it, or the first of the others.
+  // The nearest magnitude on the wrong side.
   const bits = isLow ? least : most;
   if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;

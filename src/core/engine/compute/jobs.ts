@@ -8,17 +8,16 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { nativeProgram } from './native-program.js';
 import { isMoved, isScales, type Piece, type SlabOutput } from './tasks.js';
 
-/** File descriptors: of the input that holds a byte range, and of each output shard. */
 export interface OpenFiles<S> {
   fdOf(source: StoredTensor): number;
   readonly outputs: ReadonlyMap<S, number>;
 }
 
 /**
- * Returns the native job of a piece, over open files.
+ * Returns a piece's native job.
  *
- * @param program the program of the piece's slab; undefined if the slab is moved
- * @param tally takes what lies at the bounds of the program's vote
+ * @param program of the piece's slab; undefined if the slab is moved
+ * @param tally receives counts at the bounds of the program's vote
  */
 export const jobOf = <S>(
   piece: Piece<S>,

@@ -10,7 +10,7 @@ import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
-/** Matrices of two models, the base first, that are quantised in blocks of one size. */
+/** Matrices of two models, base first, quantised in blocks of one size. */
 export interface KeptChangesPlan {
   readonly inputs: readonly PlannedInput[];
   readonly scheme: QuantisingScheme;
@@ -19,18 +19,18 @@ export interface KeptChangesPlan {
 }
 
 export interface KeptChanges extends RunCost {
-  /** As in the plan. */
+  /** In plan order. */
   readonly tensors: readonly KeptSums[];
 }
 
-/** No scheme has codes for what is not finite. */
+/** Quantisation schemes have no codes for NaN and infinity. */
 const refuse: OnNonFinite = (value) => {
   throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
 };
 
 /**
- * Measures how much of the changes between two models is left once both are quantised. Numbers do not depend on the number
- * of threads.
+ * Measures how much of the changes between two models survives quantisation of both. Results do not depend on
+ * the number of threads.
  *
  * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

@@ -15,10 +15,9 @@ import { BlockMeasurer } from './measure.js';
 import type { Slab, SlabOutput } from './tasks.js';
 
 /**
- * Makes the two factors of a matrix, in their places in a shard.
+ * Writes both factors of a matrix into a shard.
  *
- * @param nameOf the shard's name, for errors
- * @returns the matrix's name, and the numbers of its factors
+ * @param nameOf for errors
  * @throws LayerloomError NON_FINITE, and the codes of `factoriseMatrix`
  */
 export const makeFactors = async <S>(
@@ -31,7 +30,7 @@ export const makeFactors = async <S>(
   const [left, right] = [sideOf(outputs, 'left'), sideOf(outputs, 'right')];
   const { expression, output } = right;
   const { of, shape, terms } = expression;
-  // Methods that prune would leave out what is not finite, and with it whole rows and columns.
+  // First: pruning would drop NaN and infinity, and with them whole rows and columns.
   const measurer = new BlockMeasurer(pool, inputs, of);
   for (const factor of distinctSources(factorsIn(expression))) await measurer.checkFactor(factor);
   const at = ({ shard, tensor }: SlabOutput<S>): Location => ({

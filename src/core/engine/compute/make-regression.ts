@@ -16,12 +16,12 @@ import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.j
 import type { SlabOutput } from './tasks.js';
 
 /**
- * Merges the matrices of a linear layer by their Gram matrices, in its place in a shard.
+ * Merges a linear layer's matrices by their Gram matrices, into a shard.
  *
- * @param nameOf the shard's name, for errors
- * @returns true if nothing that is not finite was computed, or computed with
- * @throws LayerloomError NON_FINITE for a Gram matrix, MERGE_UNDEFINED where the system has no solution, INPUT_SHRANK,
- *   READ_FAILED, WRITE_FAILED; and the reason to stop, of a pool that is stopped
+ * @param nameOf for errors
+ * @returns true if no NaN or infinity was read or computed
+ * @throws LayerloomError NON_FINITE for a Gram matrix, MERGE_UNDEFINED if the system has no solution,
+ *   INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */
 export const makeRegression = async <S>(
   { shard, tensor }: SlabOutput<S>,
@@ -38,7 +38,7 @@ export const makeRegression = async <S>(
   const square = [width, width];
   const measurer = new BlockMeasurer(pool, inputs, name);
   for (const factor of distinctSources(factorsIn(formula))) await measurer.checkFactor(factor);
-  // One that is not finite would spread over the whole result, whatever is allowed.
+  // Never allowed: NaN or infinity in a Gram matrix would spread over the whole result.
   for (const gram of distinctSources(terms.flatMap((term) => sourcesOfOperand(term.gram))))
     await measurer.checkFinite(gram, square, 'make its file of Gram matrices again');
   const matricesOf = (operands: readonly Operand[], of: Shape) =>

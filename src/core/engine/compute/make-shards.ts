@@ -30,60 +30,52 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** A destination of shards: a merge's directory with its journal, or a store. */
+/** A merge's directory with its journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S> {
-  /**
-   * Opens the shard's file, with its full size and its header. Returns undefined if the shard need not be
-   * made here.
-   */
+  /** Opens the shard's file, with full size and header; undefined if the shard need not be made here. */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
   /** True if an earlier run has written some of its bytes. */
   isBegun?(shard: S): boolean;
-  /** Takes the numbers of a matrix whose factors are written. */
+  /** Takes the numbers of a matrix with written factors. */
   factorised?(matrix: string, factors: Factors): void;
-  /** Records that these bytes are written. */
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
-   * Publishes the shard, once all its bytes are written.
+   * Publishes the complete shard.
    *
-   * @param nonFinite the first value that is no finite number, of those that were computed with or computed
-   * @throws LayerloomError NON_FINITE where the sink does not go on with other shards
+   * @param nonFinite the first NaN or infinity read or computed
+   * @throws LayerloomError NON_FINITE if the sink does not continue with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
-  /** Returns the shard's name in errors. */
+  /** For errors. */
   nameOf(shard: S): string;
 }
 
-/**
- * Limit on the groups being finished (hashed, synced, published) at a time: backpressure against a slow disk.
- */
+/** Limit on groups being finished (hashed, synced, published): backpressure against slow disks. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** Tasks not started, in reverse order: the next one is popped off the end. */
+  /** In reverse order for `pop`. */
   readonly remaining: Task<S>[];
-  /** The number of tasks in progress. */
   outstanding: number;
-  /** The number of lanes that work on the group. */
   lanes: number;
   failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * Makes shards group by group. This is the engine's only such loop: in a merge each shard is a group and the
- * sink keeps a journal, in a batch the sink is a store. Each input byte of a group is read once for all its
+ * Makes shards group by group, in the engine's only such loop. In a merge, each shard is a group and the sink
+ * keeps a journal; in a batch, the sink is a store. Each input byte of a group is read once for all its
  * outputs.
  *
- * The kernel serialises writes to one file, so a group gets as many lanes as it has files and the other lanes
- * begin the next group. When no group is left to begin, they help the group with the most tasks left, so that
- * a large shard at the end uses all threads. If a task fails, only the shards of its group fail.
+ * The kernel serialises writes to one file, so a group gets as many lanes as files, and further lanes begin
+ * the next group. With no group left, lanes help the group with most tasks, so that a large last shard uses
+ * all threads. A failed task fails only its group's shards.
  *
- * @throws the error of a sink, or the pool's reason to stop. No job is in progress then.
+ * @throws the sink's error, or the reason why the pool was stopped; no job is in progress then
  */
 export const makeShards = async <S>(
   groups: Iterable<Group<S>>,
@@ -112,7 +104,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guesses must not stand in the place of what a journal says is done, whatever slices that run had.
+    // Guesses must never replace journalled bytes; slices may have changed.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
@@ -129,10 +121,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /**
-   * Finishes the shards of a group concurrently: each is hashed by a thread of its own, and their fsyncs
-   * overlap.
-   */
+  /** Concurrently: each shard is hashed by its own thread, and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -144,25 +133,19 @@ export const makeShards = async <S>(
     );
   };
 
-  /**
-   * Returns the group for a lane: one with fewer lanes than files, else a new one, else that with the most
-   * tasks left.
-   */
+  /** Chooses a group with fewer lanes than files, else a new one, else the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // While the disk is behind, join a group that is open instead of waiting to open another.
+      // While the disk is behind, join an open group instead of waiting to open another.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /**
-   * A mutex: one lane chooses at a time, so that two do not each open a group where one group has room for
-   * both.
-   */
+  /** A mutex: otherwise two lanes could each open a group although one has room for both. */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {
@@ -175,8 +158,7 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Checks for a stop before taking a task, never after: a task taken and dropped would leave its group
-    // looking finished.
+    // Check for a stop before taking a task: a task taken and dropped would make its group look finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -208,8 +190,8 @@ export const makeShards = async <S>(
 };
 
 /**
- * True if an earlier run has written all bytes of the task. Factors are made again, since their errors are found with
- * them, and so are codes with what they keep of a change.
+ * True if an earlier run has written all bytes of the task. Factors and measured codes are made again, to
+ * measure their errors.
  */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
@@ -218,7 +200,6 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
 
-/** What a task is carried out with. */
 export interface Means<S> {
   readonly files: OpenFiles<S>;
   readonly programs: Programs<S>;
@@ -228,10 +209,7 @@ export interface Means<S> {
   readonly nonFinite: NonFiniteShards<S>;
 }
 
-/**
- * Writes what a task computes, at its places in the shards; with its last piece, of a slab that was computed with guessed
- * bounds, what these have to be corrected in.
- */
+/** Computes and writes a task. With the last piece of a slab with guessed bounds, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -242,10 +220,10 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     if (guessed === undefined) continue;
     unsettled.add(guessed);
     guessed.left -= count;
-    // One task has its last piece: only that one settles it.
+    // Only the task with its last piece settles it.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // A later run has to find values again that are not finite.
+  // Not after NaN or infinity: a later run has to find it again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -261,9 +239,9 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Corrects a slab that was computed with guessed bounds.
+ * Corrects a slab with guessed bounds.
  *
- * @returns true if nothing that is not finite was computed, or computed with
+ * @returns true if no NaN or infinity was read or computed
  */
 const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>): Promise<boolean> => {
   const ranges = await means.programs.settle(slab, guessed);
@@ -273,11 +251,7 @@ const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>
   return areWhole.every((isWhole) => isWhole);
 };
 
-/**
- * Writes what a task computes.
- *
- * @returns true if nothing that is not finite was computed, or computed with
- */
+/** @returns true if no NaN or infinity was read or computed */
 const compute = async <S>(
   { pieces }: Task<S>,
   { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
@@ -302,7 +276,7 @@ const compute = async <S>(
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      // With guessed bounds it lacks in the tally, so that the slab is computed again.
+      // With guessed bounds, NaN and infinity are missing in the tally, so the slab is computed again.
       if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map((source) => inputs.pathOf(source));
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {

@@ -14,11 +14,11 @@ import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.j
 import type { SlabOutput } from './tasks.js';
 
 /**
- * Merges matrices by singular values, in the result's place in a shard.
+ * Merges matrices by singular values, into a shard.
  *
- * @param nameOf the shard's name, for errors
- * @returns true if nothing that is not finite was computed, or computed with
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason to stop, of a pool that is stopped
+ * @param nameOf for errors
+ * @returns true if no NaN or infinity was read or computed
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */
 export const makeSpectral = async <S>(
   { shard, tensor }: SlabOutput<S>,

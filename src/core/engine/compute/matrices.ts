@@ -7,16 +7,16 @@ import type { InputFiles } from '../input-files.js';
 import type { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** Whole matrices of one shape, as a native job reads them. */
+/** Whole matrices of one shape, for a native job. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** The matrices among the program's values, in the order of the operands. */
+  /** In operand order. */
   readonly values: readonly number[];
-  /** The files of the program's sources, for errors. */
+  /** For errors. */
   readonly paths: readonly string[];
 }
 
-/** @param tensor its name, for errors */
+/** @param tensor for errors */
 export const lowerMatrices = async (
   operands: readonly Operand[],
   shape: Shape,

@@ -21,28 +21,27 @@ import {
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 import { pursueRows } from './pursue.js';
 
-/** Gives the measures of values, by their numbers in the emitted program. */
+/** Returns measures, given the values' indexes in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
-/** Takes the first element that is not finite, of a tensor that is measured. */
+/** Receives the first NaN or infinity of a tensor. */
 export type OnNonFinite = (value: NonFiniteValue, element: NonFiniteElement, remedy?: string) => void;
 
 const refuse: OnNonFinite = (value, _, remedy) => {
   throw refusedNonFinite(value, remedy);
 };
 
-/** A sample: pieces of at most so many elements, and together of a share of the tensor. */
+/** Limits of a sample: pieces, elements in each, share of the tensor. */
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
-/** Elements in which a tied one is searched first, where it is thought to be near; each time twice as many. */
+/** Elements searched first for a nearby tie; doubled each time. */
 const searchedFirst = 2 ** 16;
-/** Elements that a histogram counts, in 32 bits. */
+/** Histogram counts have 32 bits. */
 const mostCounted = 2 ** 32 - 1;
-/** Elements of a tensor that is worth a sample. */
+/** Smaller tensors are not worth a sample. */
 const leastSampled = 2 ** 20;
 
-/** Measures in worker threads, block by block. */
 export class BlockMeasurer implements Measurer {
   readonly #pool: WorkerPool;
   readonly #inputs: InputFiles;
@@ -50,8 +49,8 @@ export class BlockMeasurer implements Measurer {
   readonly #onNonFinite: OnNonFinite;
 
   /**
-   * @param tensor its name, for errors
-   * @param onNonFinite called with the first element that makes a sum other than a finite number; by default throws
+   * @param tensor for errors
+   * @param onNonFinite receives the first element that makes a sum NaN or infinite; by default throws
    */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
     this.#pool = pool;
@@ -76,7 +75,7 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
   }
 
-  /** @throws LayerloomError NON_FINITE where an element of the matrix is none: it would be in every product */
+  /** @throws LayerloomError NON_FINITE for NaN or infinity in the matrix: it would be in every product */
   async pursue(pursued: Pursued): Promise<Pursuits> {
     const { matrix, width } = pursued;
     const program = new Program([elementsIn(matrix) / width, width]);
@@ -190,8 +189,8 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Finds the `ordinal`-th element of a magnitude in some rows: from their first on, or from their last back. Returns
-   * undefined if they have fewer; reads no further than needed.
+   * Finds the `ordinal`-th element of a magnitude within a range, from its beginning or backwards from its
+   * end, reading no further than needed; undefined if there are fewer.
    */
   async findAmong(
     program: Program,
@@ -228,13 +227,21 @@ export class BlockMeasurer implements Measurer {
     return itemAt(itemAt(found, 0), 0);
   }
 
-  /** Looks for elements of an adapter's factor that are not finite. @throws LayerloomError NON_FINITE */
+  /**
+   * Checks for NaN and infinity.
+   *
+   * @throws LayerloomError NON_FINITE
+   */
   async checkFactor(source: StoredTensor): Promise<void> {
     const remedy = 'train the adapter again, or take another of its checkpoints';
     await this.checkFinite(source, [elementsIn(source)], remedy);
   }
 
-  /** Looks for elements of a stored tensor that are not finite. @throws LayerloomError NON_FINITE */
+  /**
+   * Checks for NaN and infinity.
+   *
+   * @throws LayerloomError NON_FINITE
+   */
   async checkFinite(source: StoredTensor, shape: Shape, remedy: string): Promise<void> {
     const program = new Program(shape);
     await this.#sums(
@@ -249,12 +256,11 @@ export class BlockMeasurer implements Measurer {
     return program.elements < leastSampled ? 0 : sampleElements(program);
   }
 
-  /** The sum of one measure over all blocks. */
   async #sumOf(program: Program, values: readonly Value[], measuresOf: MeasuresOf): Promise<Float64Array> {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** A number for each value, summed over all blocks. */
+  /** Returns one number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -289,7 +295,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** The numbers of each of some blocks, in their order. */
+  /** Returns the results of each block, in order. */
   async #over(
     blocks: readonly Block[],
     program: Program,
@@ -310,7 +316,7 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Pieces at equal distances: small enough together, and of all parts of the tensor. */
+/** Equally spaced pieces of the whole tensor. */
 const sampleOf = (program: Program): Block[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
@@ -321,6 +327,6 @@ const sampleOf = (program: Program): Block[] => {
   );
 };
 
-/** The elements of a sample, also of a tensor too small to be worth its pass. */
+/** Counts a sample's elements, even if the tensor is too small to be worth one. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

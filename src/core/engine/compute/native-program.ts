@@ -3,7 +3,7 @@ import type { NativeProgram } from '../../native/job.js';
 import { arithmeticOf } from '../../tensor/dtype.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
 
-/** A program over open files, for elements [first, first + count) of its tensor. */
+/** Binds a program to open files, for elements [first, first + count). */
 export const nativeProgram = (
   { sources, nodes, columns, watched }: Emitted,
   fdOf: (source: StoredTensor) => number,

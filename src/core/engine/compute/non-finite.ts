@@ -6,10 +6,10 @@ import type { NonFiniteElement } from '../../native/job.js';
 import type { PlannedTensor } from '../../plan/plan.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 
-/** An element that is no finite number: of an input that a tensor is computed of, or of the tensor itself. */
+/** A NaN or infinity in a tensor or one of its inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
-/** The index of an element of a tensor, by dimension. */
+/** Returns an element's index by dimension. */
 const indexOf = (element: number, shape: Shape): number[] => {
   let left = element;
   return shape.map((_, dimension) => {
@@ -20,7 +20,7 @@ const indexOf = (element: number, shape: Shape): number[] => {
   });
 };
 
-/** Returns what was found of a tensor. @param files those of the program's sources; none for a tensor's own elements */
+/** @param files the program's sources; empty for an element of the tensor itself */
 export const describeNonFinite = (
   { cause, element, number }: NonFiniteElement,
   { name, shape }: { readonly name: string; readonly shape: Shape },
@@ -35,21 +35,18 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the first of some elements: of those at one index, of the first value of the program. */
+/** At one index, the first value of the program. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** Returns those elements that one of a program's values is, or is computed with. */
+/** Returns the elements that a program's value equals or depends on. */
 export const elementsOfValue = (
   index: number,
   { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/**
- * The first element that is not finite of each shard: of its first tensor that has one, whichever slice is computed
- * first.
- */
+/** Each shard's first NaN or infinity, in whichever order slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 
@@ -68,7 +65,6 @@ export class NonFiniteShards<S> {
   }
 }
 
-/** Returns the error of a merge that was not asked to take such values. */
 export const refusedNonFinite = (value: NonFiniteValue, remedy?: string): LayerloomError<'NON_FINITE'> =>
   new LayerloomError('NON_FINITE', {
     tensors: [value],

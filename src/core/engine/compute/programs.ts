@@ -13,20 +13,19 @@ import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import type { NonFiniteShards } from './non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Capacity of the cache: enough for the slabs in progress. Not more, since tables of rows take memory. */
+/** Enough for the slabs in progress; not more, since tables of rows take memory. */
 const mostKept = 64;
 
-/** What programs ask and tell a destination of shards. */
 export interface ProgramSink<S> {
-  /** True if the shard may have values that are no finite numbers. */
+  /** True if the shard may contain NaN and infinity. */
   allowsNonFinite(shard: S): boolean;
-  /** Takes how much of its change a matrix keeps whose codes a tensor has. */
+  /** Takes how much of its change a quantised matrix keeps. */
   kept?(codes: PlannedTensor, sums: KeptSums): void;
 }
 
 /**
- * An LRU cache of slabs' programs. A program is lowered when the engine comes to its slab: statistics are
- * measured over the whole tensors, and slices are then computed while the inputs are still in the page cache.
+ * An LRU cache of slabs' programs. A program is lowered when the engine reaches its slab: statistics are
+ * measured over whole tensors, then slices are computed while the inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -36,7 +35,7 @@ export class Programs<S> {
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
   readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
 
-  /** @param nonFinite takes values that are no finite numbers, which statistics find, of shards that may have such */
+  /** @param nonFinite takes NaN and infinity in statistics, for shards that allow them */
   constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
     this.#pool = pool;
     this.#inputs = inputs;
@@ -44,10 +43,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /**
-   * Returns the program of a slab, with its values in the order of the outputs; undefined for a slab that is
-   * moved or made whole.
-   */
+  /** In output order; undefined for a slab that is moved or made whole. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -59,24 +55,24 @@ export class Programs<S> {
   }
 
   /**
-   * Lets the bounds of a slab be guessed. Then all its pieces have to be computed, and once more what wrong guesses have
-   * changed, before its bytes are those of the plan.
+   * Allows guessed bounds. The slab's bytes are final once all pieces are computed and wrong guesses
+   * corrected.
    */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Returns what is known of a slab whose program has guessed bounds. */
+  /** Undefined unless bounds are still guessed. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
   }
 
   /**
-   * Corrects the bounds of a slab, of which all pieces are computed.
+   * Corrects a slab's bounds once all pieces are computed.
    *
-   * @returns the elements that are to be computed again
+   * @returns the elements to compute again
    */
   async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly Extent[]> {
     const ranges = await correctBounds(guessed);
@@ -92,7 +88,7 @@ export class Programs<S> {
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
-    // Codes go before their scales, since with them it is measured what they keep.
+    // Codes before scales: lowering codes measures what they keep.
     for (const output of outputs.toSorted(
       (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
     )) {
@@ -114,14 +110,14 @@ export class Programs<S> {
     );
   }
 
-  /** The matrix that a tensor has the codes or the scales of, which come of one node; undefined for other tensors. */
+  /** Key of a quantised tensor's matrix, so that codes and scales share a node. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Returns what is known by a key, or makes it; what has no key is made. */
+/** Caches by key; without a key, always makes the value. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

@@ -6,15 +6,15 @@ import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Limits on the targets of a task, and on the float32 that are kept for them. */
+/** Limits on a task's targets, and on the float32 numbers kept for them. */
 const mostTargets = 256;
 const mostNumbers = 8 * 1024 * 1024;
 
 /**
- * Approximates rows in worker threads, some of them in each task: what is found of a row depends on no other.
+ * Approximates rows, independently of each other, in worker threads.
  *
- * @param tensor the name, for errors
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason to stop, of a pool that is stopped
+ * @param tensor for errors
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */
 export const pursueRows = async (
   pool: WorkerPool,

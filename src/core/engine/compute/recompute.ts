@@ -16,25 +16,24 @@ import { NonFiniteShards } from './non-finite.js';
 import { Programs } from './programs.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
-/** Which part of an output is computed again. */
 export interface Sample {
-  /** The probability with which each tile is, above 0 and at most 1. */
+  /** Probability of each tile, above 0 and at most 1. */
   readonly share: number;
-  /** Decides which tiles; the same seed takes the same. */
+  /** Equal seeds select equal tiles. */
   readonly seed: number;
 }
 
-/** A tensor of an output of which bytes are not those that the merge gives; or a file's header. */
+/** An output tensor, or a file's header, that differs from the merge's. */
 export interface DifferentTensor {
   readonly file: string;
-  /** Null for the header of the file. */
+  /** Null for the header. */
   readonly tensor: string | null;
-  /** Where in the file the first byte that differs was found. */
+  /** File offset of the first difference found. */
   readonly at: number;
 }
 
 export interface Recomputed extends RunCost {
-  /** The tiles of the output, those of them that were computed again, and the bytes of these. */
+  /** Tiles in the output; number and bytes of recomputed ones. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;
@@ -42,22 +41,21 @@ export interface Recomputed extends RunCost {
   readonly warnings: readonly string[];
 }
 
-/** Output bytes of a tile of a sample: smaller than a merge's, so that a small share has some of a small model's. */
+/** Smaller than a merge's tasks, so that a small share still covers several tiles of a small model. */
 const sampledBytes = 1024 * 1024;
 
-/** A tile of a shard, and the ranges of its tensors. */
 interface Tile {
   readonly shard: PlannedShard;
   readonly task: Task<PlannedShard>;
 }
 
 /**
- * Computes tiles of a plan's shards again and compares them with the files of an output; headers are compared whatever the
- * sample. Tiles are the engine's tasks, of about 8 MiB, of a sample 1 MiB, so that what is compared is what a merge would write. They are
- * written to nameless files in the directory of temporary files, which are emptied after each.
+ * Computes tiles of a plan's shards again and compares them with an output's files. Headers are always
+ * compared. Tiles are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with
+ * what a merge would write. They go to unlinked temporary files.
  *
- * @param directory has the shards of the plan, with its names
- * @throws LayerloomError READ_FAILED, WRITE_FAILED, and those of `runPlan` that are of computing
+ * @param directory contains the plan's shards
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */
 export const recompute = async (
   plan: MergePlan,
@@ -75,7 +73,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // A small output may have none: one is taken then, so that something is looked at.
+  // In a small output no tile may be drawn; then one is taken.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();
@@ -134,11 +132,11 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** Draws from seed and number of a tile, whatever the order in which tiles are computed. */
+/** Independent of the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
-/** The ranges that a task writes, each of one tensor. */
+/** Each range is within one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
     piece.slab.outputs.flatMap((output) =>
@@ -149,7 +147,7 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** The shards of an output, open for reading, and nameless files to write tiles to. */
+/** An output's shards, open for reading, and unlinked files for tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -166,7 +164,6 @@ class OpenOutput {
     this.#scratch = scratch;
   }
 
-  /** @throws LayerloomError READ_FAILED, WRITE_FAILED */
   static async open(directory: string, shards: readonly PlannedShard[], lanes: number): Promise<OpenOutput> {
     const opened = new Map<PlannedShard, FileHandle>();
     const scratch: FileHandle[] = [];
@@ -185,13 +182,12 @@ class OpenOutput {
     return valueAt(this.#shards, shard).fd;
   }
 
-  /** Returns a file that no other lane writes to. */
   takeScratch(): FileHandle {
     this.#taken += 1;
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** Returns where a shard's header is not the plan's; undefined where they are equal. */
+  /** Returns the offset of a header's first difference. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
@@ -209,14 +205,14 @@ class OpenOutput {
 
 const openShard = async (path: string): Promise<FileHandle> => {
   try {
-    // Without waiting for a pipe's other end.
+    // O_NONBLOCK: never wait on a pipe.
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
   }
 };
 
-/** Opens files that have no name any more, so that nothing is left over whatever ends the process. */
+/** Unlinked, so that nothing is left however the process ends. */
 const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
   const folder = join(tmpdir(), 'layerloom-verify-');
   try {

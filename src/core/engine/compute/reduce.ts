@@ -18,38 +18,37 @@ import { BlockMeasurer } from './measure.js';
 
 export type ReduceOptions = RunControls;
 
-/** Sums of one tensor. */
 export interface ReducedTensor {
   /** Σ |expert − base| of each row, for each expert. */
   readonly magnitudes: readonly Float64Array[];
-  /** Σ |base| where it is sampled, else NaN. */
+  /** Σ |base| if sampled, else NaN. */
   readonly base: number;
-  /** For each pair of experts i ≤ j, in order: Σ δᵢδⱼ, elements that both changed, those with one sign. */
+  /**
+   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements both changed, number of those with equal
+   * signs.
+   */
   readonly pairs: Float64Array;
-  /** Elements that are no finite numbers: of the base, then of each expert. */
+  /** NaN and infinite elements: base, then each expert. */
   readonly nonFinite: readonly number[];
 }
 
 export interface Reduced<T> {
-  /** As in the plan. */
+  /** In plan order. */
   readonly tensors: readonly T[];
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
 }
 
-/** A tensor to be reduced. */
 interface Reducing {
   readonly wanted: TensorMeasures;
-  /** Numbers of elements and columns. */
+  /** Supplies the numbers of elements and columns. */
   readonly program: Program;
-  /** True if there is nothing to measure. */
   readonly isEmpty: boolean;
-  /** @param found for each measure, in all blocks */
+  /** @param found for each measure, over all blocks */
   readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
 }
 
-/** A block of a tensor at work. */
 interface BlockOf {
   readonly index: number;
   readonly tensor: Reducing;
@@ -57,13 +56,12 @@ interface BlockOf {
   readonly sums: BlockSums;
 }
 
-/** The values of a reduction in its program. */
 interface Lowered {
   readonly base: Value | undefined;
-  /** Of the experts that differ from the base, in their order. */
+  /** Experts that differ from the base, in order. */
   readonly experts: readonly {
     readonly index: number;
-    /** Its tensor, where that is read; else the difference. */
+    /** The tensor if it is read, else the difference. */
     readonly value: Value;
     readonly difference: Value;
   }[];
@@ -86,10 +84,7 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/**
- * Prepares a tensor's reduction. Experts that do not differ from the base have no part in its program; where none does,
- * there is nothing to measure.
- */
+/** Experts equal to the base are not in the program. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,
@@ -112,7 +107,7 @@ const reducing = async (
     experts.length === 0
       ? []
       : [
-          // Where the base is not read, there is none whose differences could be left out.
+          // If the base is not read, it has no NaN or infinity to exclude.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
           ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
@@ -146,10 +141,10 @@ const reducing = async (
   };
 };
 
-/** What is not finite is counted, for the caller to refuse. */
+/** NaN and infinity are counted; the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** The sums of pairs of all experts, of those that differ from the base; 0 with one that does not. */
+/** Pair sums of all experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -162,7 +157,7 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
-/** The blocks of tensors in order, made when they are asked for: sums are there of the tensors at work alone. */
+/** Lazily, so that only tensors in progress hold sums. */
 const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
   for (const [index, tensor] of tensors.entries()) {
     if (tensor.isEmpty) continue;
@@ -172,10 +167,10 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
 };
 
 /**
- * Carries out reductions: every input byte is read once, on all threads, and the sums do not depend on how
- * many those are.
+ * Carries out reductions: reads every input byte once, on all threads. Sums do not depend on the number of
+ * threads.
  *
- * @param keep what is kept of a tensor once it is reduced: the float64 sums of all rows of a large model take gigabytes
+ * @param keep returns what to keep of a tensor: the float64 sums of all rows of a large model take gigabytes
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(
@@ -200,7 +195,7 @@ export const runReductions = async <T>(
   };
   try {
     await run.reporting(progress, async () => {
-      // One iterator for all lanes.
+      // Shared by all lanes.
       const waiting = blocksInOrder(tensors);
       await pool.inLanes(async () => {
         for (const { index, tensor, block, sums } of waiting) {

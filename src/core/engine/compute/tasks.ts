@@ -8,73 +8,62 @@ import type { Extent } from '../../tensor/extent.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-/** Output bytes of a task: a few milliseconds of work, so that threads finish at nearly the same time. */
+/** A few milliseconds of work, so that threads finish together. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/**
- * A task of a slab with several outputs may have so many times the output bytes, since it reads their common
- * inputs once.
- */
+/** Factor for several outputs, which read their inputs once. */
 const sharedSlices = 4;
 
-/** An output tensor and its shard. */
 export interface SlabOutput<S> {
   readonly shard: S;
   readonly tensor: PlannedTensor;
 }
 
-/**
- * Output tensors of one shape over the same inputs, which are read once for all. A tensor that is moved has a
- * slab of its own.
- */
+/** Output tensors of one shape over the same inputs, read once for all. A moved tensor has its own slab. */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Shards that are written together, since their slabs share inputs. */
+/** Shards written together, since their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A slice of a slab: `count` elements from `first` on, or bytes if the slab is moved. */
+/** `count` elements from `first`; bytes if the slab is moved. */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** The pieces of one call of a worker: one piece of a large slab, or many small ones. */
+/** Pieces for one worker call: one of a large slab, or many small ones. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/**
- * True for a slab that is moved without interpretation; other slabs have a program, even if some of their
- * outputs are copies.
- */
+/** Other slabs have a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for a slab of the two factors of a matrix, which are made in one task. */
+/** True for a matrix's two factors, made in one task. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** True for a slab that one task makes, by a job of its own kind: others have a program, or are moved. */
+/** True for a slab made by a special job instead of a program. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
-/** True for a slab of which it is measured how much of a change its codes keep. */
+/** True if the change that its codes keep is measured. */
 export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
   outputs.some(
     ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
   );
 
-/** True for a tensor of the scales of a matrix that is quantised. */
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns name and shape of what a tensor's program computes: of the matrix, for the codes and the scales of one. */
+/** Returns name and shape of the tensor that the program computes: for codes and scales, their matrix. */
 export const computedOf = ({
   name,
   shape,
@@ -82,18 +71,18 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Returns a text that is the same for tensors which one program may compute: of one shape, in the same slices. */
+/** Equal for tensors that one program may compute: equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Returns the output bytes, in a tensor of the slab, for one unit of a piece's `first` and `count`. */
+/** Bytes for one unit of a piece's `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns the bytes of a tensor that come before a unit: before a row of blocks, of scales. */
+/** Returns a tensor's bytes before a unit; scales count by row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -124,7 +113,6 @@ function* piecesOf<S>(slab: Slab<S>, sliceBytes: number): Generator<Piece<S> & {
   }
 }
 
-/** Cuts elements of a slab of one output into pieces. */
 export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>[] => {
   const most = defaultSliceBytes / unitOf(slab, itemAt(slab.outputs, 0).tensor);
   return Array.from({ length: Math.ceil((end - begin) / most) }, (_, index) => {
@@ -134,8 +122,8 @@ export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>
 };
 
 /**
- * Cuts slabs into tasks of about `sliceBytes` of output: a large slab into several, many small ones into one.
- * Tasks are in the order of the slabs, so that a shard is written front to back.
+ * Cuts slabs into tasks of about `sliceBytes` of output, in slab order, so that shards are written front to
+ * back. Small slabs share a task.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
  */
@@ -159,7 +147,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the byte ranges that a task writes, by shard; adjacent ranges are joined. */
+/** Returns the byte ranges that a task writes; adjacent ones are joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -177,13 +165,13 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   return extents;
 };
 
-/** Returns the number of bytes that a task writes, in all shards. */
+/** Returns the bytes that a task writes, in all shards. */
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
 /**
- * Returns the group of a single shard, with a slab for each tensor. A shard that is an input file
- * (`verbatim`) is copied as one range of bytes, header included.
+ * Returns a shard's group, with a slab for each tensor. A shard that is an input file (`verbatim`) is copied
+ * as one byte range, header included.
  */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
@@ -193,7 +181,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a slab for each tensor, and one for the two factors of a matrix, or for its codes and scales. */
+/** A matrix's factors, or its codes and scales, share a slab. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

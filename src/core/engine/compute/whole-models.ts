@@ -14,7 +14,6 @@ import { type Progress, Run, type RunControls } from '../run.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, sampleElements } from './measure.js';
 
-/** One tensor of a base and of experts fine-tuned from it. */
 export interface ComparedTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -22,29 +21,25 @@ export interface ComparedTensor {
   readonly experts: readonly Operand[];
 }
 
-/** A compared tensor, lowered to a program. */
 interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** For each expert: its difference from the base, rounded to float32. */
+  /** By expert: difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
 
 export interface WholeModelOptions extends RunControls {
-  /** Let sums be no finite numbers, instead of throwing NON_FINITE. Default false. */
+  /** Allow NaN and infinity in sums instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 const leaveAlone = (): void => undefined;
 
-/** Models with fewer parameters are not sampled: a sample would not save a pass. */
+/** In smaller models, a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
-/**
- * Opens the inputs, lowers the task vectors of all tensors, and calls `work` with them; verifies the inputs
- * afterwards.
- */
+/** Opens the inputs, lowers all task vectors, calls `work`, then verifies the inputs. */
 const overTaskVectors = async <T>(
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
@@ -82,23 +77,20 @@ const overTaskVectors = async <T>(
   }
 };
 
-/** Statistics of whole models for TIES as in its authors' code. */
+/** For TIES as in its authors' code. */
 export interface Trimming {
-  /** For each expert: the smallest magnitude that is kept. */
+  /** By expert: the smallest magnitude kept. */
   readonly thresholds: readonly number[];
-  /**
-   * The sign of the sum, over all elements, of the sign of the elected sum: Σ sign(Σ kept changes of the
-   * element).
-   */
+  /** The sign of Σ sign(Σ kept changes), over all elements. */
   readonly majoritySign: MajoritySign;
 }
 
 /**
- * Finds the magnitude at which each expert's task vector is trimmed, over all tensors together, and the
- * majority sign after trimming. As in the authors' code the threshold is the (⌊share · n⌋ + 1)-th largest
- * magnitude, and all elements equal to it are kept, so that more than the share is kept.
+ * Finds each expert's trimming magnitude over all tensors together, and the majority sign after trimming. As
+ * in the authors' code, the threshold is the (⌊share · n⌋ + 1)-th largest magnitude. All elements equal to it
+ * are kept, which may exceed the share.
  *
- * @param shares for each expert the share to keep
+ * @param shares to keep, by expert
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
  */
 export const findTrimming = (
@@ -128,9 +120,8 @@ export const findTrimming = (
   });
 
 /**
- * Finds the majority sign of the trimmed changes. Changes are summed as the election of `vote` sums them, in
- * float32 and in the same order, so that the same elements cancel. The total counts whole numbers, and so
- * does not depend on the order of tensors.
+ * Sums trimmed changes as `vote` elects, in float32 and the same order, so that the same elements cancel. The
+ * total is an integer, independent of the order of tensors.
  */
 const majoritySignOf = async (
   written: readonly Written[],
@@ -148,7 +139,11 @@ const majoritySignOf = async (
   return Math.sign(total) as MajoritySign;
 };
 
-/** Returns for each tensor, in order, Σ |expert − base| of each expert. @throws LayerloomError as `findTrimming`, NON_FINITE */
+/**
+ * Returns, for each tensor, Σ |expert − base| by expert.
+ *
+ * @throws LayerloomError as `findTrimming`, NON_FINITE
+ */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
@@ -156,7 +151,7 @@ export const sumMagnitudes = (
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, async (written, pool) => {
     const sums: Float64Array[] = [];
-    // A few tensors at once: the tasks of all blocks of a large model would take hundreds of megabytes.
+    // A few tensors at a time: tasks for all blocks of a large model would take hundreds of megabytes.
     const waiting = written.entries();
     await pool.inLanes(async () => {
       for (const [index, { program, measurer, changes }] of waiting) {

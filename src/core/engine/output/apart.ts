@@ -6,9 +6,9 @@ import { type FoundParts, foundParts } from '../../models/address/found-model.js
 import { storeMarkerName } from '../../models/checkpoint/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
-// Whether a place to write is apart from what is read, once links and `..` are resolved.
+// Keeps outputs apart from inputs, after resolving links and `..`.
 
-/** Classifies a path; a dangling symbolic link is `other`. */
+/** A dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,10 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/**
- * Returns the real path of a file that may not exist: of its nearest existing ancestor, with the rest
- * appended.
- */
+/** Resolves a path that may not exist, by its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -29,14 +26,14 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True for a directory itself, and for what is below it. */
+/** True if `path` is the directory or below it. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
 };
 
 /**
- * Refuses a place to write that is the directory of an input, or in it, which writing would change.
+ * Refuses an output in or equal to an input's directory.
  *
  * @throws LayerloomError OUTPUT_INSIDE_INPUT
  */
@@ -47,7 +44,11 @@ export const checkApart = async (out: string, inputs: readonly FoundParts[]): Pr
       throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out: place, input: path });
 };
 
-/** Refuses an output that is a store of shards, or in one, where collections remove files. @throws LayerloomError OUTPUT_INVALID */
+/**
+ * Refuses an output in or equal to a store, whose collection removes files.
+ *
+ * @throws LayerloomError OUTPUT_INVALID
+ */
 export const checkOutsideStores = async (out: string): Promise<void> => {
   const place = await realPathOf(resolve(out));
   for (let at = place; ; at = dirname(at)) {
@@ -60,7 +61,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** `checkApart`, of models by their texts; those that are not here are left out. */
+/** `checkApart` by names of models; skips unavailable ones. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -8,15 +8,14 @@ import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
-/** SHA-256 in hexadecimal, by absolute path of input file or staged shard. */
+/** SHA-256 in hexadecimal, by absolute path. */
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes the input files, through the descriptors that the merge read, and the staged shards. Of files of which
- * the hub states the SHA-256, returns that, and of shards that are input files as they stand that of the input.
- * Of a pool that is stopped, returns those hashed so far.
+ * Hashes input files, through the merge's descriptors, and staged shards. Uses the hub's SHA-256 if stated,
+ * and an input's hash for shards that are that input. A stopped pool gives partial results.
  *
- * @param report called after each file with the number of hashed files, and of all
+ * @param report gets the number of hashed files and their total
  * @throws LayerloomError READ_FAILED
  */
 export const computeChecksums = async (
@@ -31,7 +30,7 @@ export const computeChecksums = async (
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
     if (stated !== undefined) checksums.set(file.path, stated);
-    // Of a file of the cache of ranges not all bytes need be here.
+    // Files of the cache of ranges may be incomplete.
     else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
   const copies = new Map<string, string>();
@@ -41,7 +40,7 @@ export const computeChecksums = async (
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
   }
-  // Largest first, so that no thread is left with a large file at the end.
+  // Largest first, so that no thread ends with a large file.
   const waiting = [...bytesOf].sort(([, a], [, b]) => b - a).values();
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
@@ -64,7 +63,7 @@ export const computeChecksums = async (
   return checksums;
 };
 
-/** Computes a file's SHA-256 on the calling thread: for a single file, not worth starting worker threads. */
+/** On the calling thread, for a single file. */
 export const hashHere = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -72,7 +71,12 @@ export const hashHere = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 
-/** Hashes an open file on a thread. @returns undefined where the pool is stopped @throws LayerloomError READ_FAILED */
+/**
+ * On a worker thread.
+ *
+ * @returns undefined if the pool was stopped
+ * @throws LayerloomError READ_FAILED
+ */
 export const hashOpenFile = async (
   pool: WorkerPool,
   path: string,

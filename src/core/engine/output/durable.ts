@@ -20,7 +20,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { removeAbandoned } from '../../base/abandoned.js';
 import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 
-/** Calls `use` with an open file, and closes it also where `use` throws. */
+/** Closes the file even if `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -32,7 +32,7 @@ export const withFile = async <T>(
     await file.close();
     return result;
   } catch (error) {
-    // The first error is the one to report; a file that is closed stays so.
+    // Report the first error; closing twice is harmless.
     await file.close().catch(() => undefined);
     throw withPath(error, path);
   }
@@ -42,8 +42,8 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append to it, and creates it if there is none. In a folder of somebody else's a link or a pipe may stand
- * in its place: a link is not followed, and a pipe not waited for.
+ * Opens a file to append, creating it if needed. In a shared folder, others may have put a link or a pipe
+ * there: does not follow links or wait on pipes.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -55,7 +55,11 @@ export const openToAppend = async (path: string): Promise<FileHandle> => {
   }
 };
 
-/** The size of a file that was opened to append to; closes it where it cannot be had. @throws LayerloomError WRITE_FAILED */
+/**
+ * Closes the file on failure.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
 export const sizeOf = async (file: FileHandle, path: string): Promise<number> => {
   try {
     return (await file.stat()).size;
@@ -65,13 +69,12 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
   }
 };
 
-/** What is written to a file, in one part or several. */
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * Writes and fsyncs a file. Its name is durable only after `syncDirectory` of its directory.
+ * Writes and fsyncs a file, whose name is durable only after `syncDirectory`.
  *
- * @param mode its permissions. Default: as the process has them
+ * @param mode default: the process's
  */
 export const writeDurably = (path: string, content: Content, mode?: number): Promise<void> =>
   withFile(path, 'w', async (file) => {
@@ -82,10 +85,10 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Writes a file beside its place and renames it, so that readers find the former one or the new one, whole. Its name is
- * durable only after `syncDirectory` of its directory.
+ * Writes a file beside its destination and renames it atomically. The name is durable only after
+ * `syncDirectory`.
  *
- * @param partial its path meanwhile, by which leftovers of killed writers are known
+ * @param partial the temporary path, by which leftovers of killed writers are recognised
  */
 export const replaceFile = async (
   path: string,
@@ -96,21 +99,21 @@ export const replaceFile = async (
     await writeDurably(partial, content);
     await rename(partial, path);
   } catch (error) {
-    // The first error is the one to report.
+    // Report the first error.
     await rm(partial, { force: true }).catch(() => undefined);
     throw error;
   }
 };
 
-/** Of names of partial files, behind a dot, the file's name and another dot. */
+/** A partial file's name is `.FILE.` and this. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Gives a file another name, which must be free: EEXIST otherwise. */
+/** Fails with EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
   } catch (error) {
-    // A file system without hard links.
+    // On these codes, the file system has no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
     await rename(from, to).catch(async (failure: unknown) => {
@@ -122,7 +125,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** The file that a path leads to, through links: also where the last one leads to a file that is not there yet. */
+/** Resolves links, also a last one to a missing file. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);
@@ -132,23 +135,23 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** Errors of a file that cannot be put in another's place, and may be written to: of its folder, a mount, a long name. */
+/** Errors of replacing a file that may still be written in place. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
- * Writes a file that a user names, durably: it is there whole or not at all, also where the process is killed. A link is
- * followed. What a file of another name could not stand for is written to in its place: no regular file, such as a pipe; a
- * file of several names, or of another user; one whose folder takes no other.
+ * Writes a user's file durably and atomically, following links. Writes in place what cannot be replaced: a
+ * file that is not regular (a pipe), has several hard links or another owner, or is in a folder that refuses
+ * new files.
  *
- * @param isNew fail with EEXIST where the name is taken
- * @throws as the system does
+ * @param isNew fail with EEXIST if the name is taken
+ * @throws the system's error
  */
 export const writeWhole = async (file: string, content: Content, isNew = false): Promise<void> => {
   const path = isNew ? file : await placeOf(file);
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // A killed writer's may be a second name of the file itself.
+  // First: a killed writer's partial file may be a hard link to the file itself.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -163,42 +166,42 @@ export const writeWhole = async (file: string, content: Content, isNew = false):
     try {
       const isRefused = inPlaceErrors.includes(codeOf(error) ?? '');
       if (!isRefused || (found === undefined && codeOf(error) !== 'ENAMETOOLONG') || isNew) throw error;
-      // What was written is taken from there: its parts may come once only.
+      // Copies a complete partial file: an iterable's parts can be read only once.
       await (isWritten ? copyFile(partial, path) : writeDurably(path, content));
     } finally {
       await rm(partial, { force: true }).catch(() => undefined);
     }
   }
-  // A folder that may be written to and not read cannot be synced.
+  // A writable but unreadable folder cannot be synced.
   await syncDirectory(dirname(path)).catch((error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error;
   });
 };
 
-/** Fsyncs a directory, which makes creations, renames and removals in it durable. */
+/** Makes creations, renames and removals in a directory durable. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
-/** Directories that the work in progress has made, outer ones first. */
+/** Outermost first. */
 const madeHere = new AsyncLocalStorage<string[]>();
 
-/** Does work; where it fails, removes the directories that it made and that are empty. */
+/** Runs `work`; if it fails, removes the empty directories that it made. */
 export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
   const made: string[] = [];
   try {
     return await madeHere.run(made, work);
   } catch (error) {
-    // A directory that is not empty stays, and so do those above it.
+    // Directories that are not empty stay.
     for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
     throw error;
   }
 };
 
 /**
- * Creates a directory and its missing ancestors. Replaces Node's `recursive`, which loops forever where a
- * file system answers ENOENT although the parent exists, as /proc does.
+ * Creates a directory and missing ancestors. Node's `recursive` loops forever on file systems such as /proc,
+ * which answer ENOENT although the parent exists.
  *
- * @param durably fsync the parents of the directories that it creates
+ * @param durably fsync the parents of created directories
  */
 export const makeDirectories = async (path: string, durably = false): Promise<void> => {
   const exists = (directory: string) =>
@@ -213,20 +216,19 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     await mkdir(path);
     madeHere.getStore()?.push(path);
   } catch (error) {
-    // Another process may have created it in the meantime.
+    // Another process may have created it meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
   }
   if (durably) await syncDirectory(parent);
 };
 
-/** Returns a directory, or its nearest ancestor that is there. */
 export const existingAbove = async (path: string): Promise<string> => {
   const found = await stat(path).catch(() => undefined);
   return found === undefined && dirname(path) !== path ? await existingAbove(dirname(path)) : path;
 };
 
 /**
- * Checks that a directory could be made, or written to where it is there, and writes nothing.
+ * Checks that a directory is writable or could be made, without writing.
  *
  * @throws LayerloomError WRITE_FAILED
  */

@@ -6,20 +6,20 @@ import type { Extent } from '../../tensor/extent.js';
 import { jsonOrNone } from '../../texts/json.js';
 import { replaceFile, syncDirectory } from './durable.js';
 
-/** Extents of shards by file name. */
+/** By file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Parses a line of the journal; undefined where a crash truncated it or left a block of zeros. */
+/** Undefined if a crash truncated the line or left zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
-  // Ranges that no valid line records are written again.
+  // Ranges without a valid line are written again.
   const entry = jsonOrNone(line);
   const { shard, begin, end } = isObject(entry) ? entry : {};
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** Reads the extents that a journal records as durable; none where there is no journal. */
+/** Reads the durable extents; empty without a journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -36,7 +36,7 @@ export const readJournal = async (path: string): Promise<Extents> => {
   return extents;
 };
 
-/** Joins adjacent extents, so that a shard written in order is one line. */
+/** A shard written in order then takes one line. */
 const merge = (extents: readonly Extent[]): Extent[] => {
   const merged: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -47,7 +47,7 @@ const merge = (extents: readonly Extent[]): Extent[] => {
   return merged;
 };
 
-/** True if `extents` together cover all of an extent. */
+/** True if the extents together cover an extent. */
 export const covers = (extents: readonly Extent[], { begin, end }: Extent): boolean => {
   let reached = begin;
   for (const extent of [...extents].sort((a, b) => a.begin - b.begin))
@@ -61,8 +61,8 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .join('');
 
 /**
- * Journal of the bytes of staged shards that are durable. A line is appended only after its shard was
- * fdatasynced, so that every recorded extent holds after a crash; bytes without a line are written again.
+ * Journal of durable bytes of staged shards. A line is appended only after fdatasync of its shard, so
+ * recorded extents survive a crash; other bytes are written again.
  */
 export class Journal {
   readonly #file: FileHandle;
@@ -72,8 +72,8 @@ export class Journal {
   }
 
   /**
-   * Replaces the journal at `path`, durably, by one of exactly the `known` extents: lines of a former journal
-   * that no longer hold are gone before a shard is written.
+   * Replaces the journal, durably, by exactly the `known` extents, so that stale lines are gone before a
+   * shard is written.
    */
   static async open(path: string, known: Extents): Promise<Journal> {
     const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
@@ -82,9 +82,7 @@ export class Journal {
     return new Journal(await open(path, 'a'));
   }
 
-  /**
-   * Fdatasyncs `shard`, then records extents of it that were written before the call. Calls must not overlap.
-   */
+  /** Fdatasyncs `shard`, then records extents written before. Calls must not overlap. */
   async record(
     shard: { readonly name: string; readonly file: FileHandle },
     extents: readonly Extent[],

@@ -15,38 +15,32 @@ import { covers, type Extents, Journal } from './journal.js';
 import { beginShardFile } from './shard-file.js';
 import type { Staging } from './staging.js';
 
-/**
- * Written bytes of a shard after which they are journalled: the most that a crash loses, besides running
- * tasks.
- */
+/** Bytes of a shard between journal entries: the most that a crash loses, besides running tasks. */
 const unrecordedBytes = 256 * 1024 * 1024;
 
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of the input files that it is computed from. */
+  /** Paths of its input files. */
   readonly madeOf: ReadonlySet<string>;
-  /** Extents that are written and not yet in the journal. */
   unrecorded: Extent[];
 }
 
 /**
- * The sink of a merge: its shards in the staging directory. A shard is created at its full size, its bytes
- * are journalled once they are synced, and it is closed when complete.
+ * A merge's sink: shards in the staging directory. A shard is created at full size, its bytes are journalled
+ * once synced, and it is closed when complete.
  */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
-  /** Extents that an earlier run wrote, by shard. */
+  /** Extents that an earlier run wrote. */
   readonly #done: Extents;
   readonly #journal: Journal;
   readonly #inputs: InputFiles;
   readonly #allowNonFinite: boolean;
   readonly #open = new Map<PlannedShard, OpenShard>();
-  /** The numbers of factorised matrices, by their names. */
   readonly factors = new Map<string, Factors>();
-  /** What codes keep of changes, by the names of the matrices. */
   readonly changes = new Map<string, KeptSums>();
-  /** Runs syncs one after another, while threads go on writing. */
+  /** Serialises syncs, while threads continue writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -63,7 +57,6 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#allowNonFinite = allowNonFinite;
   }
 
-  /** @param allowNonFinite true if shards may have values that are no finite numbers */
   static async open(
     staging: Staging,
     inputs: InputFiles,
@@ -103,18 +96,16 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (expression.kind === 'quantise') this.changes.set(expression.of, sums);
   }
 
-  /** True if an earlier run wrote all of an extent. */
   has(shard: PlannedShard, extent: Extent): boolean {
     return covers(this.#done.get(shard.file) ?? [], extent);
   }
 
-  /** True if an earlier run wrote some of it. */
   isBegun(shard: PlannedShard): boolean {
     return this.#done.has(shard.file);
   }
 
   /**
-   * Takes note of written extents, and queues a sync of them after every 256 MiB.
+   * Queues a sync after every 256 MiB.
    *
    * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
    */
@@ -130,7 +121,11 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return this.#allowNonFinite;
   }
 
-  /** Journals the rest of a shard and closes it. @throws LayerloomError as `begin`, and NON_FINITE */
+  /**
+   * Journals the rest of a shard and closes it.
+   *
+   * @throws LayerloomError as `begin`, and NON_FINITE
+   */
   async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));
     await this.#queue;
@@ -138,7 +133,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
-  /** Rethrows, since a failed shard ends the merge; `close` still journals its written extents. */
+  /** A failed shard ends the merge; `close` still journals its written extents. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -147,9 +142,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     return join(this.#directory, file);
   }
 
-  /**
-   * Journals the written extents of shards still open, of a merge that was stopped, and waits for every sync.
-   */
+  /** Journals open shards, if the merge was stopped, and waits for all syncs. */
   async close(): Promise<void> {
     for (const [shard, opened] of [...this.#open]) this.#recordAndClose(shard, opened);
     await this.#queue;
@@ -158,8 +151,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Opens a file that only this run writes. A file with journalled extents was created by an earlier run and
-   * is reopened; any other file of that name may be a link to an input, and is removed first.
+   * Reopens a file with journalled extents. Any other file of that name may be a link to an input, and is
+   * removed first.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
@@ -175,8 +168,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue
       .then(() => shard.file.close())
       .catch((cause: unknown) => {
-        // NFS may report a full disk only at close. Kept for the next call, since nobody may await the queue
-        // yet.
+        // NFS may report a full disk only at close. Kept for the next call: nobody may be awaiting the queue.
         this.#failure ??= this.#failed(shard.name, cause);
       });
   }
@@ -187,8 +179,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // Checked first: no run may continue from extents computed from an input that has changed since this
-        // one began.
+        // First: no run may continue from extents of a changed input.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

@@ -3,19 +3,16 @@ import { type KeptChange, type KeptTensor, keptOf } from '../../methods/operatio
 import type { KeptSums } from '../../methods/operations/lowering.js';
 import type { MergePlan } from '../../plan/plan.js';
 
-/** How much of the change from a base is left in an output that is quantised: in `layerloom.json` and in results. */
+/** How much of the change from a base a quantised output keeps; in `layerloom.json` and in results. */
 export interface QuantisedOutput {
-  /** As recipes name it. */
   readonly scheme: string;
-  /** In the order of the plan. */
+  /** In plan order. */
   readonly tensors: readonly KeptTensor[];
-  /** The same of each layer, in order. */
   readonly layers: readonly (KeptChange & { readonly layer: number })[];
-  /** The same of all together. */
   readonly all: KeptChange;
 }
 
-/** Describes what quantised matrices keep of their changes, by their names; undefined where nothing was measured. */
+/** Undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,
@@ -31,7 +28,6 @@ export const describeKeptChanges = (
   return { scheme: String(plan.completeRecipe['quantize']), ...summarise(found) };
 };
 
-/** Puts what matrices keep together: of each, of layers, and of all. */
 export const summarise = (
   found: readonly { readonly name: string; readonly layer: number | null; readonly sums: KeptSums }[],
 ): Omit<QuantisedOutput, 'scheme'> => ({

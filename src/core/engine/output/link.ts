@@ -9,25 +9,21 @@ import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
- * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy that shares the file
- * system's blocks (copy on write); `hard`, a hard link; `symbolic`, a symbolic link to its path.
+ * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy-on-write copy; `hard` or
+ * `symbolic`, a link.
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
-/** Ways to make a file equal to another one. */
+/** Ways to make a shard that equals a whole input file. */
 export type Link = (typeof links)[number];
 
-/** Returns `link` if it is one of `links`. @throws LayerloomError INVALID_PARAMETER */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
   throw invalidParameter('link', link, links.join(', '));
 };
 
-/**
- * Checks that hard links lead from a file to a directory.
- *
- * @throws LayerloomError LINK_REFUSED if they are on two file systems
- */
+/** @throws LayerloomError LINK_REFUSED if file and directory are on different file systems */
 export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
   const [a, b] = await Promise.all([stat(file), stat(directory)]);
   if (a.dev !== b.dev)
@@ -38,7 +34,7 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
     });
 };
 
-/** The way in which shards were linked, by file name; shards that were written are not in it. */
+/** By file name; without shards that were written. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -46,18 +42,15 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/**
- * Error codes of file systems and kernels without reflinks, and of pairs of files that cannot share blocks.
- */
+/** Codes of file systems, kernels and pairs of files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Links the shards of a plan that equal whole input files. Never writes inputs nor changes their mode: they
- * are the user's.
+ * Links the plan's shards that equal whole input files. Never writes inputs or changes their mode.
  *
  * @param link default: reflink if the file system can, else nothing, with a warning
  * @returns the linked shards; the engine copies the others
- * @throws LayerloomError LINK_REFUSED, where `link` was asked for; INPUT_CHANGED, READ_FAILED
+ * @throws LayerloomError LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
   plan: MergePlan,
@@ -88,9 +81,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run, which could not share it, has copied of it what the journal says.
+    // An earlier run could not reflink it and has copied some.
     if (link === undefined && staging.done.has(file)) continue;
-    // Resolved, since a hub snapshot's file is a symbolic link, and link(2) does not follow it.
+    // Resolved: a hub snapshot's file is a symbolic link, which link(2) does not follow.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
@@ -109,8 +102,8 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links to input files still lead to the files that were read. To be called before the
- * output is renamed into place.
+ * Verifies that symbolic links still lead to the files that were read. Call before renaming the output into
+ * place.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
@@ -125,16 +118,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Returns a function that copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Copies durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/**
- * Makes `to`, which must not exist, from the file `from`, which stays unchanged. Throws the system's errors.
- */
+/** `to` must not exist. Throws the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

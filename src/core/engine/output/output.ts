@@ -12,18 +12,21 @@ import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 import { hashHere } from './checksums.js';
 
-/** A merge's target directory, checked before anything is written. */
+/** An output directory, checked before anything is written. */
 export interface Output {
-  /** Absolute path, symbolic links resolved. */
+  /** Absolute, with symbolic links resolved. */
   readonly path: string;
-  /** True if a checkpoint that layerloom wrote is there, to be replaced. */
+  /** True if it contains a checkpoint by layerloom. */
   readonly replaces: boolean;
-  /** Checks it once more: under the lock of its staging directory no other run renames a checkpoint into place. */
+  /**
+   * Repeats the check under the staging directory's lock, where no other run can rename a checkpoint into
+   * place.
+   */
   readonly again: () => Promise<Output>;
 }
 
 /**
- * Checks that a merge may write to `out`, before it writes anything.
+ * Checks that a merge may write to `out`.
  *
  * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
  *   OUTPUT_NOT_OURS
@@ -54,10 +57,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/**
- * Refuses an output inside an input, which it would change, and an input inside the output, whose replacement
- * would lose it.
- */
+/** Also refuses an input inside the output, which replacement would delete. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundParts(input), ...input.files]))
@@ -69,14 +69,14 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
 };
 
 /**
- * Lists the files in a directory that layerloom did not write: names that `layerloom.json` does not list,
- * files modified after it whose content is not the recorded one, and all files where there is no such file of ours.
+ * Lists files that layerloom did not write: those not listed in `layerloom.json`, and those modified later
+ * with other content. Without our `layerloom.json`, lists all files.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
     const found = await foreignFilesNow(directory);
-    // Meanwhile another run may have exchanged the directory for its own.
+    // Another run may have exchanged the directory.
     if (found.length === 0 || (await stat(directory)).ino === ino) return found;
   }
 };
@@ -97,14 +97,14 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
-/** A file as `layerloom.json` records it: a shard by its way of linking, a file beside the weights by bytes and SHA-256. */
+/** `link` for shards; `bytes` and `sha256` for side files. */
 interface Recorded {
   readonly link?: unknown;
   readonly bytes?: unknown;
   readonly sha256?: unknown;
 }
 
-/** True if a file of ours is still what was written, by its time or, where a copy has another one, by its content. */
+/** True if a file is unchanged by its time or, if that is later, by content. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -112,8 +112,7 @@ const isAsWritten = async (
 ): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // A store's shard has any number of links: the store may have replaced a damaged one, of which this is the
-  // last link.
+  // After the store replaced a damaged shard, this may be the last link.
   if (link === 'stored') return found.isFile();
   // A hard link of an input has the input's modification time.
   if (link === 'hard' && found.nlink > 1n) return true;
@@ -122,9 +121,9 @@ const isAsWritten = async (
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** Returns the records by file name, from a directory's `layerloom.json`; undefined where it has none of ours. */
+/** By file name; undefined without a `layerloom.json` of ours. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
-  // There may be no such file, or one that layerloom did not write.
+  // It may be missing, or not be ours.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;

@@ -4,30 +4,27 @@ import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../models/checkpoint/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
-/** What a staging's plan is compared by. */
+/** The parts of a plan that must match to continue a staging. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/**
- * Returns the parts of a file's identity that depend on its content; its status-change time changes with
- * links to it.
- */
+/** Parts of a file's identity that depend on content; ctime changes with hard links. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
     : {
         ...file,
-        // A model of the hub may have come whole into the hub's cache since, out of the cache of ranges.
+        // A hub model may have moved from the cache of ranges to the hub's.
         ...(file.content === undefined ? {} : { path: basename(file.path) }),
         seen: file.seen?.hash,
       };
 
-/** Returns what names an input: its path, or its origin, since a model of the hub may be in either of two caches. */
+/** By path, or by origin: a hub model may be in either of two caches. */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns the side files, those that are copied out of a model of the hub by their names. */
+/** Files copied from a hub model are compared by name only. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundParts).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -37,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists in words the differences that keep a plan from continuing a former one's staging; none if it can. */
+/** Lists differences that prevent continuing another plan's staging. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -15,18 +15,17 @@ import type { Linked } from './link.js';
 import { sealedText } from './record-seal.js';
 import type { TruncatedProduct } from './truncated.js';
 
-/** Record of a written or linked shard, in `layerloom.json` and in results. */
+/** A shard's record in `layerloom.json` and in results. */
 export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** Key of the shard in the store, for a batch. */
+  /** In the store, for a batch. */
   readonly key?: string;
-  /** The way in which it was linked to an input file or to the store's shard, if it was not written. */
+  /** How it was linked to an input file or a store's shard, if not written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
-/** Returns the records of a plan's shards, which are in `directory`. */
 export const describeShards = (
   plan: MergePlan,
   directory: string,
@@ -45,31 +44,27 @@ export const describeShards = (
     };
   });
 
-/** Record of a file beside the shards, in `layerloom.json`. */
+/** A side file's record in `layerloom.json`. */
 export interface SideFileRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Returns the record of a file of this content. */
 export const recordOf = (file: string, content: string | Uint8Array): SideFileRecord => ({
   file,
   bytes: Buffer.byteLength(content),
   sha256: createHash('sha256').update(content).digest('hex'),
 });
 
-/** What is recorded of some merges. */
 export interface ProvenanceOptions {
-  /** Keys of the shards in the store, for a batch. */
+  /** In the store, for a batch. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Averages that were truncated to a lower rank. */
+  /** Sums truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** What a quantised output keeps of the change from its base. */
   readonly quantised?: QuantisedOutput | undefined;
 }
 
-/** Returns what the layers of a merge are made of, as its record has it. */
 export const originsOf = (plan: MergePlan): readonly Origin[] =>
   describeOrigins(
     plan.shards.flatMap(({ tensors }) => tensors),
@@ -77,10 +72,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/**
- * Returns the content of `layerloom.json`, the checkpoint's provenance. The same merge of the same inputs
- * gives the same content.
- */
+/** The content of `layerloom.json`; equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -122,8 +114,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes the files beside the shards, durably but for the directory's own sync. The provenance is last, so
- * that files modified after it are known to be the user's.
+ * Writes the side files durably, except for the directory's own sync. `layerloom.json` is last: files
+ * modified later are the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
  */
@@ -139,18 +131,18 @@ export const writeSideFiles = async (
     await writing(path, () => writeWithFolder(path, content));
     return recordOf(name, content);
   };
-  // In parallel, so that the disk can combine their syncs.
+  // In parallel, so that the disk can combine syncs.
   const sideFiles = await Promise.all(
     plan.files.map(async (file) => write(file.name, await contentOf(file))),
   );
   const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
-  // The directory itself is synced before it is renamed.
+  // The directory itself is synced before its rename.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write(provenanceName, sealedText(provenance));
 };
 
-/** Runs `action`, and throws its error as WRITE_FAILED of `file`. */
+/** Runs `action`, and throws its error as WRITE_FAILED. */
 const writing = (file: string, action: () => Promise<void>): Promise<void> =>
   action().catch((cause: unknown) => {
     throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
@@ -161,6 +153,6 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
   await writeDurably(path, content);
 };
 
-/** Returns the content that a plan has for a file beside the weights. @throws LayerloomError READ_FAILED */
+/** @throws LayerloomError READ_FAILED */
 export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
   'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

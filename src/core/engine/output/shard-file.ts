@@ -5,14 +5,11 @@ import { tensorsInFile } from '../../plan/tensors-in-file.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
-/**
- * Encodes a shard's header, for which the plan leaves room; empty for a verbatim shard, whose header is
- * copied.
- */
+/** Empty for a verbatim shard, whose header is copied. */
 export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 
-/** Extends a file to its shard's full size and writes the header. */
+/** Extends a file to full size and writes the header. */
 export const beginShardFile = async (file: FileHandle, shard: Shard): Promise<void> => {
   await file.truncate(shard.bytes);
   const header = headerOf(shard);

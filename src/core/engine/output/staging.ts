@@ -14,41 +14,37 @@ import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
 /**
- * The staging directory of a merge, `.OUT.layerloom-partial/` beside the target: the checkpoint in a folder
- * of its own, the plan, the journal, and an advisory lock that distinguishes a live run from the leftovers of
- * a dead one.
+ * A merge's staging directory, `.OUT.layerloom-partial/`: checkpoint, plan, journal, and an advisory lock,
+ * which tells a live run from a dead one's leftovers.
  */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** Extents that an earlier run wrote and that are still valid; empty for a fresh start. */
+  /** Valid extents of an earlier run. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /**
-   * Makes everything durable and renames the checkpoint into place; the target never exists half-written.
-   * Returns warnings: failures after the rename (of removing the former checkpoint or the staging) are no
-   * errors.
+   * Syncs everything and renames the checkpoint into place; the output never exists half-written. Returns
+   * warnings: failures after the rename are not errors.
    */
   commit(): Promise<string[]>;
-  /** Removes the staging directory. */
   discard(): Promise<void>;
-  /** Releases the lock and keeps the directory, for a later `--resume`. */
+  /** Releases the lock and keeps the directory for `--resume`. */
   keep(): Promise<void>;
 }
 
-/** Largest plan that is read: it was written as one string. */
+/** A plan was written as one string, so none is longer. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
   join(dirname(out), `.${basename(out)}.layerloom-${what}`);
 
-/** Returns the path of the staging directory of an output. */
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens the staging directory of `output` under its lock. Refuses one that a live run holds; removes what a
- * dead run left, or, with `resume`, continues it if it is of the same plan and inputs.
+ * Opens an output's staging directory under its lock. Refuses one that a live run holds. Removes a dead run's
+ * leftovers or, with `resume`, continues them if plan and inputs match.
  *
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -60,7 +56,6 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     plan: join(directory, 'plan.json'),
   };
   const { lock, warnings } = await acquire(directory, output.path);
-  // What is written into it is of this output.
   const writing = <T>(action: () => Promise<T>): Promise<T> =>
     action().catch((cause: unknown) => {
       if (cause instanceof LayerloomError) throw cause;
@@ -72,7 +67,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
     const former = await readFileIfAny(paths.plan, longestText).catch((error: unknown) => {
-      // What is to be continued is not begun anew because the system fails.
+      // A failed read must not restart a merge to be resumed.
       if (resume) throw error;
       return undefined;
     });
@@ -98,7 +93,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       keep: () => lock.close(),
     };
   } catch (error) {
-    // What an earlier run kept stays; what this one began does not.
+    // Keep an earlier run's work; remove what this run began.
     if (isKept) await lock.close();
     else await remove(directory, output.path, lock);
     throw error;
@@ -106,9 +101,9 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Checks what `openStaging` would refuse, and writes nothing.
+ * Checks for the errors of `openStaging`, without writing.
  *
- * @returns bytes that an earlier run has written, and that this one would keep
+ * @returns bytes of an earlier run that this one would keep
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
  */
 export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
@@ -122,7 +117,7 @@ export const checkStaging = async (out: string, plan: StagedPlan, resume: boolea
   return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
 };
 
-/** True if another process holds the lock of a file. */
+/** True if another process holds the file's lock. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const file = await open(path, 'r+').catch(() => undefined);
   if (file === undefined) return false;
@@ -134,9 +129,9 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Creates the staging directory and locks it. One that is a link or another user's, whom its name invites in a folder
- * of all, is refused: what is in it will be removed. Retries where the former holder removed the lock's file between
- * our opening and locking it: then the path names another inode, or none.
+ * Creates and locks the staging directory. Refuses a link or another user's directory, which anyone can make
+ * in a shared folder, since the content will be removed. Retries if the former holder removed the lock file
+ * before we locked it: the path then leads to another inode or nowhere.
  *
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
  */
@@ -170,16 +165,12 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/**
- * Creates the target's parents durably, since they stay, and the staging directory, which need not survive a
- * crash.
- */
+/** Durably for the output's parents only: the staging directory need not survive a crash. */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
 };
 
-/** Empties the staging directory and writes the plan. */
 const begin = async (
   directory: string,
   paths: { checkpoint: string; journal: string; plan: string },
@@ -189,9 +180,9 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // Synced, so that a crash cannot bring a former plan or journal back to this merge's shards.
+  // A crash must not bring back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
-  // Renamed into place, so that the plan is complete or absent: a truncated one would look like another plan.
+  // Atomically: a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
@@ -207,8 +198,8 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
 };
 
 /**
- * Returns the journalled extents of shards that are still intact. A shard that was removed since, or linked
- * by a run with another `--link`, is written again.
+ * Returns journalled extents of intact shards. Shards removed since, or linked by another `--link`, are
+ * written again.
  */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
@@ -224,10 +215,10 @@ const validExtents = async (
 };
 
 /**
- * Renames the checkpoint into place. A former one of ours is exchanged with it atomically, or renamed aside
- * where the file system cannot. It is removed last, and only if no file of others has appeared in it since
- * the check. The plan is removed first, durably: a crash just after the exchange leaves the former checkpoint
- * in the staging directory, and no `--resume` may take its shards for the merge's.
+ * Renames the checkpoint into place. Exchanges it atomically with a former one of ours, or renames that aside
+ * if the file system cannot. Removes the former one last, and only if it contains no foreign files. Removes
+ * the plan first, durably. Otherwise a crash after the exchange would leave the former checkpoint in the
+ * staging directory, and `--resume` would take its shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  * @throws LayerloomError WRITE_FAILED
@@ -259,15 +250,13 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** Puts a directory in the place of another one, which is renamed to `former`. */
+/** Replaces `path`, and renames the old directory to `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
 };
 
-/**
- * Renames the former checkpoint aside and the new one into place, or undoes the first if the second fails.
- */
+/** Undoes the first rename if the second fails. */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {
@@ -278,18 +267,18 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** The end of a name that `removeAs` gives. */
+/** The random end of a name by `removeAs`. */
 const token = /^[0-9a-f]{8}$/;
 
 /**
- * Finishes the removals of killed runs beside the output, and reports former checkpoints that they renamed
- * aside or kept, which are for the user to remove.
+ * Finishes removals of killed runs. Reports former checkpoints that were set aside or kept, for the user to
+ * remove.
  *
  * @returns warnings
  */
 const leftovers = async (out: string): Promise<string[]> => {
   const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
-  // A directory may be writable and not readable; then leftovers are not found.
+  // A directory may be writable but unreadable; then leftovers are not found.
   const names = await readdir(dirname(out)).catch(() => []);
   const warnings: string[] = [];
   for (const name of names) {
@@ -303,10 +292,7 @@ const leftovers = async (out: string): Promise<string[]> => {
   return warnings;
 };
 
-/**
- * Removes a directory after renaming it to a name by which a later run finds and removes it, if this one is
- * killed.
- */
+/** Renames a directory before removing it, so that a later run can finish if this one is killed. */
 const removeAs = async (
   directory: string,
   out: string,
@@ -322,8 +308,8 @@ const removeAs = async (
 };
 
 /**
- * Removes the staging directory: renames it, so that another run can begin, then closes the lock, then
- * removes all, since on NFS a directory cannot be removed while a file in it is open.
+ * Renames the staging directory, so that another run can begin, and closes the lock first: NFS cannot remove
+ * a directory with open files.
  */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());

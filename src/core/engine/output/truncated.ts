@@ -3,22 +3,22 @@ import { rankOf } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { Factors } from '../compute/factorise.js';
 
-/** A sum of an adapter's products, truncated to a lower rank: in `layerloom.json` and in results. */
+/** A sum of adapter products, truncated to a lower rank; in `layerloom.json` and in results. */
 export interface TruncatedProduct {
-  /** The parameter of the base that it changes. */
+  /** The base's parameter that it changes. */
   readonly parameter: string;
-  /** Layer number, or null outside the layers. */
+  /** Null outside the layers. */
   readonly layer: number | null;
-  /** Its rank, and that of the exact sum's factors; of a formula that is no sum of products, the most that a matrix of its shape has. */
+  /** The rank, and the exact sum's; for other formulas, the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */
   readonly norm: number;
-  /** ‖Δ − B·A‖_F / ‖Δ‖_F, of the factors as they are written; 0 where Δ is 0. */
+  /** ‖Δ − B·A‖_F / ‖Δ‖_F, with factors as written; 0 if Δ is 0. */
   readonly error: number;
 }
 
-/** Describes the truncated sums of a plan, in its order, by the numbers of their factors. */
+/** In plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,

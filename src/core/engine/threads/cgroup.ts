@@ -4,14 +4,14 @@ const read = (path: string): string[] => {
   try {
     return [readFileSync(path, 'utf8')];
   } catch {
-    // The kernel or container has no such file, and so no such limit.
+    // Without this file there is no such limit.
     return [];
   }
 };
 
 /**
- * Returns the texts of a file of the process's cgroup and of those above it, which all limit it: SLURM limits a job, in
- * which a process is some groups further down. Empty where cgroups are of version 1.
+ * Returns the texts of a cgroup file for the process's group and all above it, since all limits apply: SLURM
+ * limits a job, several groups above its processes. Empty with cgroups version 1.
  */
 export const cgroupTexts = (file: string): string[] => {
   const group = /^0::(?<path>.*)$/m.exec(read('/proc/self/cgroup')[0] ?? '')?.groups?.['path'] ?? '/';
@@ -21,5 +21,5 @@ export const cgroupTexts = (file: string): string[] => {
   );
 };
 
-/** Returns the text of a file of the process's cgroup of version 1, as containers see it; undefined where there is none. */
+/** Returns a version 1 cgroup file, as containers see it. */
 export const cgroup1Text = (file: string): string | undefined => read(`/sys/fs/cgroup/${file}`)[0];

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { cgroup1Text, cgroupTexts } from './cgroup.js';
 
-/** Returns the CPU quota of the process's cgroups in cores (version 2, else 1); infinite where there is none. */
+/** In cores, by cgroups version 2, else 1; Infinity without a quota. */
 const cgroupQuota = (): number => {
   const unified = cgroupTexts('cpu.max');
   const quotas =
@@ -12,9 +12,6 @@ const cgroupQuota = (): number => {
   return Math.min(...cores.filter((one) => Number.isFinite(one) && one > 0));
 };
 
-/**
- * Returns the number of cores that this process may use, by CPU affinity and cgroup quota, rounded up; at
- * least 1.
- */
+/** Returns the cores that this process may use, by CPU affinity and cgroup quota, rounded up. */
 export const usableCores = (): number =>
   Math.max(1, Math.min(availableParallelism(), Math.ceil(cgroupQuota())));

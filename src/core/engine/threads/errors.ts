@@ -2,11 +2,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
-/**
- * Returns the error of a failed job, with names of tensor and files.
- *
- * @param files paths of the tensor's sources, in the order that `status.source` counts
- */
+/** @param files paths of the tensor's sources, indexed by `status.source` */
 export const failureOf = (
   status: JobStatus,
   { tensor, dtype, file }: { tensor: string; dtype: string; file: string },
@@ -23,7 +19,7 @@ export const failureOf = (
   return sourceError(status, tensor, files);
 };
 
-/** Returns the error of a job that failed to read a source; `files` as for `failureOf`. */
+/** `files` as for `failureOf`. */
 export const sourceError = (status: JobStatus, tensor: string, files: readonly string[]): Error => {
   if (status.outcome === 'inputShrank')
     return new LayerloomError('INPUT_SHRANK', { file: itemAt(files, status.source), tensor });

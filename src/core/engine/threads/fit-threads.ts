@@ -3,14 +3,13 @@ import { gigabytes } from '../../base/gigabytes.js';
 import { type MemoryNeed, memoryWith } from '../../plan/memory.js';
 import { type UsableMemory, usableMemory } from './memory.js';
 
-/** The threads that a run takes. */
 export interface FittingThreads {
   readonly threads: number;
-  /** Why they are fewer than wanted, or may still be too many. */
+  /** Why fewer are used than wanted, or may still be too many. */
   readonly warning?: string;
 }
 
-/** Returns as many threads, up to those wanted, as there is memory for now; at least one. */
+/** Returns as many threads, up to `wanted`, as memory now allows; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;
@@ -18,10 +17,9 @@ export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMe
 };
 
 /**
- * Returns as many threads, up to those wanted, as there is memory for now, at least one. What they compute does not depend on
- * their number.
+ * `mostThreads`, with warnings.
  *
- * @throws LayerloomError MEMORY_NEEDED where the machine, or the limit of its cgroup, has no memory for one
+ * @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread
  */
 export const fitThreads = (
   need: MemoryNeed,

@@ -2,32 +2,30 @@ import { itemAt } from '../../base/lookup.js';
 import { stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
-/** What a pool does for files that are hashed. */
 export interface HashingThreads {
-  /** Number of cores that have no task, where each runs two threads; negative where more are busy. */
+  /** Cores without a task, at two threads a core; negative if overcommitted. */
   idle(): number;
-  /** Hashes the next part of one file, or of two together. Returns undefined in a stopped pool. */
+  /** Hashes the next part of one file, or of two together; undefined in a stopped pool. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
-  /** Hashes a whole file without native code. Returns undefined in a stopped pool. */
+  /** Hashes a file without native code; undefined in a stopped pool. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
 }
 
 interface Hashed {
   readonly part: PartOfFile;
-  /** It may wait for another file. */
   readonly mayWait: boolean;
   readonly resolve: (result: ChecksumResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Hashes files part by part, each on one thread. Where cores are busy, a thread takes two files together: that takes little
- * longer than one (`native/kernels/sha256.hpp`), and a file waits until there is another, or a core is idle. Two threads of
- * one core would share its unit for SHA-256, and gain little over one that takes both.
+ * Hashes files part by part, each on one thread. While cores are busy, a thread takes two files together, in
+ * little more time than one (`native/kernels/sha256.hpp`), so a file waits for another one or an idle core.
+ * Two threads of one core would share its SHA-256 unit and gain little.
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Those of which no part is being hashed; those begun earlier are first. */
+  /** Files begun earlier come first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {
@@ -35,9 +33,9 @@ export class Hashing {
   }
 
   /**
-   * Returns a file's SHA-256. In a stopped pool the result has no hash, and is no error.
+   * In a stopped pool, returns no hash and no error.
    *
-   * @param mayWait false for a file whose hash something waits for: then it is begun at once, alone if need be
+   * @param mayWait false to begin at once, alone if need be
    */
   add(fd: number, mayWait: boolean): Promise<ChecksumResult> {
     return new Promise((resolve, reject) => {
@@ -47,7 +45,7 @@ export class Hashing {
     });
   }
 
-  /** Begins the next parts of files that wait. To be called whenever a task of another kind has ended. */
+  /** Begins the next parts of waiting files. Call whenever another task has ended. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();
@@ -61,7 +59,7 @@ export class Hashing {
       const result = await this.#threads.hash(files.map(({ part }) => part));
       if (result === undefined) for (const { resolve } of files) resolve({ ok: true, sha256: undefined });
       else if (result.hashed !== undefined) this.#take(files, result.hashed);
-      // It says what is wrong with a file, if anything is.
+      // Reports the file's error, if any.
       else for (const { part, resolve, reject } of files) this.#checksum(part.fd).then(resolve, reject);
     } catch (error) {
       for (const { reject } of files) reject(error);

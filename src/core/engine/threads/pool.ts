@@ -28,7 +28,7 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all worker threads, which add to them while they run. */
+/** Totals over all threads, updated while they run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -56,12 +56,11 @@ type AnyResult =
   | CompareResult;
 
 /**
- * A pool of worker threads that run native jobs, with shared memory for a cancel flag and counters. The first
+ * A pool of worker threads that run native jobs, with a cancel flag and counters in shared memory. The first
  * reason to stop, a failure or the caller's signal, is the one reported.
  *
- * Terminating a thread inside the addon would crash the process. So the pool tracks its tasks, and terminates
- * threads only when none is running: callers may leave a task's promise unawaited, as `Promise.all` does once
- * one has failed.
+ * Terminating a thread inside the addon would crash the process. So the pool terminates threads only when all
+ * tasks have ended: callers may leave promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
   #threads: number;
@@ -69,24 +68,21 @@ export class WorkerPool {
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
-  /**
-   * Started by the first task, since a run that is stopped before it, or has nothing to do, needs no threads.
-   */
+  /** Started by the first task. */
   #started: Promise<Threads> | undefined;
-  /** Every requested task that has not ended. */
+  /** Tasks requested and not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Number of tasks that threads have, or that wait for room at one. */
+  /** Tasks that run or wait for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
     hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
     checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
   });
-  /** Number of further tasks that the threads have room for. */
+  /** Free slots for tasks. */
   #room: number;
   /**
-   * Resolvers of tasks that wait for room: queued here and not in piscina, so that they are dropped when the
-   * pool stops.
+   * Resolvers of tasks that wait for a slot; here rather than in piscina, so that a stopped pool drops them.
    */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
@@ -104,16 +100,14 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Sets another number of threads, before the first task. */
+  /** Only before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
     this.#room = threads * tasksOfThread;
   }
 
-  /**
-   * Stops every running job at its next tile, and every lane before its next task. The first reason is kept.
-   */
+  /** Stops running jobs at their next tile, and lanes before their next task. The first reason is kept. */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     Atomics.store(this.#control, control.cancel, 1n);
@@ -124,8 +118,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs `work` in two concurrent lanes per thread, which keep one task running and one queued at each. A
-   * lane that throws stops the pool. Returns, or throws the reason to stop, when no task is running.
+   * Runs `work` in two concurrent lanes a thread, which keep one task running and one queued. A lane that
+   * throws stops the pool. Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -134,13 +128,12 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
-  /** Throws the reason to stop, if the pool is stopped. */
   throwIfStopped(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // A stopped pool does not start these tasks, and throws the reason to stop; likewise for a job that
-  // the cancel flag ended. A job that ended by itself before it saw the flag has its result.
+  // In a stopped pool, throws the reason to stop; likewise if the cancel flag ended the job. A job that ended
+  // before it saw the flag returns its result.
 
   async run(jobs: RunTask['jobs']): Promise<RunResult> {
     const task: RunTask = { jobs, shared: this.#shared };
@@ -173,16 +166,15 @@ export class WorkerPool {
   }
 
   /**
-   * Hashes a file. In a stopped pool the result has no hash, and is no error: the written file is usable
-   * without it.
+   * Hashes a file. In a stopped pool the result has no hash, and is no error.
    *
-   * @param mayWait while cores are busy it may wait for another file, to be hashed together with it
+   * @param mayWait while cores are busy, wait for another file to hash together
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
-  /** Compares ranges of two open files. Throws the reason to stop where the pool is stopped. */
+  /** Throws the reason to stop in a stopped pool. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task<CompareResult>('compare', { a, b, extents, shared: this.#shared });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -194,9 +186,7 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /**
-   * Stops running tasks, waits until they have ended (within a tile), and only then gives back the threads.
-   */
+  /** Stops tasks, waits for their end (within a tile), then releases the threads. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -206,7 +196,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // Where they could not be started a task has said so.
+    // A task has already reported a failed start.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 
@@ -222,7 +212,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Runs and tracks a task; undefined if the pool is stopped before a thread has room for it. */
+  /** Undefined if the pool stops before a slot is free. */
   #task<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
     return this.#tracked(this.#carryOut<Result>(name, task));
   }
@@ -248,7 +238,7 @@ export class WorkerPool {
       if (this.stopped) return undefined;
       return (await threads.run(task, name)) as Result;
     } catch (error) {
-      // A task returns its own failures, so this one is a thread's: it died, or could not be started.
+      // Tasks return their own failures, so a thread died or failed to start.
       this.stop(error);
       throw error;
     } finally {

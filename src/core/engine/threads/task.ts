@@ -8,24 +8,23 @@ import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
 
-/** Slices that follow each other in one shard, and the memory that worker and engine share. */
+/** Contiguous slices of a shard, and the shared memory. */
 export interface RunTask {
   readonly jobs: readonly Job[];
   readonly shared: SharedArrayBuffer;
 }
 
-/** What a job found of its watched values. */
+/** NaN and infinity among a job's watched values. */
 export interface FoundNonFinite {
   readonly job: number;
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** `job` indexes the one that did not end well. */
+/** `job` indexes the failed one. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
 
-/** A block to measure. */
 export interface MeasureTask {
   readonly measurement: Measurement;
   readonly shared: SharedArrayBuffer;
@@ -40,24 +39,22 @@ export type MeasureResult =
     }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** A matrix to factorise. */
 export interface FactoriseTask {
   readonly what: Factorisation;
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found` has the numbers of `factorNumbers`, then the singular values. */
+/** `found`: the numbers of `factorNumbers`, then the singular values. */
 export type FactoriseResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** Matrices to merge by a regression. */
 export interface RegressTask {
   readonly what: Regression;
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found` has the numbers of `regressionNumbers`. */
+/** `found`: the numbers of `regressionNumbers`. */
 export type RegressResult =
   | {
       readonly ok: true;
@@ -66,7 +63,6 @@ export type RegressResult =
     }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** Matrices to merge by singular values. */
 export interface SpectralTask {
   readonly what: Spectral;
   readonly shared: SharedArrayBuffer;
@@ -76,47 +72,43 @@ export type SpectralResult =
   | { readonly ok: true; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** Rows to approximate. */
 export interface PursueTask {
   readonly what: Pursuit;
   readonly shared: SharedArrayBuffer;
 }
 
-/** `found` has the numbers of each target (`src/core/native/pursue.ts`). */
+/** `found`: the numbers of each target (`src/core/native/pursue.ts`). */
 export type PursueResult =
   | { readonly ok: true; readonly found: Float64Array }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** The SHA-256 of an open file. */
 export interface ChecksumTask {
   readonly fd: number;
   readonly shared: SharedArrayBuffer;
 }
 
-/** In hexadecimal; undefined when cancelled. */
+/** In hexadecimal; undefined if cancelled. */
 export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file of which the bytes before `begin` are hashed, to this state. */
+/** A file hashed up to `begin`, with the hash state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
   readonly state: Uint32Array;
 }
 
-/** The next parts of one file or of two. */
 export interface HashTask {
   readonly files: readonly PartOfFile[];
   readonly shared: SharedArrayBuffer;
 }
 
-/** Where the parts end, and whether their files end there; undefined where native code could not hash them. */
+/** Undefined if native code could not hash them. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-/** Ranges of bytes that two open files should have alike. */
 export interface CompareTask {
   readonly a: number;
   readonly b: number;
@@ -124,7 +116,7 @@ export interface CompareTask {
   readonly shared: SharedArrayBuffer;
 }
 
-/** For each range where the first byte lies that one file has not as the other; undefined where there is none. */
+/** By range, the offset of the first difference; undefined if equal. */
 export type CompareResult =
   | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

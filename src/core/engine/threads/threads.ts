@@ -2,31 +2,26 @@ import type { Piscina } from 'piscina';
 import { codeOf, LayerloomError, reasonOf, withCode } from '../../base/errors.js';
 
 /**
- * The bundled worker, also where this file runs from its source: Node 20 cannot load TypeScript in a worker
- * thread.
+ * The bundled worker, even if this file runs from source: Node 20 cannot load TypeScript in a worker thread.
  */
 const workerFile = new URL('../../../../dist/core/engine/threads/worker-entry.cjs', import.meta.url).href;
 
-/**
- * Tasks per thread: one running and one queued at it, so that it need not wait for the main thread between
- * two.
- */
+/** A running and a queued one, so that a thread never waits for the main thread. */
 export const tasksOfThread = 2;
 
-/** How long threads wait for a next run: a program's merges follow each other sooner. */
 const keptMs = 2000;
 
-/** Threads that no run has, and the timer that ends them. */
+/** Idle threads, and the timer that ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Worker threads, which one run has at a time. They are kept a while for the next run of the same number of threads, because
- * a thread takes longer to start than a small merge does. They do not keep the process alive.
+ * Worker threads of one run at a time. Kept briefly for the next run with as many threads, since starting one
+ * takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
   readonly #piscina: Piscina;
-  /** What a thread died of goes to the run that has the threads. */
+  /** Receives fatal errors for the current run. */
   #onError: (error: unknown) => void;
   #failed = false;
 
@@ -41,14 +36,14 @@ export class Threads {
   }
 
   /**
-   * Returns the threads that were kept, or starts others. Never are more kept than one run's.
+   * Returns kept threads, or starts new ones. At most one run's threads are kept.
    *
    * @throws LayerloomError THREADS_UNAVAILABLE
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Loaded on demand: a plan needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
-      // While the run's files are open, which may be why.
+      // Loading may fail because the run has too many files open.
       throw withCode(cause);
     });
     const threads = takeKept();
@@ -60,28 +55,28 @@ export class Threads {
     try {
       const piscina = new Piscina({
         filename: workerFile,
-        // By which each thread loads the file at its start. Without a name that it exports, piscina would load it once more,
+        // Makes each thread load the file at its start. Without an exported name, piscina would load it again
         // as an ES module.
         name: 'run',
-        // Not the caller's flags: some, such as --input-type, are meant for its own script.
+        // Not the caller's flags: some, such as --input-type, only suit its own script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
         concurrentTasksPerWorker: tasksOfThread,
-        // Workers hold no tensors in V8: a small heap is enough, and keeps the process small with many threads.
+        // Workers hold no tensors in V8: a small heap suffices.
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
       });
       return new Threads(count, piscina, onError);
     } catch (cause) {
-      // Of Node's permissions, which its own message names.
+      // Node's permission error, whose message names the permission.
       if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
       throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
 
   /**
-   * Runs a task, which returns its own failures: what this throws is a thread's. Piscina's own `signal` would terminate the
-   * thread in the middle of a write.
+   * Tasks return their own failures, so an error is a thread's. Piscina's `signal` is not used: it would
+   * terminate a thread in the middle of a write.
    */
   async run(task: unknown, name: string): Promise<unknown> {
     try {
@@ -92,10 +87,7 @@ export class Threads {
     }
   }
 
-  /**
-   * Keeps the threads for a next run, or terminates them where others are kept already, or one has failed. No task may be
-   * running.
-   */
+  /** Keeps the threads for the next run, unless one failed or others are kept. No task may be running. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();

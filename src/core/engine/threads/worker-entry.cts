@@ -10,9 +10,9 @@ import type {
   SpectralTask,
 } from './task.js' with { 'resolution-mode': 'import' };
 
-// Piscina loads this file in each thread by `require`: the bundle of it (scripts/bundle-program.mjs), in which the worker's
-// modules run with the first task. A thread that no task has reached by the time a small merge is done runs none. It is
-// CommonJS, because Node's `require` of an ES module crashes the process when such a thread is terminated during it.
+// Piscina requires the bundle of this file (scripts/bundle-program.mjs) in each thread. The worker's modules
+// load with the first task, so unused threads load none. CommonJS: requiring an ES module crashes Node if the
+// thread is terminated meanwhile.
 
 const worker = () => import('./worker.js');
 

@@ -44,7 +44,7 @@ export const run = ({ jobs, shared }: RunTask): RunResult => {
   return { ok: true, nonFinite };
 };
 
-/** Measures a block. The numbers found go back by message: sums, not weights. */
+/** Returns sums, never weights. */
 export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
@@ -52,27 +52,25 @@ export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => 
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Factorises a matrix. The factors go to a file, a few numbers back by message. */
+/** Writes the factors to a file and returns a few numbers. */
 export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
   const found = new Float64Array(factorNumbers.length + what.rank);
   const status = addon.factorise(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
 };
 
-/** Merges matrices by a regression. The result goes to a file. */
 export const regress = ({ what, shared }: RegressTask): RegressResult => {
   const found = new Float64Array(regressionNumbers.length);
   const status = addon.regress(what, found, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Merges matrices by singular values. The result goes to a file. */
 export const mergeSpectra = ({ what, shared }: SpectralTask): SpectralResult => {
   const status = addon.mergeSpectra(what, new BigInt64Array(shared));
   return status.outcome === 'done' ? { ok: true, nonFinite: status.nonFinite } : { ok: false, status };
 };
 
-/** Approximates rows. Which rows their sums are of, and coefficients, go back by message. */
+/** Returns the chosen rows and coefficients. */
 export const pursue = ({ what, shared }: PursueTask): PursueResult => {
   const found = new Float64Array(sizeOfPursuit(what));
   const status = addon.pursue(what, found, new BigInt64Array(shared));
@@ -81,10 +79,10 @@ export const pursue = ({ what, shared }: PursueTask): PursueResult => {
 
 const compareBytes = 1024 * 1024;
 
-/** Two for each thread, as with checksums. */
+/** Two for each thread, reused. */
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
-/** Compares ranges of two files through buffers. A file that ends before the other differs where it ends. */
+/** If one file ends early, the difference is at its end. */
 export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult => {
   const words = new BigInt64Array(shared);
   compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
@@ -109,7 +107,7 @@ export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult =
   }
 };
 
-/** Reads bytes until there are as many as wanted or the file ends; returns their number. */
+/** Reads until the buffer has `wanted` bytes or the file ends. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {
@@ -120,10 +118,10 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
   return filled;
 };
 
-/** Bytes of a file between two looks at what else there is to hash: some ten milliseconds of work, a whole number of blocks. */
+/** Some ten milliseconds of work; whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** Hashes the next parts of files, by the processor's own instructions where it has them. */
+/** With the processor's SHA-256 instructions, if it has them. */
 export const hash = ({ files, shared }: HashTask): HashResult => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -131,7 +129,7 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
       const length = Math.min(left, hashBytes);
       return { fd, begin, length, last: length === left };
     });
-    // Some file systems say no size: such a file is read to its end.
+    // Some file systems report size 0; such files are read to the end instead.
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
@@ -143,15 +141,15 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
     });
     return { hashed };
   } catch {
-    // Also of an addon that cannot be loaded, which is not needed to compare files with their records.
+    // Also if the addon cannot be loaded: checking files against records does not need it.
     return { hashed: undefined };
   }
 };
 
-/** One for each thread: V8 would let buffers of many files gather before it freed them. */
+/** Reused by a thread: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
-/** Through one buffer outside V8's heap, and at positions of its own: the descriptor is shared. */
+/** Reads at explicit positions, since the descriptor is shared. */
 export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
   const words = new BigInt64Array(shared);
   const hash = createHash('sha256');

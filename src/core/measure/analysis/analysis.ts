@@ -4,7 +4,7 @@ import { meanMavOf } from '../../methods/framework/parameters.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import type { Rows } from '../../tensor/rows.js';
 
-/** The paper's threshold for a math expert (Fig. 2): rows whose MAV is above it count as changed. */
+/** The paper's threshold for a math expert (Fig. 2). */
 export const defaultThreshold = 1e-5;
 
 /** A model in an analysis: the base or an expert. */
@@ -18,52 +18,50 @@ export interface AnalysedModel {
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
-  /** Layer number, or null outside the layers. */
+  /** Null outside the layers. */
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
-  /** Mean of the finite rows' MAV, from float64 sums; 0 where no row is finite. */
+  /** Mean MAV of finite rows, from float64 sums; 0 if none is finite. */
   readonly meanMav: number;
-  /** Number of rows with a NaN or an infinity; means and fractions exclude them. */
+  /** Rows with NaN or infinity; means and fractions exclude them. */
   readonly nonFiniteRows: number;
 }
 
-/** The task vector of an expert, row by row; analyses at any threshold are computed from it. */
+/** An expert's task vector by rows, for analyses at any threshold. */
 export interface MavVectors {
   readonly name: string;
   readonly rows: Rows;
   readonly base: AnalysedModel;
   readonly expert: AnalysedModel;
   readonly family: string;
-  /** Number of layers, L. */
   readonly layers: number;
   readonly tensors: Readonly<Record<string, TensorRows>>;
-  /** MAV of each row of each tensor, rounded to float32; NaN for a row with a NaN or an infinity. */
+  /** Float32 MAV of each row; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
-  /** Signs that the base is not the expert's; absent from saved vectors. */
+  /** Signs that the base is not this expert's; absent from saved vectors. */
   readonly concerns?: readonly BaseConcern[];
 }
 
-/** Returns the base name of an expert's files: its name with `/`, which hub names have, as `--`. */
+/** Replaces `/`, as in hub names, by `--`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
-/** Returns the name of the file that `analyze` writes an expert's MAV vectors to. */
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** One tensor of an expert: its rows, and the share of them above the threshold. */
+/** A tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
-  /** Share of the finite rows whose MAV is above the threshold; 0 where no row is finite. */
+  /** Share of finite rows with MAV above the threshold; 0 if none is finite. */
   readonly fractionAbove: number;
 }
 
-/** The analysis of one expert at one threshold (paper §3.2): the content of `NAME.json`. */
+/** An expert's analysis at one threshold (paper §3.2): the content of `NAME.json`. */
 export interface Analysis {
   readonly name: string;
   readonly rows: Rows;
   readonly threshold: number;
-  /** Mean MAV over all finite rows of all tensors, each row with the same weight. */
+  /** Mean MAV over all finite rows of all tensors. */
   readonly meanMav: number;
-  /** The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null where nothing changed. */
+  /** The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null if nothing changed. */
   readonly inverseMav: number | null;
   readonly base: AnalysedModel;
   readonly expert: AnalysedModel;
@@ -72,17 +70,13 @@ export interface Analysis {
   readonly tensors: Readonly<Record<string, TensorAnalysis>>;
 }
 
-/** Counts the rows whose MAV is above the threshold; a NaN is not. */
 export const countAbove = (vector: Float32Array, threshold: number): number => {
   let count = 0;
   for (const mav of vector) if (mav > threshold) count += 1;
   return count;
 };
 
-/**
- * Computes the analysis at a threshold from the MAV vectors: exact, since a row's MAV is defined as its
- * float32 value.
- */
+/** Computes an analysis at a threshold: exact, since MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, concerns: _concerns, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

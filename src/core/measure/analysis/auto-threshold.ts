@@ -2,10 +2,9 @@ import { itemAt } from '../../base/lookup.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** Share of the rows that a threshold chosen by `autoThreshold` leaves above it. */
 const aboveShare = 1 / 3;
 
-/** Returns the MAVs of the finite rows of all matrices inside layers, of all experts together, in ascending order. */
+/** Finite rows of all experts' matrices in layers, ascending. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -17,7 +16,8 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  // In place: `filter` would make an object of each number, of which models of 400 billion parameters have 38 million. NaN is last.
+  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
+  // sorts last.
   together.sort();
   return together.subarray(
     0,
@@ -25,7 +25,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Returns the place of the first number with a property that all behind it have too; the length where none has. */
+/** Binary search for the first index from which all numbers have the property. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -37,8 +37,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * Returns the threshold that a third of the changed rows of the matrices inside layers exceed, of all experts
- * together: a picture at it shows where an expert changed most, however far it moved. Undefined where no row changed.
+ * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
+ * undefined if no row changed. Pictures at it show where an expert changed most, however much.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -5,19 +5,19 @@ import type { Architecture } from '../../models/architecture/architecture.js';
 import type { PlannedReduction } from '../../plan/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 
-/** The number of layers that give a matrix to look at. */
+/** Layers to sample, one matrix each. */
 const sampledLayers = 4;
 
 /**
- * From this Σ|Δ| / Σ|W_base| on, no fine-tuning made the expert from the base. Weights that have nothing in common with the base's
- * give 1 at least, whatever their size, and √2 if of one size; fine-tuning gives some thousandths to some hundredths.
+ * Σ|Δ| / Σ|W_base| from which an expert was not fine-tuned from the base. Unrelated weights give at least 1,
+ * and √2 if of equal size; fine-tuning gives thousandths to hundredths.
  */
 const largestChange = 0.9;
 
-/** From this cosine of two task vectors on, at least nine tenths of what was changed are common to both. */
+/** Cosine of two task vectors from which at least nine tenths of the change is shared. */
 const mostAlike = 0.95;
 
-/** Marks a matrix in each of some layers, so that what `sampleOf` needs is measured of it in the pass over all weights. */
+/** Marks matrices for `sampleOf`, to be measured in the pass over all weights. */
 export const withSample = (
   tensors: readonly PlannedReduction[],
   { layers, places }: Architecture,
@@ -35,7 +35,7 @@ export const withSample = (
   });
 };
 
-/** Sums over the sampled matrices that are finite. */
+/** Sums over the finite sampled matrices. */
 interface Sample {
   /** Σ|W_base|. */
   readonly base: number;
@@ -46,7 +46,7 @@ interface Sample {
   readonly matrices: number;
 }
 
-/** Returns the sums of a reduced tensor; undefined if it is not sampled, or has numbers that are not finite. */
+/** Undefined if the tensor is not sampled or contains NaN or infinity. */
 export const sampleOf = (
   { base, magnitudes, pairs }: ReducedTensor,
   { isSampled = false }: PlannedReduction,
@@ -73,8 +73,8 @@ const sumOf = (samples: readonly (Sample | undefined)[]): Sample | undefined =>
   );
 
 /**
- * Returns for each expert the signs that it was not fine-tuned from the base. Their absence proves nothing: another fine-tuning
- * of the same base, or the expert and the base exchanged, look right too.
+ * Returns signs that an expert was not fine-tuned from the base. Another fine-tuning of the same base, or an
+ * exchanged expert and base, look right too.
  */
 export const baseConcerns = (
   samples: readonly (Sample | undefined)[],

@@ -1,32 +1,25 @@
 import { itemAt } from '../../base/lookup.js';
 import type { TensorRows } from './analysis.js';
 
-/** A tensor's place and shape, as far as columns follow from them. */
 export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
 
-/** True for a matrix inside a layer: not for norms and biases, nor for what is outside the layers. */
+/** False for norms, biases and tensors outside the layers. */
 export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { readonly layer: number } =>
   tensor.layer !== null && tensor.rows > 1 && tensor.parametersPerRow > 1;
 
-/** A column of the paper's figures: one kind of matrix, across all layers. */
+/** A kind of matrix across all layers, as in the paper's figures. */
 export interface Column {
-  /**
-   * Name in the published tables, such as `attention.wq.weight`; for other modules the name after
-   * `layers.N.`.
-   */
+  /** Published, such as `attention.wq.weight`; for other modules the name after `layers.N.`. */
   readonly name: string;
-  /** Short name as in the published figures, such as `wq`; for other modules the name without `.weight`. */
+  /** Published, such as `wq`; for other modules the name without `.weight`. */
   readonly label: string;
-  /** Short name in the model's own words: `q` of Hugging Face's `q_proj`, `wq` of Meta. */
+  /** From the model's own names: `q` for `q_proj`, `wq` in Meta's naming. */
   readonly ownLabel: string;
-  /** Tensors of each layer, layer 0 first. A mixture-of-experts layer has several, whose rows are pooled. */
+  /** By layer, layer 0 first. Rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
-/**
- * Label, published name and pattern (Hugging Face or Meta name) of a Llama layer's matrices, in the paper's
- * order.
- */
+/** Label, published name and pattern (Hugging Face or Meta), in the paper's order. */
 const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['wq', 'attention.wq.weight', /^(self_attn\.q_proj|attention\.wq)\.weight$/],
   ['wk', 'attention.wk.weight', /^(self_attn\.k_proj|attention\.wk)\.weight$/],
@@ -43,10 +36,7 @@ const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/,
 /** `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight` */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
-/**
- * Lists a model's columns: the paper's seven in its order, then the other matrices in the tensors' order.
- * Excludes norms and biases, which are not matrices.
- */
+/** The paper's seven columns in its order, then other matrices in tensor order, without norms and biases. */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
   const add = (name: string, label: string, ownLabel = label): string[][] => {

@@ -3,14 +3,10 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { type Side, sides } from '../../methods/framework/part-names.js';
 import { nearest } from '../../methods/recipe/nearest.js';
 
-/** The roles of experts in a layer swap, by name; those without one are not in it. */
+/** By name; experts may have none. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
-/**
- * Returns the roles of analysed experts.
- *
- * @throws LayerloomError INVALID_PARAMETER for a name that no expert has, or that is given both roles
- */
+/** @throws LayerloomError INVALID_PARAMETER for an unknown name, or one with both roles */
 export const rolesOf = (
   experts: readonly string[],
   given: Readonly<Record<Side, readonly string[] | undefined>>,

@@ -3,20 +3,20 @@ import { countAbove, type MavVectors } from './analysis.js';
 import { sortedRows } from './auto-threshold.js';
 import { isLayerMatrix } from './columns.js';
 
-/** Share of an expert's rows that count as its largest changes: that of the published figures, 12 to 15 %. */
+/** Share of rows that count as largest changes; the published figures have 12 to 15 %. */
 export const largestShare = 1 / 8;
 
-/** Scales numbers of layers to shares, which add up to 1. Undefined if all are 0. */
+/** Scales numbers to add up to 1; undefined if all are 0. */
 export const normalised = (layers: readonly number[]): readonly number[] | undefined => {
   const total = layers.reduce((sum, of) => sum + of, 0);
   return total > 0 ? layers.map((of) => of / total) : undefined;
 };
 
 /**
- * Returns the share of each layer in an expert's largest changes, layer 0 first: of the rows of all its matrices inside layers the
- * eighth of the largest MAV; of each matrix of a layer the fraction of its rows that are among them; their mean, scaled
- * so that the layers add up to 1. The picture of an expert (paper, Figs. 4–9), a number a layer. Undefined where nothing
- * changed.
+ * Returns each layer's share of an expert's largest changes, layer 0 first: the picture of an expert (paper,
+ * Figs. 4–9) as one number a layer. The largest changes are the eighth of all rows in layers with the largest
+ * MAV. A layer counts the mean, over its matrices, of the fraction of rows among them; layers are scaled to
+ * add up to 1. Undefined if nothing changed.
  */
 export const layerProfile = (mav: MavVectors): readonly number[] | undefined => {
   const rows = sortedRows([mav]);

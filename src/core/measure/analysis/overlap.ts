@@ -4,24 +4,22 @@ import type { ReductionPlan } from '../../plan/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 import type { MavVectors } from './analysis.js';
 
-/** Overlap of the changes of two experts, in one layer, outside the layers, or in the whole model. */
+/** Overlap of two experts' changes in one layer, outside the layers, or overall. */
 export interface OverlapPart {
-  /** Layer number; null for the part outside the layers, and for the whole model. */
+  /** Null outside the layers, and for the whole model. */
   readonly layer: number | null;
-  /** Cosine of the angle between the task vectors; null where one is 0, or products of changes overflow float32. */
+  /** Cosine between the task vectors; null if one is 0 or the sums overflow. */
   readonly cosine: number | null;
-  /**
-   * Share, of the elements that both changed, whose changes have the same sign; null where there are none.
-   */
+  /** Share of elements changed by both whose changes have equal signs; null if there are no such elements. */
   readonly signAgreement: number | null;
-  /** Share of the rows that are finite in both whose MAV is above its expert's threshold in both. */
+  /** Share of rows, finite in both, above each expert's threshold in both. */
   readonly rowsAboveInBoth: number;
 }
 
-/** Overlap of two experts' changes: by layer, and of the whole model. */
+/** Overlap of two experts' changes. */
 export interface Overlap {
   readonly experts: readonly [string, string];
-  /** Outside the layers first, then layer 0 to the last. */
+  /** Outside the layers first, then by layer. */
   readonly parts: readonly OverlapPart[];
   readonly whole: OverlapPart;
 }
@@ -47,7 +45,7 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Counts the rows that are finite in both experts, and those above the expert's threshold in both. */
+/** Rows finite in both experts, and above both thresholds. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
@@ -55,7 +53,7 @@ const countRows = (
 ): { finite: number; above: number } => {
   if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
-  // An iterator of entries would allocate a pair for each row.
+  // Iterating entries would allocate a pair for each row.
   for (let row = 0; row < a.length; row += 1) {
     const mavOfA = a[row] ?? Number.NaN;
     const mavOfB = b[row] ?? Number.NaN;
@@ -66,9 +64,9 @@ const countRows = (
 };
 
 /**
- * Computes the overlap of every pair of experts, layer by layer; none where the plan sums no pairs.
+ * Computes overlaps by layer; empty if the plan sums no pairs.
  *
- * @param thresholds of the experts, in their order
+ * @param thresholds one for each expert
  */
 export const overlapsOf = (
   { tensors, pairs }: ReductionPlan,
@@ -106,7 +104,7 @@ export const overlapsOf = (
   return overlaps;
 };
 
-/** Adds a tensor's sums of pair i < j; `pairs` has three numbers a pair, as `ReducedTensor` says. */
+/** `pairs` has three numbers a pair, as in `ReducedTensor`. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
   const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);

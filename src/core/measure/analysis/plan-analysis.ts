@@ -24,7 +24,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base, then the experts; bare adapters among these are taken on the base.
+ * Opens the base, then the experts, joining bare adapters with the base.
  *
  * @throws LayerloomError the codes of `openModels`
  */
@@ -41,19 +41,19 @@ export const openBaseAndExperts = async (
   return [first, ...others.map((other) => inSpelling(first, other))];
 };
 
-/** What an analysis tells layers apart by. */
 export interface InLayers {
-  /** Which of the models' stacks of layers is meant: `encoder`, `decoder`, or its whole prefix. Default: the only one. */
+  /** Which stack of layers to use: `encoder`, `decoder`, or a name prefix. Default: the only one. */
   stack?: string | undefined;
-  /** True where figures are by layers, so that one of several stacks must be chosen. Default false. */
+  /** True if results are by layer, so that a stack must be chosen. Default false. */
   inLayers?: boolean | undefined;
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating tensor that base and experts all have; where vocabularies
- * differ, of the rows that they share. Reads headers, not weights.
+ * Plans an analysis of every 1-D and 2-D floating-point tensor that all models have, or of shared rows if
+ * vocabularies differ. Reads headers, not weights.
  *
- * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
+ * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`,
+ *   QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,
@@ -106,8 +106,8 @@ export const planAnalysis = async (
 };
 
 /**
- * Returns the reduction of one tensor; undefined where it cannot be compared (integers, empty tensors,
- * tensors that some model lacks), 'left out' for three or more dimensions, which have no rows.
+ * Undefined if a tensor cannot be compared (integers, empty or missing tensors); 'left out' for three or more
+ * dimensions, which have no rows.
  */
 const reductionOf = (
   name: string,
@@ -136,14 +136,13 @@ const reductionOf = (
   };
 };
 
-/** A tensor of a model: its file's path too. */
 interface ModelTensor {
   readonly input: number;
   readonly reference: TensorReference;
   readonly path: string;
 }
 
-/** The base with an adapter has the base's bytes: then they need not be read to know its difference. */
+/** If both have the same bytes, as a base with an adapter does, they need not be read. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

@@ -4,27 +4,27 @@ import type { MavVectors } from './analysis.js';
 import type { ExpertRoles } from './expert-roles.js';
 import { layerProfile } from './layer-profile.js';
 
-/** Why a proposal is to be doubted. */
+/** A reason to doubt a proposal. */
 export type Concern =
-  /** Of the language expert's largest changes the swap takes less than an even spread over the layers would give. */
+  /** The swap takes less of the language expert's largest changes than an even spread over layers would. */
   | 'language in the middle'
-  /** Both experts have their largest changes in the same layers. */
+  /** The experts' largest changes are in the same layers. */
   | 'same layers'
-  /** From no end are layers taken. */
+  /** No layers are taken from either end. */
   | 'no layers';
 
-/** Numbers of layers to swap for a pair of experts, from where each changed: a heuristic of ours. */
+/** Proposed numbers of layers to swap for a pair of experts, from where each changed: our own heuristic. */
 export interface Proposal {
   readonly task: string;
   readonly language: string;
   readonly bottom: number;
   readonly top: number;
-  /** The fewest and the most bottom layers that the experts' changes speak for. */
+  /** The smallest and largest counts that the experts' changes support. */
   readonly bottomRange: readonly [number, number];
   readonly topRange: readonly [number, number];
-  /** Share of each expert's largest changes that are in the layers that the swap takes from it. */
+  /** Share of each expert's largest changes in the layers that the swap takes from it. */
   readonly kept: { readonly task: number; readonly language: number };
-  /** Share of the largest changes that both experts have in the same layers: Σ of the smaller share of each layer. */
+  /** Share of the largest changes in common: Σ over layers of the smaller share. */
   readonly common: number;
   readonly concerns: readonly Concern[];
 }
@@ -32,19 +32,19 @@ export interface Proposal {
 /** The paper's default (§4.2), for 32 layers. */
 const usual = { bottom: 5, top: 2 };
 
-/** Difference of two shares, as a part of an even share, from which a layer is one expert's. */
+/** Difference that makes a layer one expert's, as a fraction of an even share. */
 const margin = 1 / 4;
 
-/** Share of changes in common from which two experts count as changing the same layers. */
+/** Common share from which two experts change the same layers. */
 const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * Returns the fewest and the most layers that a swap can take from one end: those, from the end on, that are the language
- * expert's by the margin, and those before the first that is the task expert's.
+ * Returns the smallest and largest number of layers to take from one end. The smallest counts leading layers
+ * that are the language expert's by the margin; the largest stops at the first that is the task expert's.
  *
- * @param excess of the language expert's share over the task expert's, from the end on, in even shares
+ * @param excess language share minus task share from that end on, in units of an even share
  */
 const rangeFrom = (excess: readonly number[]): readonly [number, number] => {
   const until = (isEnd: (of: number) => boolean) => {
@@ -58,11 +58,11 @@ const within = (count: number, [fewest, most]: readonly [number, number]): numbe
   Math.min(most, Math.max(fewest, count));
 
 /**
- * Proposes numbers of layers to swap: the paper's default, scaled to the models' layers, moved to the nearest number that the
- * experts' largest changes speak for.
+ * Proposes the paper's default, scaled to the models' layers and clamped to what the experts' largest changes
+ * support.
  *
- * @param task share of each layer in the task expert's largest changes, as `layerProfile` returns them
- * @param language the same of the language expert
+ * @param task each layer's share of the task expert's largest changes, from `layerProfile`
+ * @param language the same for the language expert
  */
 export const proposalOf = (
   task: readonly number[],
@@ -84,7 +84,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** Proposes numbers of layers for each pair of a task and a language expert; for none of which one changed nothing. */
+/** For each pair of a task and a language expert, except experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

@@ -11,16 +11,15 @@ import { factsSchema } from './vectors-file.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
-/** File of an analysis's overlaps, in its directory; absent for one expert. */
+/** Absent for a single expert. */
 export const overlapsName = 'overlap.json';
 
-/** File of the overlaps of the largest changes, in an analysis's directory; absent where they were not asked for. */
+/** Only if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
-/** File of an analysis's proposals, in its directory; absent where experts have no roles. */
+/** Absent if experts have no roles. */
 export const proposalsName = 'proposals.json';
 
-/** File of what an analysis found in an expert, in its directory. */
 export const expertFile = (name: string): string => `${fileName(name)}.json`;
 
 const share = z.number().min(0).max(1);
@@ -57,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** What a choice of checkpoints needs of overlaps, which may be another program's. */
+/** For choosing checkpoints; another program may have written the overlaps. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({
@@ -71,13 +70,13 @@ const overlapsReader =
   (analysis: string, fail: Fail): Promise<T> =>
     readJsonFile(join(analysis, name), { schema, what: 'a list of overlaps', fail });
 
-/** Reads the overlaps that `analyze` wrote into a directory. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readOverlaps = overlapsReader(overlapsSchema);
 
-/** Reads the overlaps of largest changes that `analyze` wrote into a directory. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readTopOverlaps = overlapsReader(topOverlapsSchema, topOverlapsName);
 
-/** Reads the cosines of overlaps alone. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readCosines = overlapsReader(cosinesSchema);
 
 const readerOf =
@@ -85,20 +84,20 @@ const readerOf =
   (file: string, fail: Fail): Promise<T> =>
     readJsonFile(file, { schema, what: 'the analysis of an expert', fail });
 
-/** Reads the model, its base and the change of each tensor from an expert's file. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readFacts = readerOf(factsSchema);
 
-/** Reads the threshold by which an expert's rows were counted. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readThreshold = readerOf(
   z.object({ threshold: z.custom<number>(isThreshold, 'is not a threshold; run analyze again') }),
 );
 
-/** Reads the shares of an expert's change by layer. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readShares = readerOf(z.object({ shares: z.object({ layers: z.array(z.number()) }) }));
 
 const layerCount = z.int().nonnegative();
 
-/** Reads the numbers of layers that an analysis proposes for pairs. @throws what `fail` returns */
+/** @throws what `fail` returns */
 export const readProposals = (
   file: string,
   fail: Fail,

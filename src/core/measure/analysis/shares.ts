@@ -1,31 +1,23 @@
 import { itemAt } from '../../base/lookup.js';
 import type { MavVectors } from './analysis.js';
 
-/**
- * An expert's change by location: shares of Σ|Δ| over all parameters, which add up to 1 (all 0 where nothing
- * changed).
- */
+/** An expert's change by location: shares of Σ|Δ|, which add up to 1; all 0 if nothing changed. */
 export interface Shares {
   /** The first `bottom` layers. */
   readonly bottom: number;
   readonly middle: number;
   /** The last `top` layers. */
   readonly top: number;
-  /** Tensors outside the layers. */
   readonly outside: number;
-  /** Share of each layer, layer 0 first. */
+  /** By layer, layer 0 first. */
   readonly layers: readonly number[];
-  /** Of a mixture: share of each expert of each layer, layer 0 and expert 0 first; a layer without experts has none. */
+  /** For a mixture: by layer and expert; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
 }
 
-/** The matrix of one expert of a mixture, by its name within the layer. */
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/**
- * Computes the shares from each tensor's mean MAV, finite rows only (paper §3.2: which layers fine-tuning
- * changes).
- */
+/** Computed from mean MAVs over finite rows (paper §3.2: which layers fine-tuning changes). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -31,31 +31,24 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /**
-   * A directory that `analyze` wrote; task vectors are read from its `NAME.mav.safetensors` instead of
-   * weights.
-   */
+  /** A directory by `analyze`, whose `NAME.mav.safetensors` replace reading weights. */
   analysis?: string | undefined;
-  /** Leave out rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  /** Leave out rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
-/** Options of `gatherStatistics`. */
 export interface GatherOptions extends StatisticsOptions {
-  /**
-   * Read no weights: placeholders stand for what would be measured of them. What is refused before the first weight is
-   * refused all the same.
-   */
+  /** Read no weights: return placeholders. Checks that precede the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
- * Gathers the statistics of whole models that a recipe's method needs, from a saved analysis if given, else
- * by reading the weights as a first stage of the merge.
+ * Gathers the whole-model statistics of a recipe's method: from a saved analysis if given, else by reading
+ * the weights.
  *
- * @param found statistics of the recipes nested in it, gathered before
- * @throws LayerloomError ANALYSIS_MISMATCH where a saved analysis is missing or was made from other files;
- *   the codes of `computeTaskVectors`
+ * @param found statistics of nested recipes, gathered before
+ * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
+ *   codes of `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -96,7 +89,7 @@ export const gatherStatistics = async (
   };
 };
 
-/** True if an expert, or one of a nested recipe's models, is a bare adapter. */
+/** True if an expert is a bare adapter, also in nested recipes. */
 const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
   for (const expert of experts)
     if (
@@ -108,11 +101,9 @@ const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => 
   return false;
 };
 
-/** Returns the models of a nested recipe. */
 const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
   parseRecipe(recipe).models.map(({ model }) => model);
 
-/** Reads task vectors of checkpoints from a saved analysis, else computes them. */
 const taskVectorsOf = async (
   base: string,
   experts: readonly string[],
@@ -130,10 +121,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/**
- * Gives each vector an entry for each row of the output, where vocabularies differ: NaN, which is below no
- * threshold, for tokens that the base lacks.
- */
+/** If vocabularies differ, adds NaN, which no threshold includes, for tokens that the base lacks. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -155,9 +143,7 @@ const ofAllRows = async (
   }));
 };
 
-/**
- * Lists the non-empty floating tensors that the base and every expert have; a model may be a nested recipe.
- */
+/** Lists the non-empty floating-point tensors that the base and every expert have. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -170,7 +156,7 @@ const comparedTensors = async (
 };
 
 /**
- * Lists the non-empty floating tensors that all of some models have.
+ * Lists the non-empty floating-point tensors that all wanted models have.
  *
  * @param opened the recipe's models, then its companions
  * @param wanted the base, then the experts
@@ -200,7 +186,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if models of a recipe get rows that they do not store as they are. */
+/** True if models get rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -209,9 +195,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums the mean MAV of task vectors of which a model is a nested recipe, or has another vocabulary: the mean MAV of
- * a tensor's rows is Σ|Δ| over its elements. MAVs of single rows are not computed; only reverting by rows needs
- * them, and of nested recipes it is refused.
+ * Sums mean MAVs for nested recipes or other vocabularies: a tensor's mean MAV is Σ|Δ| over its elements.
+ * Only reverting by rows needs MAVs of single rows, and nested recipes refuse it.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -257,11 +242,7 @@ const sumOperands = async (
   });
 };
 
-/**
- * Reads the experts' saved vectors.
- *
- * @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors`
- */
+/** @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors` */
 const readSaved = async (
   analysis: string,
   base: string,
@@ -284,14 +265,14 @@ const readSaved = async (
   );
 };
 
-/** True if two checkpoints have the same files by size, modification time and header; paths may differ. */
+/** By size, modification time and header; paths may differ. */
 export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header, content }) => `${bytes} ${content ?? mtimeNs} ${header}`).sort();
   return keys(a).join() === keys(b).join();
 };
 
-/** Returns the reason why a saved analysis does not fit, or undefined. */
+/** Returns why a saved analysis does not fit. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,

@@ -11,15 +11,15 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
-  /** Exclude and count rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  /** Exclude and count rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Compare the experts with each other too: returns the threshold of each, in their order. Default: do not. */
+  /** Also compare the experts with each other, at the returned thresholds. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Called with the experts' names once headers are read; what it throws comes before any weight is read. */
+  /** Called with the experts' names before any weight is read; may throw. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** The task vectors of experts, and the overlap of each pair where thresholds of pairs were given. */
+/** With pair overlaps if thresholds of pairs were given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -73,9 +73,8 @@ export const computeTaskVectors = async (
 };
 
 /**
- * Returns placeholders for task vectors, from headers alone: MAVs that rise from 0 to 1 over the rows of each matrix, so
- * that a threshold reverts some rows and keeps others, and that differ between experts, so that magnitude weights are
- * not uniform ones. Whatever refuses the task vectors before they are computed refuses these.
+ * Returns placeholder task vectors from headers alone. MAVs rise from 0 to 1 over each matrix's rows, so that
+ * a threshold reverts some of them. They differ between experts, so that magnitude weights are not uniform.
  *
  * @throws LayerloomError the codes of `planAnalysis`
  */
@@ -99,8 +98,7 @@ export const assumeTaskVectors = async (
 };
 
 /**
- * Returns a warning for each tensor with values that are not finite.
- *
+ * @returns warnings
  * @throws LayerloomError NON_FINITE unless allowed
  */
 const checkFinite = (
@@ -122,12 +120,10 @@ const checkFinite = (
   );
 };
 
-/** The MAV of each row of a tensor of one expert, and what is said of all. */
 interface RowsOfTensor extends Pick<TensorRows, 'meanMav' | 'nonFiniteRows'> {
   readonly vector: Float32Array;
 }
 
-/** Divides sums of magnitudes, of each expert, by the parameters of a row. */
 const mavOf = (reduction: PlannedReduction, magnitudes: readonly Float64Array[]): RowsOfTensor[] => {
   const [count, parametersPerRow] = rowsOf(reduction);
   return magnitudes.map((sums) => {

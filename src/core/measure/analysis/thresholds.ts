@@ -4,21 +4,16 @@ import { nearest } from '../../methods/recipe/nearest.js';
 import { defaultThreshold, type MavVectors } from './analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 
-/** The thresholds that an analysis is asked for: one of all experts, and by name those of single experts. */
+/** Thresholds for all experts, with overrides by name. */
 export interface Thresholds {
   readonly all: number | 'auto';
   readonly own: ReadonlyMap<string, number>;
 }
 
-/** True if rows can be counted above the value. */
 export const isThreshold = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && Number.isFinite(value);
 
-/**
- * Returns the thresholds of an analysis from its parameters.
- *
- * @throws LayerloomError INVALID_PARAMETER for a threshold that is none
- */
+/** @throws LayerloomError INVALID_PARAMETER for an invalid threshold */
 export const readThresholds = (
   all: number | 'auto' = defaultThreshold,
   own: Readonly<Record<string, number>> = {},
@@ -30,11 +25,7 @@ export const readThresholds = (
   return { all, own: new Map(Object.entries(own)) };
 };
 
-/**
- * Checks that the experts with a threshold of their own are analysed.
- *
- * @throws LayerloomError INVALID_PARAMETER for a name that no expert has
- */
+/** @throws LayerloomError INVALID_PARAMETER for a name that is not an expert's */
 export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
   for (const name of own.keys())
     if (!experts.includes(name))
@@ -46,7 +37,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** Returns the threshold of each expert, in their order. `auto` is one threshold, found from all experts together. */
+/** `auto` is one threshold, found over all experts. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

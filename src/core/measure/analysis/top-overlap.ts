@@ -3,31 +3,31 @@ import { itemAt, valueAt } from '../../base/lookup.js';
 import type { MavVectors } from './analysis.js';
 import { isLayerMatrix } from './columns.js';
 
-/** How many of the rows of the largest MAV two experts have in common, in one layer or in all. */
+/** How many of the rows with the largest MAV two experts share, in one layer or in all. */
 export interface TopOverlapPart {
-  /** Layer number; null for all layers together. */
+  /** Null for all layers together. */
   readonly layer: number | null;
-  /** Rows of the largest MAV of each expert; of the one that has fewer, where it changed fewer rows. */
+  /** Largest rows of each expert; fewer if one changed fewer rows. */
   readonly rows: number;
-  /** Those that are the same rows. */
+  /** Rows among both experts' largest. */
   readonly inBoth: number;
   /** inBoth / rows; null without rows. */
   readonly shared: number | null;
-  /** The share that rows drawn at random would have in common; null without rows. */
+  /** Expected share for random rows; null without rows. */
   readonly chance: number | null;
 }
 
-/** Overlap of the largest changes of two experts: by layer, and in all layers. */
+/** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
-  /** Share of the rows of each matrix that count as its largest changes. */
+  /** Share of each matrix's rows that count as largest. */
   readonly topShare: number;
   /** Layer 0 first. */
   readonly parts: readonly TopOverlapPart[];
   readonly whole: TopOverlapPart;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER for a share of which there is no overlap */
+/** @throws LayerloomError INVALID_PARAMETER for an invalid share, or a single expert */
 export const checkTopShare = (share: number | undefined, experts: number): void => {
   if (share === undefined) return;
   if (!(share > 0 && share < 1)) throw invalidParameter('top-share', share, 'a number between 0 and 1');
@@ -35,7 +35,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** Returns the rows of the largest MAV, `count` of them at most; of equal ones the first. Rows that did not change are none. */
+/** At most `count` changed rows; the first ones win ties. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -80,8 +80,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Computes for every pair of experts how many of the largest changes they have in common: of each matrix inside layers the share
- * `topShare` of its rows that have the largest MAV. By matrices, so that none decides for the others.
+ * Computes how many largest changes each pair of experts shares: the `topShare` of rows with the largest MAV,
+ * separately in each matrix in layers, so that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

@@ -7,18 +7,15 @@ import { readSmallFile } from '../../models/checkpoint/small-file.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
-/**
- * Largest file that is read: files have four bytes a row, about 1 GB for the largest mixture-of-experts
- * models.
- */
+/** Files have four bytes a row, about 1 GB for the largest mixture-of-experts models. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
-/** Format and version, in `__metadata__.format`. */
+/** In `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /**
- * Encodes `NAME.mav.safetensors`: one F32 tensor [rows] per parameter under its name, and the rest of
- * `MavVectors` as JSON in `__metadata__.mav`.
+ * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and the rest of `MavVectors` as
+ * JSON in `__metadata__.mav`.
  */
 export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
@@ -36,11 +33,7 @@ export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVec
   ];
 };
 
-/**
- * Reads a file that `encodeVectors` wrote.
- *
- * @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header
- */
+/** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header */
 export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
@@ -56,7 +49,7 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalid(`it has no vector of ${rows} rows for ${name}`);
-    // Copied, since tensor data may begin at any offset and a Float32Array only at a multiple of four.
+    // Copied: a Float32Array must begin at a multiple of four.
     const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));
   }
@@ -77,7 +70,7 @@ const modelSchema = z.object({
   ),
 });
 
-/** What an analysis knows of an expert beside its vectors. */
+/** An expert's analysis without its vectors. */
 export const factsSchema = z.object({
   name: z.string().min(1),
   rows: z.enum(['input', 'output']),
@@ -98,6 +91,5 @@ export const factsSchema = z.object({
   ),
 });
 
-/** Parses the facts in a file of vectors; undefined where the text is not that. */
 const parseFacts = (text: string): z.output<typeof factsSchema> | undefined =>
   factsSchema.safeParse(jsonOrNone(text, ownFile)).data;

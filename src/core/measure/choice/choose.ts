@@ -3,29 +3,28 @@ import { itemAt } from '../../base/lookup.js';
 import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
 import type { Statistic, UnitKind } from './rules.js';
 
-/** A layer, or a module of one, with each expert's share of its change there. */
+/** A layer, or one of its modules, with each expert's share of its change. */
 export interface Unit {
   readonly layer: number;
   /** Null for the whole layer. */
   readonly module: MeasuredModule | null;
-  /** The shares of all units add up to 1. */
+  /** Shares over all units add up to 1. */
   readonly task: number;
   readonly language: number;
 }
 
-/** Where a unit is taken from. */
 export type UnitSource = 'task' | 'language' | 'blend';
 
-/** A unit, and what was chosen for it. */
 export interface ChosenUnit extends Unit {
   readonly from: UnitSource;
 }
 
 /**
- * Returns the shares of two experts' changes in each unit, bottom first. A layer's change is the sum of its matrices' changes, a
- * module's the root of the sum of their squares (as the authors of arXiv 2601.22620 compute them); shares are of the sum over all units.
+ * Returns two experts' shares of change by unit, bottom first. A layer's change is the sum over its matrices;
+ * a module's is the root of the sum of squares (as the authors of arXiv 2601.22620 compute them).
  *
- * @throws LayerloomError MEASUREMENT_INVALID where the experts are not of one base, were measured in two ways, or one changed nothing
+ * @throws LayerloomError MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed
+ *   nothing
  */
 export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKind): Unit[] => {
   const fail = (reason: string) => new LayerloomError('MEASUREMENT_INVALID', { file: language.file, reason });
@@ -48,7 +47,7 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** The change of each unit, by `LAYER` or `LAYER MODULE`, in order. */
+/** Changes by `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));
@@ -67,8 +66,8 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
 };
 
 /**
- * Chooses by a threshold (arXiv 2601.22620): a unit is the expert's whose share of change is larger by more than `tau`; else both are
- * blended.
+ * Takes the expert whose share of a unit's change is larger by more than `tau`, else a blend (arXiv
+ * 2601.22620).
  */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {
@@ -76,7 +75,9 @@ export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit
     return { ...unit, from: difference > tau ? 'task' : difference < -tau ? 'language' : 'blend' };
   });
 
-/** Takes the `count` units of the largest statistic from the language expert, the lower layer first of equal ones. */
+/**
+ * Takes the `count` units with the largest statistic from the language expert; ties go to the lower layer.
+ */
 export const chooseTop = (all: readonly Unit[], count: number, statistic: Statistic): ChosenUnit[] => {
   const statisticOf = ({ task, language }: Unit) => (statistic === 'change' ? language : language - task);
   const top = new Set([...all].sort((a, b) => statisticOf(b) - statisticOf(a)).slice(0, count));

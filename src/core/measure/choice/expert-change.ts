@@ -7,25 +7,23 @@ import { readJsonFile } from '../../models/checkpoint/json-file.js';
 import { isLayerMatrix } from '../analysis/columns.js';
 import { factsSchema } from '../analysis/vectors-file.js';
 
-/** Modules whose changes are compared. */
 export const measuredModules = ['attention', 'feed_forward'] as const;
 
 export type MeasuredModule = (typeof measuredModules)[number];
 
-/** What was measured of each tensor: ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of its rows (`analyze`). */
+/** ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of a tensor's rows (`analyze`). */
 export type Measure = 'relative' | 'mav';
 
-/** The change of a matrix inside a layer. */
 export interface MatrixChange {
   readonly layer: number;
   readonly module: MeasuredModule;
   readonly change: number;
 }
 
-/** How much an expert changed each matrix of its base's layers, as a file says. */
+/** An expert's change of each matrix in layers, read from a file. */
 export interface ExpertChange {
   readonly file: string;
-  /** The expert's name and directory, and those of its base. */
+  /** The expert's name and directory, and its base's directory. */
   readonly name: string;
   readonly path: string;
   readonly base: string;
@@ -52,14 +50,13 @@ const tensor = z.object({
 
 const comparisonSchema = z.object({ a: model, b: model, tensors: z.array(tensor) });
 
-/** The states of tensors whose change is known. */
 const compared: readonly string[] = ['equal', 'sameValues', 'differs'];
 
 const failOf = ({ file, reason, cause }: { file: string; reason: string; cause?: unknown }): LayerloomError =>
   new LayerloomError('MEASUREMENT_INVALID', { file, reason }, { cause });
 
 /**
- * Reads what `analyze` wrote of an expert (`NAME.json`), or what `diff BASE EXPERT --json` printed.
+ * Reads `NAME.json` by `analyze`, or the output of `diff BASE EXPERT --json`.
  *
  * @throws LayerloomError MEASUREMENT_INVALID
  */

@@ -10,9 +10,9 @@ import { type FoundTensor, planComparison } from './plan-comparison.js';
 import { compareSideFiles } from './side-file-differences.js';
 
 /**
- * Compares two checkpoints, tensor by tensor: every byte of either is read once at most.
+ * Compares two checkpoints, reading every byte at most once.
  *
- * @param wanted says by its name if a tensor is compared
+ * @param wanted tells by name whether a tensor is compared
  * @throws LayerloomError the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (
@@ -83,7 +83,6 @@ const comparisonOf = (
   return { ...tensor, state, difference };
 };
 
-/** Returns an element's index, and its index along each dimension. */
 const firstOf = (index: number, shape: Shape): ElementDifferences['first'] => {
   let left = index;
   const position = shape.toReversed().map((extent) => {

@@ -9,7 +9,6 @@ export interface ComparedModel {
   /** Absolute. */
   readonly path: string;
   readonly family: string;
-  /** Number of layers. */
   readonly layers: number;
   readonly tensors: number;
   /** Elements of all tensors. */
@@ -19,19 +18,19 @@ export interface ComparedModel {
 }
 
 /**
- * Differences of the elements of one tensor, a in A and b in B, each widened to float64. The maximum, the means
- * and `relative` are over elements that are finite in both models; they are null where there is no such element,
- * and for dtypes that are not floating, whose bits alone are compared.
+ * Differences of one tensor's elements, a in A and b in B, widened to float64. The maximum, means and
+ * `relative` are over elements finite in both models. They are null without such elements, and for dtypes
+ * that are not floating-point: their bits alone are compared.
  */
 export interface ElementDifferences {
   /**
-   * Elements that differ as numbers: +0 equals −0, and NaN equals NaN. Of dtypes that are not floating: whose bits
-   * differ. Null for elements of less than a byte.
+   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point,
+   * elements whose bits differ. Null for elements smaller than a byte.
    */
   readonly differing: number | null;
-  /** Elements whose bits differ; null where the dtypes do, and for elements of less than a byte. */
+  /** Elements whose bits differ; null if the dtypes differ or elements are smaller than a byte. */
   readonly differingBits: number | null;
-  /** Elements that are NaN or infinite in A or in B. */
+  /** Elements that are NaN or infinite in either model. */
   readonly nonFinite: number;
   /** max |a − b| */
   readonly max: number | null;
@@ -39,23 +38,23 @@ export interface ElementDifferences {
   readonly mean: number | null;
   /** √ of the mean of (a − b)². */
   readonly rms: number | null;
-  /** ‖a − b‖ / ‖a‖ in the Euclidean norm; also null where a is 0. */
+  /** ‖a − b‖ / ‖a‖, Euclidean; also null if a is 0. */
   readonly relative: number | null;
-  /** The first element that differs: in its bits, or as a number where the dtypes differ. */
+  /** The first difference: in bits, or as a number if the dtypes differ. */
   readonly first: {
-    /** In row-major order, from 0 on. */
+    /** In row-major order, from 0. */
     readonly index: number;
-    /** An index for each dimension. */
+    /** By dimension. */
     readonly position: readonly number[];
   };
 }
 
 /**
  * - `equal`: same dtype, shape and bytes.
- * - `sameValues`: every element is the same number, in another dtype or in other bits (−0, NaN).
- * - `differs`: in at least one element.
+ * - `sameValues`: equal numbers, in another dtype or other bits (−0, NaN).
+ * - `differs`: at least one element differs.
  * - `otherDtype`, `otherShape`: elements cannot be compared.
- * - `onlyInA`, `onlyInB`: the other model has no tensor of that name.
+ * - `onlyInA`, `onlyInB`: the other model lacks the tensor.
  */
 export type TensorState =
   | 'equal'
@@ -66,7 +65,7 @@ export type TensorState =
   | 'onlyInA'
   | 'onlyInB';
 
-/** The form in which a model stores a tensor. */
+/** How a model stores a tensor. */
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -77,17 +76,17 @@ export interface StoredAs {
 /** The comparison of one tensor. */
 export interface TensorComparison {
   readonly name: string;
-  /** Layer number, or null outside the layers. */
+  /** Null outside the layers. */
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
   readonly state: TensorState;
-  /** Null in the model that lacks the tensor. */
+  /** Null if the model lacks the tensor. */
   readonly a: StoredAs | null;
   readonly b: StoredAs | null;
-  /** Number of elements: A's, or B's where A lacks the tensor. */
+  /** From A, or from B if A lacks the tensor. */
   readonly elements: number;
-  /** Null where no element differs in its bits, and where elements cannot be compared. */
+  /** Null if all bits are equal, or elements cannot be compared. */
   readonly difference: ElementDifferences | null;
 }
 
@@ -95,19 +94,18 @@ export interface TensorComparison {
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
-  /** True if both have the same tensors with the same dtypes, shapes and bytes. */
+  /** True if tensors, dtypes, shapes and bytes are the same. */
   readonly equal: boolean;
-  /** True if both have the same tensors with the same shapes, and every element is the same number. */
+  /** True if tensors and shapes are the same, and all elements are equal numbers. */
   readonly sameValues: boolean;
-  /** In the order of A, then those that only B has. */
+  /** In A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];
-  /** `config.json`, tokenizer and other files beside the weights. */
   readonly sideFiles: readonly SideFileDifference[];
-  /** Bytes of weights that were read. */
+  /** Bytes of weights read. */
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
   readonly warnings: readonly string[];
-  /** Where it was asked for: how much of the change is left once both models are quantised. */
+  /** If requested: how much of the change survives quantisation of both models. */
   readonly quantised?: QuantisationReport;
 }

@@ -2,14 +2,13 @@ import { LayerloomError } from '../../base/errors.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels } from '../../plan/compile/inputs/models.js';
 
-/** Two checkpoints with one convention of names. */
 export interface ComparedPair {
   readonly a: OpenedCheckpoint;
   readonly b: OpenedCheckpoint;
 }
 
 /**
- * Opens two checkpoints: headers, not weights.
+ * Reads headers, not weights.
  *
  * @throws LayerloomError NAMING_MISMATCH, the codes of `openCheckpoint`
  */

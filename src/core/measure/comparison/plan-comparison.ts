@@ -7,9 +7,8 @@ import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';
 import type { ComparedPair } from './open-pair.js';
 
-/** A tensor of either model, before its elements are compared. */
 export type FoundTensor = Pick<TensorComparison, 'name' | 'layer' | 'module' | 'a' | 'b' | 'elements'> & {
-  /** The index of its comparison in the plan, or the state that headers alone tell. */
+  /** Index of its comparison, or the state known from headers. */
   readonly comparison: number | Exclude<TensorState, 'equal' | 'sameValues' | 'differs'>;
 };
 
@@ -18,11 +17,7 @@ export interface PlannedDiff {
   readonly tensors: readonly FoundTensor[];
 }
 
-/**
- * Plans the comparison of two checkpoints.
- *
- * @param wanted says by its name if a tensor is compared
- */
+/** @param wanted tells by name whether a tensor is compared */
 export const planComparison = ({ a, b }: ComparedPair, wanted: (name: string) => boolean): PlannedDiff => {
   const tensors: FoundTensor[] = [];
   const planned: PlannedComparison[] = [];
@@ -54,7 +49,7 @@ const comparisonOf = (
   if (a.shape.join() !== b.shape.join()) return 'otherShape';
   const numbers = isFloating(a.dtype) && isFloating(b.dtype);
   if (a.dtype !== b.dtype && !numbers) return 'otherDtype';
-  // Elements of less than a byte are compared as the bytes that they fill.
+  // Elements smaller than a byte are compared as bytes.
   const isWhole = bitsOf(a.dtype) % 8 === 0;
   const source = (input: number, reference: TensorReference): Operand =>
     operandOf(input, isWhole ? reference : { ...reference, dtype: 'U8' });

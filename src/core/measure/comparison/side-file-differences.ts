@@ -4,38 +4,33 @@ import { isObject } from '../../models/checkpoint/json.js';
 import { sideFileContent } from '../../models/checkpoint/side-file-content.js';
 import { jsonOrNone } from '../../texts/json.js';
 
-/** A key whose value differs in a JSON file. */
+/** A JSON key with different values. */
 export interface KeyDifference {
-  /** Dotted path, of at most three keys. */
+  /** Dotted path, at most three keys. */
   readonly key: string;
-  /** The value as JSON; null where the file has no such key. Values of more than 200 characters are left out. */
+  /** The value as JSON; null if the key is missing. Absent if longer than 200 characters. */
   readonly a?: string | null;
   readonly b?: string | null;
 }
 
 /**
- * The comparison of a file beside the weights.
+ * The comparison of a side file.
  *
  * - `equal`: the same bytes.
- * - `sameContent`: JSON of the same values, written differently.
+ * - `sameContent`: equal JSON values, written differently.
  */
 export interface SideFileDifference {
   readonly name: string;
   readonly state: 'equal' | 'sameContent' | 'differs' | 'onlyInA' | 'onlyInB';
-  /** Keys that differ, of files that hold a JSON object in both models. */
+  /** Differing keys, if both files are JSON objects. */
   readonly keys: readonly KeyDifference[];
 }
 
-/** Depth to which keys are told. */
 const depth = 3;
-/** Longest value that is told, in characters of JSON. */
+/** Longest reported value, in characters of JSON. */
 const longest = 200;
 
-/**
- * Compares the side files of two checkpoints: configuration, tokenizer, templates, licence.
- *
- * @throws LayerloomError READ_FAILED
- */
+/** @throws LayerloomError READ_FAILED */
 export const compareSideFiles = async (
   a: CheckpointIndex,
   b: CheckpointIndex,
@@ -59,7 +54,7 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Returns the JSON object that a file holds; undefined for a template, a licence or a damaged file, whose bytes are compared. */
+/** Undefined for other or damaged files, which are compared by bytes. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
   const value = jsonOrNone(content, { python: true });
   return isObject(value) ? value : undefined;
@@ -83,7 +78,7 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** True for equal JSON values, whatever the order of keys. */
+/** Compares JSON values, whatever the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

@@ -1,16 +1,17 @@
 import { moduleOf } from './choose-tensors.js';
 
-/** Families of which PEFT (0.21) refuses factors of `out_proj`, which their kernels read without a module. */
+/** PEFT (0.21) refuses factors of their `out_proj`: kernels read its weight without the module. */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
 
-/** Embeddings among the tensors of attention: T5's. */
+/** T5's embeddings within attention. */
 const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
- * Returns a function that is true for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are no
- * linear modules in transformers 5; and where experts have a `gate_proj`, PEFT takes each target of that name for theirs.
+ * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are
+ * not linear modules in transformers 5. If experts have, say, a `gate_proj`, PEFT takes every target of that
+ * name for theirs.
  *
  * @param tensors all tensors of the model
  */

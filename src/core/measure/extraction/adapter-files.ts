@@ -16,10 +16,10 @@ import type { Extraction } from './extraction.js';
 import { loadedNames } from './loaded-name.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
-/** The report of an extraction, beside the adapter. */
+/** The extraction's report. */
 export const extractionName = 'extract-lora.json';
 
-/** What the provenance of an extracted adapter has for a method. */
+/** The method in an extracted adapter's provenance. */
 export const extractionMethod = 'extract_lora';
 
 interface Provenance {
@@ -31,8 +31,7 @@ interface Provenance {
 }
 
 /**
- * Writes the files beside an extracted adapter's weights: PEFT's configuration, the report, the card, and last the
- * provenance.
+ * Writes PEFT's configuration, the report, the card, and finally the provenance.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -82,7 +81,7 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
   const targets: string[] = [];
   const pattern = emptyTable<number>();
   for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
-    // The last part of the names, where it names no other module.
+    // If the last part of the names matches no other module.
     const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
     targets.push(...(isAll ? [leaf] : modules));
     const found = new Set(modules.map((module) => ranks.get(module)));
@@ -101,13 +100,13 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
     taskType: taskTypeOf(expert.checkpoint.config),
     targetModules: targets,
     rankPattern: pattern,
-    // alpha equals the rank of each module, so that B · A is the change as it is.
+    // Equals each module's rank, so that PEFT applies B · A unscaled.
     alphaPattern: pattern,
     modulesToSave: [...new Set(saved.map(({ name }) => nameOf(name)))],
   });
 };
 
-/** The task of a decoder that generates text; none for other models, which have not the methods that PEFT's tasks call. */
+/** CAUSAL_LM for decoders that generate text; others lack the methods that PEFT's tasks call. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

@@ -5,37 +5,37 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
-/** Which weights an adapter gets. Patterns are regular expressions, searched in names of modules. */
+/** Which weights an adapter contains. Patterns are regular expressions, searched in module names. */
 export interface Choice {
   /**
-   * Patterns of the weights to factorise. Default: the linear weights of attention and feed-forward modules to which PEFT
-   * gives factors.
+   * Patterns of weights to factorise. Default: linear weights of attention and feed-forward modules to which
+   * PEFT gives factors.
    */
   readonly modules?: readonly string[] | undefined;
-  /** Patterns of weights that are not factorised all the same. */
+  /** Patterns of weights not to factorise. */
   readonly exclude?: readonly string[] | undefined;
-  /** Factorise the embeddings and the head too. */
+  /** Also factorise embeddings and head. */
   readonly embedLora?: boolean | undefined;
-  /** Modules to save whole: their names, or the last parts of these (`lm_head`, `input_layernorm`). */
+  /** Modules to save whole: names, or their last parts (`lm_head`, `input_layernorm`). */
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Names of tensors, each in one list. */
+/** Names of tensors; each is in one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
   readonly others: readonly string[];
 }
 
-/** Returns the module of a parameter: its name without `.weight` or `.bias`. */
+/** Returns a parameter's module: the name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
-/** True if a module's name is this one, or ends with it, as PEFT compares names. */
+/** As PEFT compares names: equal, or its end. */
 export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 
 /**
- * Divides a model's floating tensors by what becomes of their changes.
+ * Divides the floating-point tensors.
  *
  * @param isAdaptable true for matrices to which PEFT gives factors
  * @throws LayerloomError INVALID_PARAMETER
@@ -79,10 +79,9 @@ export const chooseTensors = async (
   return chosen;
 };
 
-/** Seconds that the expressions of a parameter may take. */
+/** Time limit for a parameter's expressions. */
 const seconds = 2;
 
-/** Returns the names in which one of some expressions is found. */
 const matching = async (
   parameter: string,
   expressions: readonly string[],
@@ -95,7 +94,7 @@ const matching = async (
     return new Set(found.flat());
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
-    // With `u`, what Python writes and JavaScript reads otherwise (`\Z`, `{,2}`, `[]x]`) is an error.
+    // The `u` flag makes Python-only syntax (`\Z`, `{,2}`, `[]x]`) an error instead of misreading it.
     const expected =
       cause instanceof TookTooLong
         ? 'regular expressions that take less time over the names of tensors'

@@ -1,9 +1,11 @@
-/** Families whose files have the language model under `model.` alone, and whose classes have it under `model.language_model.`. */
+/**
+ * The language model is under `model.` in their files, and under `model.language_model.` in their classes.
+ */
 const unnamed = new Set<unknown>(['qwen2_vl', 'qwen2_5_vl']);
 
 /**
- * Returns a function from the name of a module in a model's files to its name in the model that transformers 5 loads. PEFT
- * compares names of targets with the latter.
+ * Returns a function from a module's name in files to its name in transformers 5, which PEFT compares targets
+ * with.
  */
 export const loadedNames = (
   config: Readonly<Record<string, unknown>> | undefined,

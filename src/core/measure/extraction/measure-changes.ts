@@ -8,7 +8,7 @@ import { Program } from '../../methods/operations/program.js';
 import { lowerOperand } from '../../plan/operands.js';
 import type { ExtractionPlan, PlannedNorm } from './plan-extraction.js';
 
-/** Returns ‖Δ‖²_F of a tensor, from float64 sums of float32 differences. */
+/** Returns ‖Δ‖²_F, from float64 sums of float32 differences. */
 export const squaresOf = async (
   { pool }: Run,
   inputs: InputFiles,
@@ -16,13 +16,13 @@ export const squaresOf = async (
 ): Promise<number> => {
   const program = new Program(shape);
   if (program.elements === 0) return 0;
-  // The caller refuses a norm that is not finite, with all tensors that have one.
+  // The caller reports NaN and infinity of all tensors together.
   const measurer = new BlockMeasurer(pool, inputs, name, () => undefined);
   const value = await lowerOperand(change, { tensor: name, program, measurer });
   return itemAt(await measurer.gram(program, [value]), 0);
 };
 
-/** Returns the error of tensors whose changes are not finite: which model has how many such elements. */
+/** Counts NaN and infinity for each model. */
 export const nonFiniteError = async (
   { inputs, base, expert }: ExtractionPlan,
   tensors: readonly PlannedNorm[],

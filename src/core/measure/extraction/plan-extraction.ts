@@ -16,7 +16,6 @@ import { adaptableIn } from './adaptable.js';
 import { type Choice, chooseTensors, moduleOf } from './choose-tensors.js';
 import type { ExtractedTensor } from './extraction.js';
 
-/** Which factors to make of each weight. */
 export interface Wanted {
   readonly rank: number;
   readonly energy: number | undefined;
@@ -24,25 +23,23 @@ export interface Wanted {
   readonly seed: number;
 }
 
-/** A tensor of both models, of whose change the size is measured. */
 export interface PlannedNorm {
   readonly name: string;
   readonly shape: readonly number[];
   readonly base: Operand;
   readonly expert: Operand;
-  /** Δ: expert − base in float32. */
+  /** Δ = expert − base, in float32. */
   readonly change: Operand;
 }
 
-/** A weight to factorise. */
 export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'layer' | 'role'> {
   readonly shape: readonly [number, number];
-  /** At most so much: the rank asked for, or the smaller extent. */
+  /** The requested rank, or the smaller extent. */
   readonly rank: number;
   readonly dtype: FactorDtype;
-  /** The parameter is stored as [in, out]: the change is (B · A)ᵀ. */
+  /** True if the parameter is stored as [in, out]: the change is (B · A)ᵀ. */
   readonly transposed: boolean;
-  /** An embedding: its factors have names of their own. */
+  /** Embeddings have other factor names. */
   readonly embedding: boolean;
 }
 
@@ -53,7 +50,7 @@ export interface SavedTensor {
   readonly source: StoredTensor;
 }
 
-/** An extraction, decided from headers. */
+/** An extraction planned from headers. */
 export interface ExtractionPlan {
   readonly wanted: Wanted;
   readonly inputs: readonly PlannedInput[];
@@ -67,9 +64,10 @@ export interface ExtractionPlan {
 }
 
 /**
- * Plans an extraction: reads headers, and no weights.
+ * Reads headers, not weights.
  *
- * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and `checkCompatible`
+ * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and
+ *   `checkCompatible`
  */
 export const planExtraction = async (
   models: { readonly base: string; readonly expert: string },
@@ -102,7 +100,7 @@ export const planExtraction = async (
     choice,
     adaptableIn(tensors.keys(), config),
   );
-  // A model may be a base with an adapter: its tensors are then formulas.
+  // For a base with an adapter, tensors are formulas.
   const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
     operandOf(input, valueAt(checkpoint.tensors, name));
   const normOf = (name: string): PlannedNorm => {

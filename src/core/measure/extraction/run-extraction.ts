@@ -29,7 +29,6 @@ import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
 import { lossOf, summarise } from './summarise.js';
 
 export interface ExtractionOptions extends RunControls {
-  /** Directory to create. */
   out: string;
   /** Replace an output that layerloom wrote. Default false: OUTPUT_EXISTS. */
   force?: boolean | undefined;
@@ -38,8 +37,9 @@ export interface ExtractionOptions extends RunControls {
 /**
  * Extracts an adapter by a plan. The output appears whole or not at all.
  *
- * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, DISK_SPACE,
- *   MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED,
+ *   DISK_SPACE, MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET,
+ *   INTERRUPTED
  */
 export const runExtraction = (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> =>
   orNoDirectories(() => extracted(plan, options));
@@ -106,7 +106,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** A factor as a merge would plan it: one of the two that a thread makes together. */
+/** As a merge would plan it, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -120,7 +120,7 @@ const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   } satisfies Factor<Operand>,
 });
 
-/** Bytes of a weight's factors at the rank that its room is for. */
+/** Bytes of the factors at the maximum rank. */
 const roomOf = ({ shape, rank, dtype }: PlannedFactors): { left: number; right: number } => ({
   left: bytesOfTensor(dtype, [shape[0], rank]),
   right: bytesOfTensor(dtype, [rank, shape[1]]),
@@ -130,7 +130,7 @@ const mostBytes = ({ factors, saved }: ExtractionPlan): number =>
   factors.map(roomOf).reduce((total, { left, right }) => total + left + right, 0) +
   saved.reduce((total, { dtype, shape }) => total + bytesOfTensor(dtype, shape), 0);
 
-/** Rooms of the factors in the scratch file, whose ranks are not known before. */
+/** Offsets of factors in the scratch file, at their maximum ranks. */
 const roomsOf = (
   factors: readonly PlannedFactors[],
 ): ReadonlyMap<string, { left: number; right: number }> => {
@@ -145,7 +145,7 @@ const roomsOf = (
   );
 };
 
-/** Factorises every weight into the scratch file, and measures the other changes. */
+/** Factorises weights into the scratch file, and measures the other changes. */
 const measure = async (
   run: Run,
   plan: ExtractionPlan,
@@ -179,7 +179,7 @@ const measure = async (
         done += bytesOf(one.shape);
       },
     })),
-    // Largest first: none is left to one thread at the end.
+    // Largest first, so that no large task is left to one thread at the end.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
   await run.reporting(progress, () => {
@@ -194,7 +194,7 @@ const measure = async (
   return { factors, squares };
 };
 
-/** A tensor of the output, and the bytes that it is a copy of. */
+/** An output tensor and the bytes it copies. */
 interface Piece {
   readonly name: string;
   readonly dtype: Dtype;
@@ -204,7 +204,11 @@ interface Piece {
   readonly from: string;
 }
 
-/** Writes the adapter's weights: factors by their ranks, and whole tensors. @returns the file's bytes */
+/**
+ * Writes the adapter's weights.
+ *
+ * @returns the file's bytes
+ */
 const assemble = async (
   run: Run,
   plan: ExtractionPlan,

@@ -5,7 +5,6 @@ import { moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
-/** Returns what an extraction keeps of the expert's change, from the numbers of its tensors. */
 export const summarise = (
   { wanted, base, expert, factors: planned, saved, norms }: ExtractionPlan,
   factors: ReadonlyMap<string, Factors>,
@@ -62,7 +61,7 @@ export const summarise = (
   };
 };
 
-/** Returns a warning of the changes that an adapter lacks, with what would keep the largest of them. */
+/** Warns about changes missing in the adapter, with the option that would keep the largest. */
 export const lossOf = ({ leftOut, lost }: Extraction): string[] => {
   const [first] = leftOut;
   if (first === undefined) return [];

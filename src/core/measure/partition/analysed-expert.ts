@@ -10,7 +10,6 @@ import { expertFile, readFacts } from '../analysis/saved-analysis.js';
 import { sameFiles } from '../analysis/statistics.js';
 import { readVectors } from '../analysis/vectors-file.js';
 
-/** An expert's change tensor by tensor, and the file that it was read from. */
 export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tensors'> {
   readonly file: string;
 }
@@ -18,12 +17,11 @@ export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tens
 const ending = vectorsName('');
 
 /**
- * Reads the change of an expert from a directory that `analyze` wrote: from `NAME.json`, or if that is not there
- * from `NAME.mav.safetensors`.
+ * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
- * @param base the model that it must have been compared with
- * @throws LayerloomError PARTITION_INVALID where there is no such expert, its file cannot be read or is of another
- *   base; the codes of `readVectors`
+ * @param base that the expert must have been compared with
+ * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable or has another base; the
+ *   codes of `readVectors`
  */
 export const readAnalysedExpert = async (
   analysis: string,

@@ -11,12 +11,12 @@ interface Experts {
 }
 
 /**
- * Returns a function that says which expert changed a parameter more: by the mean MAV of the parameter's unit
- * (tensor, module or layer), each row counting once, relative to the mean MAV of all rows of that expert, so that
- * a larger learning rate does not win. Ties go to the task. A unit that the analysis left out, as tensors of
- * three dimensions, goes as its layer does.
+ * Returns a function that tells which expert changed a parameter more. It compares the mean MAV of the
+ * parameter's unit (tensor, module or layer), each row counting once. The mean is relative to that expert's
+ * overall mean MAV, so that a larger learning rate does not win. Ties go to the task. A unit that the
+ * analysis left out, such as a 3-D tensor, follows its layer.
  *
- * @param isFree true for what counts as outside the layers: it is a unit of its own also where layers are units
+ * @param isFree true for parameters outside the layers: they form modules even if units are layers
  * @throws LayerloomError PARTITION_INVALID for an expert that equals the base
  */
 export const byChange = (
@@ -59,7 +59,6 @@ export const byChange = (
 
 const layerKey = ({ layer }: Place): string => `layer ${layer}`;
 
-/** The module of a parameter: its name without `weight`, `bias` or the like. */
 const moduleKey = (name: string): string => {
   const parts = name.split('.');
   return parts.length === 1 ? itemAt(parts, 0) : parts.slice(0, -1).join('.');

@@ -19,36 +19,39 @@ import {
   partNames,
 } from './partition.js';
 
-/** Parameters of a partition by location. Counts have the paper's defaults (§4.2), meant for 32 layers. */
+/** Parameters of a partition by location. Defaults are the paper's (§4.2), for 32 layers. */
 export interface PartitionByLocation {
-  /** First layers, the language's: a whole number, 0 or more. Default 5. */
+  /** Number of first layers for the language, 0 or more. Default 5. */
   bottom?: number | undefined;
-  /** Last layers, the language's: a whole number, 0 or more. Default 2. */
+  /** Number of last layers for the language, 0 or more. Default 2. */
   top?: number | undefined;
-  /** Scale the counts from the paper's 32 layers to the model's: count · L / 32, to the nearest, half up. Default false. */
+  /** Scale both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
-   * The part of embeddings, final norm and head. Default `language` (ours): they stand next to the first and the
-   * last layers, which are the language's, and parts stay disjoint, each parameter trained by one side.
+   * The part of embeddings, final norm and head. Default `language` (our choice): they adjoin the first and
+   * last layers, and parts stay disjoint.
    */
   others?: PartName | undefined;
-  /** Norms inside a layer: with their `layer`, or as what is outside the layers (`others`). Default `layer`. */
+  /**
+   * Norms inside a layer: with their `layer`, or with parameters outside the layers (`others`). Default
+   * `layer`.
+   */
   norms?: 'layer' | 'others' | undefined;
 }
 
-/** Parameters of a partition by an analysis of two experts of the base. */
+/** Parameters of a partition by an analysis of two experts. */
 export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
-  /** Parameters that go to one part together. Default `module`. */
+  /** Unit of assignment. Default `module`. */
   granularity?: Granularity | undefined;
-  /** The part of what is outside the layers. Default: as the analysis says. */
+  /** The part of parameters outside the layers. Default: by the analysis. */
   others?: PartName | undefined;
   norms?: 'layer' | 'others' | undefined;
 }
 
 /**
- * Divides the parameters of a model into those of a language and those of a task. Each parameter is in one part.
- * Buffers, integers, other towers (vision, audio) and draft heads are in `neither`: no side trains them.
+ * Divides a model's parameters between a language and a task; each is in one part. Buffers, integers, other
+ * towers (vision, audio) and draft heads are in `neither`: no side trains them.
  *
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
  *   PARTITION_INVALID for an expert that changed nothing
@@ -69,7 +72,7 @@ export const partitionOf = (
   const counts = empty(() => 0);
   for (const [name, reference] of checkpoint.tensors) {
     const place = valueAt(architecture.places, name);
-    // A head that is the embeddings is one parameter of two names.
+    // A tied head is the embeddings under a second name.
     const of = tied?.head === name ? tied.embedding : name;
     const part = isTrainable(reference, place) ? partOf(of, valueAt(architecture.places, of)) : 'neither';
     parts[part].push(name);
@@ -137,14 +140,12 @@ const byAnalysis = (
   };
 };
 
-/** True for what counts as outside the layers: block norms too, where `norms` says so. */
 const isOutside = ({ layer, role }: Place, norms: 'layer' | 'others'): boolean =>
   layer === undefined || (norms === 'others' && role === 'blockNorm');
 
 const isTrainable = ({ dtype }: TensorReference, { role }: Place): boolean =>
   isFloating(dtype) && role !== 'buffer' && role !== 'tower';
 
-/** True for the matrix of a module inside the layers. */
 const isLinear = (name: string, { shape }: TensorReference, { layer, role }: Place): boolean =>
   layer !== undefined && role !== 'blockNorm' && shape.length === 2 && name.endsWith('.weight');
 

@@ -40,11 +40,7 @@ const schema = z.object({
   parameters: each(z.int().nonnegative()),
 });
 
-/**
- * Reads a `partition.json`.
- *
- * @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts
- */
+/** @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts */
 export const readPartition = async (file: string): Promise<Partition> => {
   const invalid = (reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError(

@@ -1,13 +1,12 @@
 import { groupBy, valueAt } from '../../base/lookup.js';
 import { type Partition, partNames } from './partition.js';
 
-/** A name inside the layers: the layer's number, and the part behind it. */
 interface LayerName {
   readonly layer: number;
   readonly rest: string;
 }
 
-/** Returns a function that splits the names inside the layers of a partition's model; undefined for others. */
+/** Returns a function that splits names inside the model's layers. */
 export const splitterOf = ({
   stack,
   layers,
@@ -17,12 +16,12 @@ export const splitterOf = ({
     if (!name.startsWith(prefix)) return undefined;
     const [, digits, rest] = /^(\d+)\.(.+)$/.exec(name.slice(prefix.length)) ?? [];
     const layer = Number(digits);
-    // Draft layers for multi-token prediction have numbers from L on, and are outside.
+    // Draft layers for multi-token prediction are numbered from L and count as outside.
     return rest === undefined || layer >= layers ? undefined : { layer, rest };
   };
 };
 
-/** Escapes a name for a regular expression; `isDotLiteral` leaves dots as they are. */
+/** `isDotLiteral` leaves dots unescaped. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 
@@ -30,12 +29,12 @@ const anyOf = (choices: readonly (string | number)[]): string =>
   choices.length === 1 ? String(choices[0]) : `(${choices.join('|')})`;
 
 /**
- * Returns regular expressions, for Python as for JavaScript, that match the given parameters and no others of the
- * model: `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They begin at the name's beginning,
- * so that `re.match` and `re.search` agree.
+ * Returns regular expressions, for Python and JavaScript, that match exactly the given parameters:
+ * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. Anchored, so that `re.match` and
+ * `re.search` agree.
  *
  * @param names parameters of the partition
- * @param isDotLiteral true where the reader takes every dot as a dot (axolotl), which must then not be escaped
+ * @param isDotLiteral true if the reader takes dots literally (axolotl)
  */
 export const patternsOf = (
   partition: Partition,
@@ -68,7 +67,7 @@ export const patternsOf = (
   ];
 };
 
-/** Returns one regular expression that matches exactly the given names as a whole (`re.fullmatch`). */
+/** Returns one regular expression that matches exactly the given names (`re.fullmatch`). */
 export const wholePattern = (partition: Partition, names: readonly string[]): string => {
   const split = splitterOf(partition);
   const stack = escaped(partition.stack, false);
@@ -80,7 +79,7 @@ export const wholePattern = (partition: Partition, names: readonly string[]): st
     .join('|');
 };
 
-/** Groups the names behind the layers' numbers by the layers that have them. */
+/** Groups the names after layer numbers by the layers that have them. */
 const grouped = (
   names: readonly LayerName[],
 ): { readonly layers: readonly number[]; readonly rests: readonly string[] }[] => {

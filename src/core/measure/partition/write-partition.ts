@@ -7,13 +7,15 @@ import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
 import type { Partition } from './partition.js';
 
-/** The files that a partition was written to, by absolute paths, and what some format could not say. */
+/** Absolute paths of a partition's files, and warnings. */
 export interface WrittenPartition {
   readonly files: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** @throws LayerloomError INVALID_PARAMETER for an unknown format, and for one that does not go into a single file */
+/**
+ * @throws LayerloomError INVALID_PARAMETER for an unknown format, or one that needs more than a single file
+ */
 export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
   for (const format of formats ?? [])
     if (!(partitionFormats as readonly string[]).includes(format))
@@ -27,11 +29,11 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 };
 
 /**
- * Writes a partition: to a file `….json`, or to a directory as `partition.json` and the files of the formats. A
- * trainer whose options cannot say the partition is a warning, or an error if it was asked for.
+ * Writes a partition to a file `….json`, or to a directory as `partition.json` and the formats' files. A
+ * format that cannot express it gives a warning; an error if it was requested.
  *
  * @param formats default: all
- * @throws LayerloomError OUTPUT_EXISTS where a file is there, PARTITION_UNSUPPORTED, WRITE_FAILED
+ * @throws LayerloomError OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED
  */
 export const writePartition = async (
   partition: Partition,

@@ -14,18 +14,18 @@ import { operandOf } from '../../plan/adapted.js';
 import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
 import type { ComparedPair } from '../comparison/open-pair.js';
 
-/** How much of the change from a base to another model is left once both are quantised. */
+/** How much of the change between two models survives quantisation of both. */
 export interface QuantisationReport extends QuantisedOutput, RunCost {
   readonly scheme: QuantisingName;
-  /** Rows and columns of the blocks that share a scale; null for whole rows. */
+  /** Rows and columns of blocks that share a scale; null for whole rows. */
   readonly block: readonly [rows: number, columns: number] | null;
 }
 
 /**
- * Measures how much of the change between two models is left once both are quantised. No model is written.
+ * Writes no model.
  *
- * @param pair the base, and the model
- * @throws LayerloomError INVALID_PARAMETER where no matrix would be quantised, the codes of `runKeptChanges`
+ * @param pair base and model
+ * @throws LayerloomError INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`
  */
 export const reportQuantisation = async (
   { a, b }: ComparedPair,

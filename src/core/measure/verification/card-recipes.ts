@@ -5,13 +5,17 @@ import { readSmallFile } from '../../models/checkpoint/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 
-/** Opens or closes a block of code in Markdown, in a quotation or a list too. */
+/** A code fence, also in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
-/** Keys without which a text is no recipe in any of the dialects. */
+/** A recipe in any dialect has one of these keys. */
 const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
 
-/** The card of an output as text, or why it is none. @throws LayerloomError READ_FAILED */
+/**
+ * Returns the card's text, or why it is unreadable.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const readCard = async (directory: string): Promise<{ readonly text: string } | VerifiedFile> => {
   const path = join(directory, cardName);
   return readSmallFile(path).then(
@@ -20,26 +24,29 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
   );
 };
 
-/** Returns the card of an output where its recipes are not that of the output. @throws LayerloomError READ_FAILED */
+/**
+ * Returns the card if its recipes differ from the output's.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);
-  // Whether a card belongs to the output is for its record to say.
+  // The record tells whether the output has a card.
   if ('state' in card) return card.state === 'missing' ? [] : [card];
   const reason = faultOfCard(card.text, recipe);
   return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];
 };
 
 /**
- * Says what of a model card's recipes is not the recipe of the output: a card may be edited, and must not say that the
- * weights were made otherwise.
+ * Cards may be edited, but must not misstate how the weights were made.
  *
- * @param recipe as the card has it between its fences; undefined where the output has none
- * @returns a phrase that follows the card's name; undefined where nothing is wrong
+ * @param recipe as the card has it between its fences; undefined if the output has none
+ * @returns a phrase that follows the card's name; undefined if the recipes agree
  */
 const faultOfCard = (card: string, recipe: string | undefined): string | undefined => {
   const wanted = recipe?.trimEnd();
   const isOther = (text: string): boolean => text.replaceAll('\r\n', '\n').trimEnd() !== wanted;
-  // The block that `layerloom merge README.md` takes, whatever it is.
+  // `layerloom merge README.md` would use this block, whatever its content.
   const used = recipeBlock(card);
   if (used !== undefined && isOther(used)) return 'has another recipe than the one that made the output';
   return blocksOf(card).some((block) => isRecipe(block) && isOther(block.join('\n')))
@@ -47,14 +54,14 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** True for a block with a recipe's key that is in no other key: indented like the block itself. */
+/** The recipe's key must have the block's own indentation. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);
   return lines.some((line) => line.search(/\S/) === least && keyOfRecipe.test(line));
 };
 
-/** Returns the lines between fences. A fence that nothing closes has all that follows. */
+/** Returns the lines of each fenced block; an unclosed one extends to the end. */
 const blocksOf = (card: string): string[][] => {
   const blocks: string[][] = [];
   let open: { readonly fence: string; readonly from: number } | undefined;

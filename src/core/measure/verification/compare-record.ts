@@ -6,13 +6,12 @@ import type { MergePlan } from '../../plan/plan.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
-/** Returns the record where it was edited since. */
 export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
   isSealed === false ? [wrong(provenanceName, 'was edited since it was written')] : [];
 
 /**
- * Returns the record where it says of methods, layers or models something else than the merge that was planned by its own recipe, and
- * files that it names and this merge does not have. Records of other versions say it otherwise.
+ * Returns the record if its methods, layers or models differ from the merge planned by its own recipe. Also
+ * returns files that it lists but this merge does not write. Skips records of other versions.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom } = record;

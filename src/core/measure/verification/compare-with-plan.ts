@@ -8,10 +8,9 @@ import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
 import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';
 import { compareSideFiles, notAFile } from './verify-files.js';
 
-/** What a plan says of the files of an output. */
 export interface ComparedWithPlan {
   readonly files: readonly VerifiedFile[];
-  /** The recipe, as the card has it. */
+  /** The recipe as the card has it. */
   readonly recipe: string;
   readonly tiles: RecomputedTiles;
   readonly cost: RunCost;
@@ -19,8 +18,8 @@ export interface ComparedWithPlan {
 }
 
 /**
- * Computes tiles of the shards of an output again, and compares them and the files beside them with the plan's. A shard that
- * is missing or has another size is told of, and none of its tiles computed.
+ * Computes tiles of an output's shards again, and compares them and the side files with the plan's. Reports
+ * missing shards and wrong sizes without computing tiles.
  *
  * @throws LayerloomError the codes of `recompute`
  */

@@ -6,20 +6,19 @@ import { isWeightsName } from '../../models/checkpoint/containers/containers.js'
 import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
-/** Files and folders that stand in an output and are not of it. */
 export interface Additions {
-  /** All of it but caches, sorted; folders that were not looked into as `NAME/`. */
+  /** Without caches, sorted; folders that were not searched as `NAME/`. */
   readonly unlisted: readonly string[];
-  /** The additions that may not stand there. */
+  /** Additions that are not allowed. */
   readonly damage: readonly VerifiedFile[];
 }
 
 /**
- * Lists what stands in an output's folder beside its own files. Folders that may not stand there are not looked into, and
- * links not followed.
+ * Lists what else is in an output's folder, without following links or searching folders that are not
+ * allowed.
  *
  * @param known names of the output's own files, with `/`
- * @param inputs paths of models that the output was compared with: a folder of one may stand beside the card that names it
+ * @param inputs paths of models that the output was compared with; such a folder may be inside
  * @throws LayerloomError READ_FAILED
  */
 export const findAdditions = async (
@@ -56,26 +55,26 @@ export const findAdditions = async (
   };
 };
 
-/** The folders that a file is in: `a` and `a/b` of `a/b/c`. */
+/** `a` and `a/b` for `a/b/c`. */
 const foldersOf = (name: string): string[] => {
   const parts = name.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 };
 
-/** A name as people and file systems without cases read it. */
+/** As people and case-insensitive file systems read it. */
 const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** True for a file, and for a link to one, as caches of the hub have them. */
+/** Or a link to a file, as in hub caches. */
 const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   if (!entry.isSymbolicLink()) return entry.isFile();
-  // A circle of links leads nowhere, and so does one that may not be followed.
+  // A loop of links, or a link that may not be followed.
   return stat(join(folder, entry.name)).then(
     (found) => found.isFile(),
     () => false,
   );
 };
 
-/** Says what is wrong with an addition. @param like a file of the output whose name looks the same */
+/** @param like a file of the output with a name that looks the same */
 const reasonOf = (name: string, entry: Dirent, like: string | undefined): string => {
   const added = 'was not written by the merge';
   if (like !== undefined) return `${added}, and is named almost like ${like}`;

@@ -8,19 +8,19 @@ import { cardName, provenanceName } from '../../models/checkpoint/file-names.js'
 import { readFileIfAny } from '../../models/checkpoint/small-file.js';
 
 /**
- * Tells whether an output has a record. Without one it is an output only for who compares it with its inputs, by the recipe of
- * its card.
+ * True if an output has a record. Without one, only a card with a recipe makes it an output, and only for a
+ * comparison with its inputs.
  *
- * @throws LayerloomError OUTPUT_UNRECORDED for all else; READ_FAILED
+ * @throws LayerloomError OUTPUT_UNRECORDED otherwise; READ_FAILED
  */
 export const checkIsOutput = async (path: string, againstInputs: boolean): Promise<boolean> => {
   const refused = (reason: string, hasRecipe = false) =>
     new LayerloomError('OUTPUT_UNRECORDED', { out: path, reason, verdict: 'not-an-output', hasRecipe });
   if (!(await stat(path)).isDirectory()) throw refused('it is a file');
-  // A link that leads nowhere is a record that cannot be read.
+  // A dangling link counts as an unreadable record.
   if ((await unlessMissing(path, lstat(join(path, provenanceName)))) !== undefined) return true;
   const card = (await readFileIfAny(join(path, cardName)))?.toString() ?? '';
-  // Cards of other programs say `merge_method:`.
+  // Cards of other programs have `merge_method:`.
   const hasRecipe = /^method:/m.test(recipeBlock(card) ?? '');
   if (hasRecipe && againstInputs) return false;
   if (await exists(join(path, 'experiment.json')))

@@ -1,27 +1,30 @@
-/** A tensor whose shape is another in the files than in the model. */
+/** A tensor whose shape differs between files and model. */
 export interface MismatchedTensor {
   readonly tensor: string;
-  /** The shape in the files. */
+  /** Shape in the files. */
   readonly stored: readonly number[];
-  /** The shape in the model that the configuration describes. */
+  /** Shape in the model that the configuration describes. */
   readonly model: readonly number[];
 }
 
-/** The verdict of a library on a folder: whether its files have each tensor of the model that its configuration describes. */
+/** A library's verdict on a folder: whether its files have each tensor that the configuration describes. */
 export interface LoadingVerdict {
-  /** Null where it could not be checked. */
+  /** Null if it could not be checked. */
   readonly loads: boolean | null;
-  /** Versions of the libraries that say so, by name. */
+  /** Versions of the libraries, by name. */
   readonly by: Readonly<Record<string, string>>;
-  /** The class that it is loaded as. */
+  /** The class that loads it. */
   readonly loadedAs: string | null;
-  /** Tensors of the model that no file has: a hundred at most, as all lists here. */
+  /** The model's tensors missing in the files; a hundred at most, as all lists here. */
   readonly missing: readonly string[];
-  /** Tensors of the files that the model does not have. */
+  /** Tensors in the files that the model does not have. */
   readonly unexpected: readonly string[];
   readonly mismatched: readonly MismatchedTensor[];
-  /** The dtype that the configuration says, and the numbers of floating tensors by dtype, where none has it. */
+  /**
+   * The configuration's dtype and the numbers of floating-point tensors by dtype, if no tensor has that
+   * dtype; else null.
+   */
   readonly dtype: { readonly said: string; readonly stored: Readonly<Record<string, number>> } | null;
-  /** Why it cannot be loaded, or could not be checked. */
+  /** Why it cannot be loaded or checked. */
   readonly reason: string | null;
 }

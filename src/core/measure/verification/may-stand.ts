@@ -1,6 +1,6 @@
 /**
- * Files that may stand in an output although no merge wrote them: those that people, git and the hub's client put there, and
- * that nothing reads which loads a model. All else is damage, since each loader looks for names of its own.
+ * Files that may be in an output although no merge wrote them: added by people, git or the hub's client, and
+ * read by no loader. Everything else is damage, since each loader looks for its own file names.
  */
 const files: readonly RegExp[] = [
   // The card, whose recipe is compared.
@@ -13,20 +13,19 @@ const files: readonly RegExp[] = [
 ];
 
 /**
- * File managers write them into each folder that somebody looks at. macOS's copies of attributes, `._NAME`, are not on the list:
+ * File managers write these into every folder they show. macOS's attribute copies, `._NAME`, are not allowed:
  * some loaders take them for weights.
  */
 const ofFileManagers = /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/;
 
 const picture = /^[^./\\\p{C}][^/\\\p{C}]{0,120}\.(png|jpe?g|gif|svg|webp)$/u;
 
-/** Folders of a card's pictures. */
 const pictureFolders = new Set(['assets', 'figures', 'images', 'media', 'pictures']);
 
-/** Folders of programs, which are not looked into. */
+/** Folders of programs, never searched. */
 const cacheFolders = new Set(['.git', '.cache/huggingface', '.huggingface']);
 
-/** True if a file may stand in an output that did not have it. @param path from the output's folder, with `/` */
+/** @param path from the output's folder, with `/` */
 export const mayStand = (path: string): boolean => {
   const parts = path.split('/');
   const [folder = '', name = '', ...deeper] = parts;
@@ -35,7 +34,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** Tells whether a folder that no merge wrote is a program's own, one to look into, or one that may not stand there. */
+/** A program's cache, one to search, or one that is not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

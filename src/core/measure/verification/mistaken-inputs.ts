@@ -6,12 +6,11 @@ import { readCard } from './card-recipes.js';
 import type { VerifiedFile, VerifiedInput } from './verification.js';
 import type { WrittenRecord } from './written-record.js';
 
-/** A commit of the hub as records and cards name it. */
 const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 
 /**
- * Returns the record or the card where it names a commit of the hub that is none of the inputs, and the record where an input
- * is the output: both are written by who made the output, and say then something else than what was computed from.
+ * Returns the record or the card if it names a hub commit that is not an input; and the record if an input is
+ * the output. Whoever made the output wrote both, and may misstate what it was computed from.
  */
 export const mistakenInputs = async (
   out: string,
@@ -35,7 +34,7 @@ export const mistakenInputs = async (
   return [...named, ...(isOwn ? [mistaken(provenanceName, 'has the output for an input')] : [])];
 };
 
-/** The paths of a model: those of a base and of its adapters. */
+/** Paths of a model, or of a base and its adapters. */
 const placesIn = (address: ModelAddress): string[] =>
   address.kind === 'model' ? [address.at] : partsOf(address).flatMap(placesIn);
 

@@ -12,11 +12,7 @@ import type { MergePlan } from '../../plan/plan.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
-/**
- * Compares files of a directory with their records, by SHA-256 where that was recorded, on all threads.
- *
- * @throws LayerloomError READ_FAILED, INTERRUPTED
- */
+/** @throws LayerloomError READ_FAILED, INTERRUPTED */
 export const verifyFiles = async (
   directory: string,
   written: readonly WrittenFile[],
@@ -42,7 +38,7 @@ const verifyFile = async (
   { file, bytes: wanted, sha256: recorded }: WrittenFile,
   { pool }: Run,
 ): Promise<VerifiedFile> => {
-  // Without waiting for a pipe's other end.
+  // O_NONBLOCK: never wait on a pipe.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
     notAFile(file, path, cause),
   );
@@ -75,16 +71,20 @@ const verifyFile = async (
   }
 };
 
-/** Returns a file of an output that cannot be read as missing, or as something else under its name. @throws LayerloomError READ_FAILED */
+/**
+ * Returns an unreadable file as missing or different.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
   if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
-  // A circle of links, a socket, or what is refused beside weights.
+  // A loop of links, a socket, or a file refused beside weights.
   if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
     return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
   throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
 };
 
-/** The first bytes of what git has of a file while git LFS has not brought it. */
+/** The first bytes of a git LFS pointer. */
 const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
 
 const isPointer = async (file: FileHandle): Promise<boolean> => {
@@ -92,7 +92,7 @@ const isPointer = async (file: FileHandle): Promise<boolean> => {
   return buffer.equals(pointer);
 };
 
-/** Compares the files beside the weights with what a plan has for them. @throws LayerloomError READ_FAILED */
+/** @throws LayerloomError READ_FAILED */
 export const compareSideFiles = async (
   directory: string,
   files: MergePlan['files'],

@@ -21,7 +21,7 @@ const fileSchema = z.object({
     .exactOptional(),
 });
 
-// Earlier builds recorded no side files, and earlier ones still no seal.
+// Old builds recorded no side files; older ones no seal.
 const schema = z.object({
   layerloom: z.string(),
   method: z.string().exactOptional(),
@@ -32,29 +32,27 @@ const schema = z.object({
   [sealName]: z.unknown().optional(),
 });
 
-/** A file as it was when it was written; `bytes` and `sha256` where they were recorded. */
+/** A file as it was written; `bytes` and `sha256` if recorded. */
 export interface WrittenFile {
   readonly file: string;
   readonly bytes?: number;
   readonly sha256?: string;
 }
 
-/** What the `layerloom.json` of an output says. */
 export interface WrittenRecord {
-  /** The version that wrote it. */
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
-  /** True for the output of a merge, which has a recipe; false for an extracted adapter. */
+  /** True for a merge; false for an extracted adapter. */
   readonly isMerge: boolean;
-  /** The complete recipe, as the card has it; undefined where there is none. */
+  /** The complete recipe, as the card has it. */
   readonly recipe: string | undefined;
-  /** True if it is as it was written; undefined where it has no seal to tell by. */
+  /** True if unedited; undefined without a seal. */
   readonly isSealed: boolean | undefined;
-  /** All that it says, unchecked. */
+  /** Everything it contains, unchecked. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** @throws LayerloomError OUTPUT_UNRECORDED where there is no such record, or it is none */
+/** @throws LayerloomError OUTPUT_UNRECORDED if the record is missing or invalid */
 export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
   const file = join(directory, provenanceName);
   const unrecorded = (reason: string, cause?: unknown) =>
@@ -75,7 +73,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
       files: filesOf(read),
     };
   } catch (error) {
-    // Values within values without end, or a file that is replaced meanwhile.
+    // Too deeply nested values, or a file replaced meanwhile.
     throw unrecorded(`its ${provenanceName} cannot be read (${reasonOf(error)})`, error);
   }
 };

@@ -4,7 +4,7 @@ import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The class of transformers that loads a model, by the ending of its architecture's name. */
+/** Auto classes of transformers, by the end of an architecture's name. */
 const autoClasses: readonly (readonly [RegExp, string])[] = [
   [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
   [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
@@ -27,7 +27,6 @@ const autoClassOf = (config: Config): string => {
   return autoClasses.find(([pattern]) => pattern.test(architecture))?.[1] ?? 'AutoModel';
 };
 
-/** The front matter about loading: the library, and the task where the architecture says it. */
 export const usageFrontMatter = (config: Config | undefined): Record<string, string> =>
   config === undefined
     ? {}
@@ -36,7 +35,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Lines of a card that load the model in transformers; none for weights without a configuration. */
+/** Empty for weights without a configuration. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);
@@ -52,11 +51,10 @@ export const usageText = (config: Config | undefined, sideFiles: readonly string
   return ['## Use', '', ...fenced('python', code.join('\n')), ''];
 };
 
-/** A base that is a directory of some machine is not published; one of the hub is. */
+/** Publishes a base by its hub id only, never as a local path. */
 const publicBase = (base: string | null): string | undefined =>
   base !== null && parseHubId(base) !== undefined ? base : undefined;
 
-/** The front matter of an adapter, as the hub reads it. */
 export const adapterFrontMatter = (base: string | null): Record<string, string> => {
   const id = publicBase(base);
   return {
@@ -65,7 +63,6 @@ export const adapterFrontMatter = (base: string | null): Record<string, string> 
   };
 };
 
-/** Lines of a card that load an adapter in PEFT. */
 export const adapterUsageText = (base: string | null): string[] => {
   const code = [
     'from peft import PeftModel',

@@ -1,6 +1,3 @@
-/**
- * Heights of a bar of one character, lowest first; 0 is a dot, and absence a blank. None fills its line, so
- * that a gap parts the rows.
- */
+/** Lowest first. Even the highest leaves a gap between rows. */
 export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'] as const;
 export const zero = '·';

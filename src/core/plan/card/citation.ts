@@ -1,6 +1,5 @@
 import type { Citation } from '../../methods/framework/method.js';
 
-/** Formats a source as BibTeX. */
 export const bibtexOf = ({ key, title, authors, year, source }: Citation): string => {
   const fields: Record<string, string> = {
     title: `{${title}}`,

@@ -3,26 +3,23 @@ import { decimals } from '../../methods/operations/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** Widest line. */
 const widest = 80;
 
-/** Fewest and most characters of a long bar; of more layers, several share a character. */
+/** With more layers than `most`, several share a character. */
 const bounds = { least: 18, most: 40 };
 
-/** Most characters that a bar leaves to the values behind it. */
 const valuesWidth = 15;
 
-/** Most characters of a model's name. */
 const mostName = 14;
 
-/** Most values of a row that are named behind its bar. */
+/** A row with more turns shows its range instead. */
 const mostTurns = 6;
 
-/** Returns a bar as it is shown, of a model or (null) of a whole formula. */
+/** Colours a bar of a model, or (null) of a whole formula. */
 export type Paint = (bar: string, model: string | null) => string;
 
 /**
- * Draws numbers over layers, layer 0 left, a line for each:
+ * Draws numbers over layers, layer 0 left, one row a line:
  *
  *     layer            0         10        20       29
  *     math-1  weight   ▇▇▇▇▇▆▆▆▆▆▅▅▅▅▅▄▄▄▄▄▃▃▃▃▃▃▂▂▂▂  1 → 0.2
@@ -47,7 +44,7 @@ export const drawChart = (rows: readonly ChartRow[], layers: number, paint: Pain
   return [head, ...lines, ...note, ...mean].join('\n');
 };
 
-/** Returns the rows' labels in columns, a word that the row above has too left out. */
+/** Aligns labels in columns; words repeated from the row above are blank. */
 const labelsOf = (rows: readonly ChartRow[]): string[] => {
   const all = rows.map(({ model, figure, modules }) => [
     shorten(visibleLine(model ?? '')),
@@ -67,7 +64,6 @@ const labelsOf = (rows: readonly ChartRow[]): string[] => {
   });
 };
 
-/** Shortens a name in its middle. */
 const shorten = (name: string): string => {
   const half = (mostName - 1) / 2;
   return name.length <= mostName
@@ -75,7 +71,7 @@ const shorten = (name: string): string => {
     : `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}`;
 };
 
-/** Returns the layers' numbers above their columns: every tenth, and the last. */
+/** Numbers every tenth column, and the last. */
 const axis = (layers: number, step: number, columns: number): string => {
   const last = String(layers - 1);
   let text = '';
@@ -92,7 +88,7 @@ interface Scale {
   readonly high: number;
 }
 
-/** A scale for all rows of one figure, so that their bars compare: from 0 to 1 where that fits. */
+/** All rows of a figure share a scale; 0 to 1 if that fits. */
 const scaleOf = (rows: readonly ChartRow[], index: number): Scale => {
   const values = rows
     .filter(({ figure }) => figure === rows[index]?.figure)
@@ -116,7 +112,7 @@ const barOf = (values: readonly (number | null)[], step: number, { low, high }: 
   return bar;
 };
 
-/** Returns the values at which a row turns, first and last ones included: `0 → 0.7 → 0.3`. */
+/** Returns the first value, the last, and those where the direction changes: `0 → 0.7 → 0.3`. */
 const turnsOf = (values: readonly (number | null)[]): string => {
   const known = values.filter((value) => value !== null);
   const turns: number[] = [];

@@ -6,27 +6,25 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MergePlan, PlannedInput, PlannedTensor } from '../plan.js';
 import { figuresOf } from './layer-figures.js';
 
-/** A number of a merge over the layers, for a group of modules: a line of a chart. */
+/** A line of a chart: a number over the layers, for a group of modules. */
 export interface ChartRow {
-  /** The input that the number belongs to; null if it is the whole formula's, as slerp's `t`. */
+  /** Null for the whole formula, as slerp's `t`. */
   readonly model: string | null;
-  /** `weight`, `density`, `t`, `rows kept` (the share of rows that are the expert's). */
+  /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
   readonly figure: string;
-  /** `self_attn`, `mlp`, `norms`, names of single modules; null if all modules have the same numbers. */
+  /** `self_attn`, `mlp`, `norms`, or single modules; null if all modules agree. */
   readonly modules: string | null;
-  /** True if the modules differ in their numbers, and `values` are means weighted by bytes. */
+  /** True if the modules' numbers differ; `values` are means weighted by bytes. */
   readonly isMean: boolean;
-  /** By layer; null where a layer has no such number. */
+  /** By layer; null if a layer has no such number. */
   readonly values: readonly (number | null)[];
 }
 
-/** The figure of a selection of rows (operations/row-select.ts). */
 const keptRows = 'rows kept';
 
-/** More groups of modules than these are drawn as means of attention, feed-forward and norms. */
+/** With more groups, means of attention, feed-forward and norms are drawn. */
 const mostGroups = 6;
 
-/** A module (`mlp.up_proj.weight`) with its numbers over the layers. */
 interface Module {
   readonly name: string;
   readonly role: Role;
@@ -35,7 +33,6 @@ interface Module {
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
-/** Returns how the numbers of a merge vary over its layers and their modules. */
 export const chartOf = (
   tensors: readonly PlannedTensor[],
   inputs: readonly PlannedInput[],
@@ -76,7 +73,7 @@ const modulesOf = (
     module.bytes += tensor.end - tensor.begin;
     module.present.add(tensor.layer);
     for (const figure of figuresOf(tensor, inputs)) {
-      // A tensor that is copied whole, among those that are made of rows, has all its rows.
+      // Beside tensors that select rows, a copied tensor counts as all rows.
       const isRows = isByRows && figure.name === 'weight';
       if (isRows && figure.of !== inputs[0]?.name) continue;
       const what = isRows ? { ...figure, name: keptRows } : figure;
@@ -87,7 +84,7 @@ const modulesOf = (
       values[tensor.layer] = what.value;
     }
   }
-  // A model of weight 0 is no term of a formula.
+  // A formula omits models of weight 0.
   for (const { present, values } of modules.values())
     for (const [key, { name }] of figures) {
       if (name !== 'weight' && name !== keptRows) continue;
@@ -98,20 +95,18 @@ const modulesOf = (
   return [...modules].map(([name, { bytes, values }]) => ({ name, bytes, values }));
 };
 
-/** @param type of the family, as a configuration calls it */
 const withRoles = (modules: readonly Omit<Module, 'role'>[], type: string): readonly Module[] => {
   const family = familyOfType(type);
   return modules.map((module) => ({ ...module, role: roleInside(family, module.name) }));
 };
 
-/** The part of a name after its layer's number. */
 const moduleOf = (name: string, layer: number): string => {
   const number = `.${layer}.`;
   const at = name.indexOf(number);
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** False for numbers that say nothing: a density of 1, and a constant of the whole formula. */
+/** False for a density of 1 and for constants of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -129,7 +124,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups the modules of equal numbers, attention first; if they are too many, modules of one kind. */
+/** Groups modules with equal numbers, attention first; by kind if there are too many groups. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =
@@ -145,11 +140,11 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** `self_attn`, `mlp` and the like: the first part of a module's name; `norms` for norms. */
+/** `self_attn`, `mlp` …; `norms` for norms. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** The label of a group whose modules' names would be too long. */
+/** For groups whose names would be too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 
@@ -177,7 +172,7 @@ const meanOf = (members: readonly Module[], key: string, layers: number): (numbe
     });
     const [first] = found;
     if (first === undefined) return null;
-    // Equal values stay exact: a mean of them might differ in the last bit.
+    // A mean of equal values could differ in the last bit.
     if (found.every(({ value }) => value === first.value)) return first.value;
     const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
     return found.reduce((sum, { value, bytes }) => sum + value * bytes, 0) / total;

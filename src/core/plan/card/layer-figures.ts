@@ -5,10 +5,7 @@ import type { Figure } from '../../methods/operations/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/**
- * Returns the numbers by which a tensor is made of the inputs, by the inputs' names. A weighted sum of
- * weighted sums, as of a recipe in a recipe, is one of the inputs: its weights are multiplied.
- */
+/** Returns the parameters of a tensor's formula by input name; weights of nested sums are multiplied. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -22,7 +19,7 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** Returns the weight of each input in a sum; undefined if the tensor is not a sum with constant weights. */
+/** Returns each input's weight in a sum; undefined without constant weights. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);
@@ -44,7 +41,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
   if (formula.kind === 'factor') return formula.terms;
-  // But for a few rows, that is its first part.
+  // Only a few rows come from the other parts.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
     return [{ source: formula.source, weight: 1 }];

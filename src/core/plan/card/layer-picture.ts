@@ -2,23 +2,19 @@ import type { MergePlan, PlannedTensor } from '../plan.js';
 import { type ChartRow, chartOf } from './layer-chart.js';
 import { describeOrigins, type Origin } from './origins.js';
 
-/** How the layers of a merge are made, for people: data of the terminal's and the model card's pictures. */
+/** How a merge's layers are made; for the terminal and the model card. */
 export interface LayerPicture {
-  /** L of the output. */
   readonly layers: number;
-  /** From the bottom, then of the tensors outside the layers. */
+  /** From the bottom; tensors outside the layers last. */
   readonly origins: readonly Origin[];
-  /**
-   * The merge's numbers over the layers, where they differ from layer to layer or module to module; null if
-   * the origins say all.
-   */
+  /** Null if `origins` say all. */
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** More runs of layers than these are drawn as a chart, unless they are copies. */
+/** With more runs of layers, a chart is drawn, unless all are copies. */
 const mostRuns = 10;
 
-/** More formulas in one layer than these are drawn as a chart. */
+/** With more formulas in one layer, a chart is drawn. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

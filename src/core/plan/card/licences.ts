@@ -7,22 +7,22 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** A licence as the front matter of model cards has it; the name and the link are those of `other`. */
+/** As in front matter; name and link belong to the licence `other`. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;
   readonly license_link?: string;
 }
 
-/** The licence that a merge of several models has, for the front matter of its card; or lines about theirs. */
+/** Front matter, or a table of the models' licences. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
 /**
- * Reads the licences of the inputs' model cards. If all are one, it is the merge's; if not, the card lists
- * them and names none, since which terms then hold is not for a program to say.
+ * Returns the licence that all inputs' cards share, or lists them: a program cannot say which terms then
+ * apply.
  */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
@@ -50,7 +50,7 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
   } catch (error) {
-    // Front matter that is not YAML names no licence, and nothing else is read from the card.
+    // Nothing else is read from the card.
     if (error instanceof YamlRefused) return undefined;
     throw error;
   }

@@ -1,6 +1,6 @@
 import { visibleLine } from '../../base/visible.js';
 
-/** Puts a text into a fence of Markdown that is longer than any run of backticks in the text. */
+/** Returns a code block whose fence is longer than any run of backticks in the text. */
 export const fenced = (language: string, text: string): string[] => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
@@ -10,13 +10,11 @@ export const fenced = (language: string, text: string): string[] => {
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /**
- * Escapes a text of one line for Markdown, whose readers take it as it is: names come from files of others, and a tag,
- * a link or a column's end in one would be read as such. Within words `_` is none of Markdown's signs.
+ * Escapes a line for Markdown: names come from untrusted files. An underscore within a word needs no escape.
  */
 export const markdownText = (text: string): string =>
   visibleLine(text)
     .replace(/[&<>]/g, (sign) => entities[sign] ?? sign)
     .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|[\\`*{}[\]|#~]/gu, (sign) => `\\${sign}`);
 
-/** Formats a row of a Markdown table. Cells may have any characters. */
 export const tableRow = (...cells: readonly string[]): string => `| ${cells.map(markdownText).join(' | ')} |`;

@@ -18,17 +18,16 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** The methods that do not come with layerloom. */
+  /** Methods of plugins. */
   readonly plugins: readonly string[];
-  /** The names of the models whose weights are in the output, nested recipes by what they merge. */
+  /** The models in the output; for a nested recipe, those it merges. */
   readonly names: readonly string[];
-  /** The checkpoints whose weights are in the output, those of nested recipes included. */
+  /** Checkpoints of the output's weights, also of nested recipes. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
-  /** Lines on what the method found from the models. */
+  /** Lines about what the method found in the models. */
   readonly notes: readonly string[];
   readonly picture: LayerPicture;
-  /** The output's configuration, and the names of its other files. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
   /** For an adapter: the base that its configuration names, or null. */
@@ -36,8 +35,8 @@ export interface CardContent {
 }
 
 /**
- * Returns the README.md of a merged checkpoint: the hub's front matter, a table of the layers' origins, the
- * recipe, and how to load and to cite it. It is for publication: no path of this machine is in it.
+ * Returns the README.md of a merged checkpoint: front matter, the layers' origins, the recipe, loading and
+ * citations. It may be published: it contains no local path.
  */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
@@ -72,7 +71,6 @@ export const writeModelCard = async (content: CardContent): Promise<string> => {
   ].join('\n');
 };
 
-/** Returns a table of the layers' origins; where numbers vary over layers, a chart of them. */
 const describeLayers = ({ chart, layers, origins }: LayerPicture): string[] => {
   const table = (rows: readonly Origin[]) => [
     '| layers | from |',

@@ -5,35 +5,31 @@ import { isObject } from '../../models/checkpoint/json.js';
 import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** The origin of a run of layers, or of the tensors outside the layers: a summary of a merge for people. */
+/** The origin of a run of layers, or of the tensors outside the layers. */
 export interface Origin {
-  /** First and last layer, or null for the tensors outside the layers. */
+  /** First and last layer; null outside the layers. */
   readonly layers: readonly [number, number] | null;
-  /** The distinct expressions in words, that of the most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
+  /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
   /**
-   * The tensors of each of `from`, where they are several: outside the layers by their last names, if they are few; in layers by
-   * the kinds of their modules, if each kind is of one.
+   * The tensors of each of several expressions. Outside the layers: names, if few. In layers: kinds of
+   * modules, if each kind has one expression.
    */
   readonly tensors?: readonly (readonly string[])[];
-  /** First and last of the models' own layers that these are made of, where layers are stacked anew. */
+  /** For stacked layers: first and last layer of the models they come from. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** More tensors outside the layers than these are not named: embeddings, the final norm and the head are. */
+/** With more tensors outside the layers, none is named. */
 const mostNamed = 3;
 
-/** Kinds of modules in a layer, by what tensors do there. */
 const kinds: Partial<Record<Role, string>> = {
   attention: 'attention',
   feedForward: 'feed-forward',
   blockNorm: 'norms',
 };
 
-/**
- * Returns an origin in words: `jpn-1 (its layers 8–23)`; outside the layers, of several,
- * `embed_tokens: math-1; norm, lm_head: jpn-1`.
- */
+/** Formats `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
 export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
   `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
@@ -41,15 +37,14 @@ export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
 export const rangeText = ([first, last]: readonly [number, number]): string =>
   first === last ? `${first}` : `${first}–${last}`;
 
-/** Returns an expression in words, with the models' names as operands. */
+/** Returns an expression in words, over model names. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Returns the origins of all layers, from the bottom, joining neighbours of equal origin, and then of the
- * tensors outside them.
+ * Returns the layers' origins from the bottom, joining equal neighbours, then the other tensors'.
  *
- * @param recipe the plan's; its `slices` say which layers of the models are stacked
+ * @param recipe the plan's recipe; its `slices` say which layers are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
@@ -106,14 +101,14 @@ export const describeOrigins = (
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
-/** The kind of module of a tensor in a layer; its name where it has no kind. */
+/** The kind of a tensor's module, or its name in the layer. */
 const kindOf = (tensor: string, layer: number | null): string => {
   const at = tensor.indexOf(`.${layer}.`);
   const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** Returns the kinds of modules of each of a layer's origins; undefined where there is one, or a kind has several. */
+/** Undefined for a single origin, or if a kind has several. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -124,13 +119,13 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/** Returns the last part of a tensor's name that tells it apart: `embed_tokens` of `model.embed_tokens.weight`. */
+/** `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 
-/** Returns the layer of its first model that each layer of a recipe's `slices` is made of, bottom first. */
+/** By output layer from the bottom: the layer of the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

@@ -10,15 +10,14 @@ import type { Operand, PlannedExpression } from '../plan.js';
 import { isNoModel, type OpenedModel } from './inputs/models.js';
 import { quantisedTensors } from './quantised.js';
 
-/** An output tensor's dtype, and its expression over byte ranges. */
 export interface BoundTensor {
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
 /**
- * An output tensor to bind. `like` is the model's tensor whose shape it has, unless `shape` is another, and whose dtype it has
- * unless the recipe converts it.
+ * `like` is the model's tensor that gives shape and dtype, unless `shape` is given or the recipe converts
+ * dtypes.
  */
 export interface TensorToBind {
   readonly name: string;
@@ -27,14 +26,15 @@ export interface TensorToBind {
 }
 
 /**
- * Returns a function that binds a method's expression, over models' tensors, to byte ranges, and decides the
- * output's dtype: that of the tensor it is `like`, or `dtype` for every floating tensor, copied ones
- * included. Operands whose elements are taken bit by bit are converted to it first. Integer tensors that a
- * formula would average must be equal instead (`same`); quantised weights and their scales may only be copied,
- * unconverted.
+ * Returns a function that binds a method's expression over models' tensors to byte ranges.
  *
- * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (elements taken bit by bit that
- * are no floating numbers).
+ * - The output's dtype is that of the tensor it is `like`, or `dtype` for every floating-point tensor, copies
+ *   included. Operands of bit operations are converted to it first.
+ * - Integer tensors that a formula would average must be equal (`same`).
+ * - Quantised weights and their scales may only be copied, unconverted.
+ *
+ * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (bit operations on
+ * integer dtypes).
  *
  * @param models the merged models, which expressions refer to by index
  */
@@ -63,7 +63,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
-  /** Checks that no tensor is quantised: such are neither computed with nor converted, to their dtype included. */
+  /** Quantised tensors are neither computed with nor converted. */
   const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
     for (const { model, tensor = name } of [...over, like])
       if (itemAt(quantised, model).has(tensor))
@@ -83,10 +83,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /**
-   * Checks that elements taken bit by bit may stand beside each other: all of the output's dtype, or floating numbers
-   * that can be converted to it.
-   */
+  /** Bit operations need operands in the output's dtype, or floating-point ones to convert. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -119,7 +116,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
     else checkQuantised(wanted, over);
-    // compatible.ts has checked that tensors which differ in dtype are floating in both models.
+    // compatible.ts has checked that differing dtypes are floating-point.
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
@@ -127,16 +124,13 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: expressionOf(bind(expression.source), output) };
-    // What is selected is rounded one by one: the same bits as selecting first and rounding then.
+    // Rounding each element before selection gives the same bits as rounding after.
     const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
     return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };
   };
 };
 
-/**
- * Returns the tensor that an expression equals: a copy, or a single term of weight 1; undefined for other
- * expressions.
- */
+/** Returns the tensor that a copy or a single term of weight 1 equals. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

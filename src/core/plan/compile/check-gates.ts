@@ -6,10 +6,10 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** The most bytes of routers that are looked at: those of 100 layers of 64 experts, 8192 wide, in float32. */
+/** 100 layers of 64 experts, 8192 wide, in float32. */
 const mostBytes = 256 * 1024 * 1024;
 
-/** The bits of an exponent that is all ones in each dtype of routers, and the bytes of an element. */
+/** By dtype: the exponent bits, all ones for NaN and infinity. */
 const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {
   F32: { mask: 0x7f80_0000, bytes: 4 },
   BF16: { mask: 0x7f80, bytes: 2 },
@@ -17,8 +17,8 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 };
 
 /**
- * Checks that the routers of a file are finite numbers in float32, bfloat16 or float16. They are looked at here, since an output
- * of their dtype has them as copies, which are never looked at.
+ * Checks a file of routers for NaN and infinity: an output of the same dtype copies them, and the engine does
+ * not check copies.
  *
  * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
  */

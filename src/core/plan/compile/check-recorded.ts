@@ -8,9 +8,8 @@ import { recordedName } from '../../models/checkpoint/recorded-name.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**
- * Checks that inputs are those that a merge's `layerloom.json` records: by size and header, and by the
- * modification time, or where that differs by the SHA-256, if it was recorded. A hub model of the recorded
- * commit may have any modification time.
+ * Checks inputs against a merge's `layerloom.json`: size, header and modification time or, if times differ,
+ * the recorded SHA-256. Hub models of the recorded commit may have any time.
  *
  * @throws LayerloomError INPUT_NOT_AS_RECORDED
  */

@@ -30,8 +30,8 @@ import { inOneForm } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe: checks that its models are compatible and binds the expression of each output tensor to
- * byte ranges. Nested recipes are compiled first, and their tensors become operands of the outer expressions.
+ * Compiles a recipe: checks that its models are compatible, and binds each output tensor to byte ranges.
+ * Nested recipes are compiled first.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -48,7 +48,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
 };
 
-/** `compose`, of values alone: a tensor that a model stores quantised is its floating numbers. */
+/** `compose` before re-quantisation: quantised tensors are floating-point values here. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -95,7 +95,7 @@ const composeValues = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    // When it is asked for: planning a batch needs it of no merge.
+    // On demand: planning a batch never needs it.
     get complete() {
       return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
     },
@@ -120,7 +120,7 @@ const composeValues = async (
   };
 };
 
-/** Returns statistics by the names of the first model's tensors: those of a base may be spelt otherwise. */
+/** Renames statistics to the first model's tensor names. */
 const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedModel): Statistics => ({
   ...others,
   taskVectors: taskVectors.map((vector) => {
@@ -136,7 +136,11 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
   }),
 });
 
-/** Importances are in the rows of their model's own vocabulary. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Importances are in rows of their own model's vocabulary.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);
@@ -148,7 +152,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/** Opens the models of a recipe of bare adapters, and the base where it is here; undefined for other recipes. */
+/** Opens a recipe of bare adapters, and their base if available; undefined for other recipes. */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -166,7 +170,7 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** Returns the text of one of a recipe's models, or the complete recipe of one that is nested. */
+/** A model's name, or a nested recipe's complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],
@@ -181,12 +185,9 @@ const textIn = (
   ).complete;
 };
 
-/** Nested recipes, which several recipes may contain. */
 const nested: Kept<Promise<Composed>> = { most: 256 };
 
-/**
- * Returns a function that opens a model of the recipe: a checkpoint, or a nested recipe, which it compiles.
- */
+/** Returns a function that opens a recipe's model, compiling nested recipes. */
 export const modelOpener =
   (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {

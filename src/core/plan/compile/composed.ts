@@ -13,48 +13,42 @@ import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js'
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** The recipe's parameters after defaults and normalisation, and its models if some of them are recipes. */
+  /** The parameters after defaults and normalisation; models only if some are nested recipes. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** The recipe that makes the same again, models included. */
+  /** A recipe that reproduces this merge, with its models. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   /**
-   * The same object for recipes whose `tensors` are the same but for their expressions. Tensors that are one object have
-   * one expression too.
+   * The same object if `tensors` differ only in expressions. Identical tensor objects have identical
+   * expressions.
    */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
-  /** Where the output is an adapter: its changes, its configuration and the base that this names. */
   readonly adapter?: ComposedAdapter;
-  /** The keys of the output's `config.json` that differ from the first model's; undefined for those that it lacks. */
+  /** Changed keys of the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** The dtype of an output that its first model stores quantised, and the output does not. */
+  /** The output's dtype if only the first model is quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** Returns the keys of the output's `generation_config.json` that differ from the first model's. */
+  /** Returns the changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
-  /** The files of the output's tokenizer. */
   readonly tokenizer: TokenizerSource;
-  /** Filters that match no tensor, those of nested recipes included. */
+  /** Filters that match no tensor, also of nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
 
-/** An adapter that a recipe makes of adapters. */
 export interface ComposedAdapter {
   readonly model: AdapterModel;
-  /** The text of its `adapter_config.json`. */
   readonly configText: string;
   readonly base: string | undefined;
 }
 
-/** Statistics of whole models, measured before compilation. Recipes that need none are absent. */
+/** Measured before compilation, for recipes that need any. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/**
- * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe, or of a nested one, matches no tensor
- */
+/** @throws LayerloomError INVALID_PARAMETER if a filter matches no tensor, also in nested recipes */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

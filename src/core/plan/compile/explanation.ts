@@ -5,20 +5,20 @@ import { describeExpression } from '../card/origins.js';
 import type { PlannedExpression, PlannedInput } from '../plan.js';
 import type { Composed } from './composed.js';
 
-/** The derivation of one tensor of a merge. */
+/** How one tensor of a merge is derived. */
 export interface Explanation {
   readonly tensor: string;
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** The method's parameters for it, gradients and filters resolved. */
+  /** For this tensor, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** In words, over the models' names; and as it is planned, over byte ranges. */
+  /** The expression, over model names. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }
 
-/** Returns the name nearest to a word: a misspelt one, one that contains it, or that shares most parts. */
+/** A likely misspelling, else a name that contains the word, else the one with most parts in common. */
 const nearestTensor = (word: string, names: readonly string[]): string => {
   const parts = word.split('.');
   const shared = (name: string) => name.split('.').filter((part) => parts.includes(part)).length;
@@ -29,7 +29,7 @@ const nearestTensor = (word: string, names: readonly string[]): string => {
   );
 };
 
-/** @throws LayerloomError INVALID_PARAMETER where the merge has no tensor of that name */
+/** @throws LayerloomError INVALID_PARAMETER if the merge has no tensor of that name */
 export const explain = (
   { tensors, compiled }: Composed,
   tensor: string,

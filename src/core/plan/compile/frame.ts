@@ -13,20 +13,19 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Kept } from './inputs/session.js';
 
-/** What recipes over the same models share: the models, found compatible, and the tensors of their outputs. */
+/** Shared by recipes over the same models. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Returns the output tensors of a recipe over the models. Recipes that say the same expression of a tensor get the same
-   * object: in a batch most tensors are those of another merge.
+   * Equal expressions of a tensor yield the same object, since merges of a batch share most tensors.
    *
    * @throws LayerloomError the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** What a frame is made of: whatever else a recipe says, recipes that agree in this have one frame. */
+/** The keys that determine a recipe's frame. */
 const framedOf = ({
   models,
   companions,
@@ -51,11 +50,10 @@ const framedOf = ({
 
 type Framed = ReturnType<typeof framedOf>;
 
-/** Each frame has the tensors of a model. */
 const frames: Kept<Promise<Frame>> = { most: 512 };
 
 /**
- * Returns the frame of a recipe over inputs, which their session keeps.
+ * Returns a recipe's frame, cached in the inputs' session.
  *
  * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
  */
@@ -66,7 +64,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // Nested recipes are told apart as objects: what they compute is not all in their text.
+  // Nested recipes are keyed by identity: their text does not determine all that they compute.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -147,13 +145,13 @@ const makeFrame = async (
   };
 };
 
-/** Limit on the tensors that a frame keeps, as a multiple of its outputs. */
+/** Limit on cached tensors, as a multiple of the outputs. */
 const mostMade = 4;
 
-/** Limit on the texts of expressions that are compared: longer ones, such as lists of rows, are a merge's own. */
+/** Longer expressions, such as lists of rows, are not cached. */
 const mostText = 4096;
 
-/** Returns a function that makes the tensors of a recipe, one for each expression of an output. */
+/** Returns a function that makes tensors, cached by output and expression. */
 const sharedBy = (
   outputs: readonly OutputTensor[],
   make: (output: OutputTensor, expression: Expression) => UnplacedTensor,
@@ -161,7 +159,7 @@ const sharedBy = (
   const ids = new Map<string, number>();
   const made = new Map<number, UnplacedTensor>();
   return (compiled) => {
-    // Methods say one object of many tensors: its text is made once.
+    // Methods share one object among many tensors: serialise it once.
     const known = new Map<Expression, number | undefined>();
     if (made.size > mostMade * outputs.length) {
       made.clear();

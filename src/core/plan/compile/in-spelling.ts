@@ -5,14 +5,13 @@ import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
 /**
- * Returns a model whose tensors are named as those of another one, where the two spell one parameter differently: a base's
- * files and those of a fine-tuning with a head, or a model by two versions of transformers. Outputs have the first model's
- * names.
+ * Renames a model's tensors as in `first`, if both spell a parameter differently: a fine-tuning with a head,
+ * or another version of transformers.
  */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
-/** `inSpelling`, of a model of a recipe: its operands are found by their new names. */
+/** `inSpelling` for a recipe's model, with its operands. */
 export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedModel => {
   const spellings = spellingsOf(first, other);
   if (spellings.size === 0) return other;
@@ -23,7 +22,7 @@ export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedMode
   };
 };
 
-/** Models of two namings, Meta's and Hugging Face's, are refused rather than renamed. */
+/** A mix of Meta's and Hugging Face's namings is refused later. */
 const spellingsOf = (first: Model, { checkpoint, architecture }: Model): ReadonlyMap<string, string> =>
   first.architecture.naming === architecture.naming
     ? spellingsLike(checkpoint.tensors.keys(), first.checkpoint.tensors.keys())

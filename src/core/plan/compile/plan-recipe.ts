@@ -47,21 +47,20 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
-  /** Whether the output has the experts of mixtures fused or each by itself; overrides the recipe's. */
+  /** Overrides the recipe. */
   experts?: ExpertForm | undefined;
-  /** Further lines of the model card. */
   cardNotes?: readonly string[] | undefined;
-  /** A filter that matches no tensor, and what of a recipe's file mergekit ignores, is an error, not a warning. */
+  /** Makes errors of filters that match no tensor, and of keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
 /**
- * Decides a merge: opens the recipe's models (headers and small files, no weights), checks that they fit, and
- * fixes every byte range of the output.
+ * Plans a merge: opens the recipe's models (headers and small files, no weights), checks that they are
+ * compatible, and fixes every byte range of the output.
  *
- * @param statistics what the recipe, and recipes in it, must know beforehand
- * @param inputs the recipe's, where they have been opened
- * @throws LayerloomError: a recipe's, a checkpoint's or an incompatibility's code, before any weight is read
+ * @param statistics measurements that the recipe and its nested recipes need
+ * @param inputs if already opened
+ * @throws LayerloomError the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (
   recipe: Recipe,
@@ -123,7 +122,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Plans the model card: of what is in the output, and of nothing that was only checked against it. */
+/** Lists only models in the output, not those merely checked against it. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -138,9 +137,9 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    // By paths: one that got other rows is no longer the same object.
+    // By path: a model that got other rows is another object.
     complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
-  // Last, unless it is one of two models that the merge goes between.
+  // The base comes last, unless the merge interpolates from it.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
     ? models
     : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));
@@ -166,17 +165,15 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** The layout as recipes spell it, where it is not the default. */
+/** Recipe keys of the layout that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
 });
 
-/** True for a checkpoint that is one file, of which nothing beside it is read. */
 const isBareFile = ({ files, path, folder }: CheckpointIndex): boolean =>
   folder === undefined && files[0]?.path === path;
 
-/** Loaders need a configuration; a bare file has none. */
 const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   const { config, path } = checkpoint;
   if (config !== undefined) return [];
@@ -187,7 +184,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/** Files of the inputs as shards may be them: of the output's format, and such as loaders take. */
+/** Returns the input file of a source, if loaders accept it as an output shard. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -222,12 +219,12 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      // A tensor that an expression names several times is read once.
+      // Counts repeated sources once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
-      // Scales are none of the model's parameters.
+      // Scales are not parameters.
       if (expression.kind !== 'quantise' || expression.part === 'codes')
         cost.parameters += elementCount(shape) ?? 0;
     }
@@ -242,10 +239,10 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Files of the first model that the output does not have: it may need some of them. */
+/** Warns of files of the first model that the output lacks. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
-  // A bare file says nothing of what lies beside it, and an adapter's directory is that of a training.
+  // Files beside a bare file may be unrelated; an adapter's directory is from training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
@@ -262,13 +259,11 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** The shards of a model have one pattern: `pytorch_model-*-of-00030.bin`. */
+/** `pytorch_model-*-of-00030.bin` */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
-/** Limit on the files that a message names. */
 const mostShown = 8;
 
-/** The output is not called as diffusers looks for it. */
 const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
   checkpoint.files.some(({ path }) => basename(path).startsWith('diffusion_pytorch_model'))
     ? [
@@ -276,7 +271,7 @@ const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
       ]
     : [];
 
-/** Families by pattern alone work, and say so. */
+/** Warns of families known only by patterns in tensor names. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
   const { unrecognised, family, stacks, layers } = architecture;
   if (!needsLayers || unrecognised.length === 0) return [];

@@ -20,10 +20,9 @@ import type { Composed } from './composed.js';
 import type { OpenedModel } from './inputs/models.js';
 import { unquantised } from './quantised-output.js';
 
-/** What loaders are told of a scheme, and what its scales are called. */
 interface Written {
   readonly scales: string;
-  /** The key of `settings` that lists modules which are not quantised. */
+  /** The key of `settings` that lists unquantised modules. */
   readonly unconverted: string;
   settings(block: BlockSize): Readonly<Record<string, unknown>>;
 }
@@ -36,7 +35,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
     unconverted: 'modules_to_not_convert',
     settings: (block) => ({ quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: block }),
   },
-  // As llm-compressor writes W8A8: activations are quantised too, by token, where a model runs.
+  // As llm-compressor writes W8A8: runtimes quantise activations by token.
   int8: {
     scales: 'weight_scale',
     unconverted: 'ignore',
@@ -57,11 +56,10 @@ const written: Readonly<Record<WrittenName, Written>> = {
 };
 
 /**
- * Quantises the matrices of an output's layers: each is written as its codes and its scales, of values that nothing has
- * rounded since the method made them. Where the recipe names a base, the plan has its matrices too, and what is left of
- * the change from them is measured.
+ * Quantises the layers' matrices from the method's unrounded values. If the recipe names a base, the plan
+ * contains its matrices too, to measure how much of the change survives.
  *
- * @throws LayerloomError INVALID_PARAMETER where there is nothing to quantise, and where the output is an adapter
+ * @throws LayerloomError INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */
 export const quantised = (composed: Composed, name: WrittenName): Composed => {
   const refuse = (expected: string) => invalidParameter('quantize', name, expected);
@@ -112,7 +110,6 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
 
 type Matrix = UnplacedTensor & { readonly shape: readonly [number, number] };
 
-/** Returns the codes of a matrix, and its scales. */
 const partsOf = (
   tensor: Matrix,
   name: WrittenName,
@@ -146,7 +143,7 @@ const partsOf = (
   ];
 };
 
-/** Returns the matrix of the base that a tensor is changed from, where it has one of its shape. */
+/** The base's matrix, if it has the same shape. */
 const baseOf = (base: OpenedModel | undefined, { name, shape }: Matrix): { readonly base?: Operand } => {
   const found = base?.operandOf(name);
   const isSame = (other: Shape | undefined) => other?.join() === shape.join();

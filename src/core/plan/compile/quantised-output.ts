@@ -13,15 +13,14 @@ import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Kept, PlanningSession } from './inputs/session.js';
 
-/** Tensors of outputs as they are stored quantised, and an object for each frame whose tensors they are. */
+/** Cached quantised tensors, and an object for each frame. */
 const storedTensors: Kept<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Kept<object> = { most: 512 };
 
 /**
- * Decides in which form an output has tensors that its models store quantised. Where all of them are copies, and all models
- * that the output has such tensors of are quantised in one way, the output is quantised like these: its tensors are copies of
- * theirs, and the list of modules that are not quantised is that of its layers. Else no tensor of it is quantised: those that
- * are copies are converted too, and its `config.json` says nothing of it.
+ * Keeps an output quantised if all quantised tensors are copies and their models agree in scheme and
+ * settings: copies the stored tensors, and lists the unquantised modules. Otherwise dequantises every tensor
+ * and removes the quantisation keys of `config.json`.
  */
 export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
@@ -46,7 +45,7 @@ export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedIn
   };
 };
 
-/** Returns an output of values, of which `config.json` says nothing where the first model's says how it is quantised. */
+/** Dequantises the output and removes the quantisation keys of `config.json`. */
 export const unquantised = (composed: Composed): Composed => {
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
@@ -56,21 +55,18 @@ export const unquantised = (composed: Composed): Composed => {
   };
 };
 
-/** The keys of the output's `config.json` that say how its first model is quantised. */
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
 /**
- * Returns how the models are quantised whose tensors an output copies, and its modules that are not, if it can stay quantised
- * like them.
+ * Returns the copied models' quantisation and the unquantised modules; undefined if the output cannot stay
+ * quantised.
  */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
 ): { first: Quantisation; unconverted: readonly string[] } | undefined => {
-  // A mixture of dense models has other modules than they, by other names.
   if (composed.compiled.mixture !== undefined) return undefined;
-  // A dtype is asked for: every tensor is converted to it.
   if (allRecipes(composed.recipe).some(({ dtype }) => dtype !== undefined)) return undefined;
   if (
     composed.tensors.some(
@@ -93,14 +89,14 @@ const copiedIn = (
     return undefined;
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
   const isStacked = composed.compiled.layersLike !== undefined;
-  // Settings of a layer by its number would come to mean another layer.
+  // Settings by layer number would apply to the wrong layers.
   if (isStacked && namesLayers(first)) return undefined;
   const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
-  // Nothing would say which modules are not quantised.
+  // Nothing would list the unquantised modules.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** What must be the same of quantised models for their layers to stand in one, as text. */
+/** The settings that models must share to be mixed, as text. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -112,14 +108,13 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** True if settings besides the list of modules name a module by its layer, or by a pattern of such names. */
+/** True if settings besides the list of modules name layers by number or pattern. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
       key !== unconvertedKey && /\b(layers?|blocks?|h)\\*\./.test(JSON.stringify(value) ?? ''),
   );
 
-/** Returns the tensors that are stored for one of the output. */
 const asStored = (
   tensor: UnplacedTensor,
   models: readonly CheckpointIndex[],
@@ -142,7 +137,7 @@ const asStored = (
   });
 };
 
-/** The forms of a model's quantised tensors, by where their codes are. */
+/** Quantised forms, by the position of their codes. */
 const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
@@ -168,10 +163,12 @@ const formOf = (
 };
 
 /**
- * Returns the modules of an output that are not quantised: the entries of its models' lists, of which those go that would
- * name a quantised module, and by name the modules that are quantised in one model, and not in the one that they are of.
- * Entries are not taken for patterns, which files from elsewhere have: one that is no plain name goes where its model has
- * another module unquantised than the output. Where layers are stacked each such module is named, and no pattern stays.
+ * Returns the output's unquantised modules: the models' entries, less those that may name a quantised module,
+ * plus names of modules quantised in only some models.
+ *
+ * Entries that are not plain names are never matched as patterns, since files are untrusted. They are dropped
+ * if a module that is unquantised in their model is quantised in the output. For stacked layers every module
+ * is named.
  */
 const unconvertedIn = (
   tensors: readonly UnplacedTensor[],
@@ -183,7 +180,7 @@ const unconvertedIn = (
   for (const { name, shape, expression } of tensors)
     if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
     else if (shape.length >= 2) plain.add(moduleOf(name));
-  // Of biases beside their weights.
+  // A bias has its weight's module.
   for (const module of quantised) plain.delete(module);
   const entries = models.flatMap(({ tensors: own, quantisation }) => {
     const plainHere = new Set([...own.keys()].map(moduleOf));
@@ -204,6 +201,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True unless an entry is a plain name that is no part of the module's: its beginning or its end. */
+/** True unless a plain name is neither the module's beginning nor its end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,20 +1,18 @@
 /**
- * Matches the names of tensors that only quantised modules have: scales, zero points and packed weights
- * beside or instead of `weight`, in checkpoints by compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4
- * and bitsandbytes. Gemma 3n has a learnt scale of such a name.
+ * Names that only quantised modules have: scales, zero points and packed weights of compressed-tensors,
+ * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. Gemma 3n has a learnt scale with such a name.
  */
 const marks =
   /[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
 
-/** Returns the module that a tensor of such a name belongs to; undefined for other names. */
 const markedModule = (name: string): string | undefined => {
   const found = name.endsWith('.altup.correct_output_scale') ? null : marks.exec(name);
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
 /**
- * Returns the tensors of quantised modules, biases excepted. Their numbers are meaningless without their
- * scales, so that they must not be averaged, whatever their dtype.
+ * Returns the tensors of quantised modules, except biases: averaging them without their scales is
+ * meaningless.
  */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];

@@ -5,10 +5,10 @@ import { isObject } from '../../models/checkpoint/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**
- * Returns a file of Gram matrices with those that layers share under each layer's name: queries, keys and values have the same
- * inputs, whose matrix the file has once. `shared` in its metadata has the names, as JSON: `{"LAYER": "LAYER WITH A MATRIX"}`.
+ * Puts shared Gram matrices under each layer's name: queries, keys and values have the same inputs, so their
+ * matrix is stored once. Metadata key `shared` is JSON: `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
- * @throws LayerloomError INVALID_PARAMETER where it is no such JSON, or names a matrix that is not there
+ * @throws LayerloomError INVALID_PARAMETER if it is not such JSON, or names a missing matrix
  */
 export const withSharedGrams = (
   checkpoint: CheckpointIndex,

@@ -15,18 +15,14 @@ import type { PlannedFile } from '../plan.js';
 import type { Composed } from './composed.js';
 import type { Kept, PlanningSession } from './inputs/session.js';
 
-/** Matches the names of a tokenizer's files. */
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/** True for what ModelOpt says of a model beside its `config.json`, where the output's says how that is quantised, or is not. */
+/** ModelOpt's file would repeat or contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/**
- * The side files that an output has from its models: all of the first one's, but for the tokenizer's where
- * the recipe asks for another's.
- */
+/** The first model's side files, with the tokenizer's from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -43,8 +39,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
 };
 
 /**
- * The text of the output's chat template, where it is not that of the model whose tokenizer it gets. Of templates
- * that are equally common, that model's goes first.
+ * Returns the output's chat template, if it differs from its tokenizer's model, whose template wins ties.
  *
  * @throws LayerloomError TEMPLATE_INVALID
  */
@@ -63,7 +58,7 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
 const sound: Kept<Promise<void>> = { most: 4096 };
 
 /**
- * Refuses before any weight is read what could not be copied in the end, and a chat template with an error.
+ * Refuses uncopyable side files and invalid chat templates before weights are read.
  *
  * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
  */
@@ -76,12 +71,11 @@ export const checkSideFiles = async (composed: Composed, session: PlanningSessio
       );
 };
 
-/** Plans the files beside the weights that come from the models, and a chat template of the recipe's. */
 export const planSideFiles = async (composed: Composed, session: PlanningSession): Promise<PlannedFile[]> => {
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // A key beside the template's file would contradict it: processors read the key, tokenizers the file.
+  // Processors read this key, tokenizers the file: keep only the file.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
@@ -111,8 +105,8 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 const configurations = ['config.json', 'generation_config.json'];
 
 /**
- * A configuration with the values that the output has; the text of any other file as it is. What the text says is compared,
- * not what the checkpoint says of itself: the checkpoint may have been changed since.
+ * Edits configurations to the output's values. Compares with the file's text, since the checkpoint's object
+ * may have been edited.
  */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,

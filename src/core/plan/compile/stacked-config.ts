@@ -8,10 +8,9 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Returns the edits of `config.json` by which it says of each layer of a stack what its own model's says of it; none where
- * no layers are stacked, or the first model has no configuration.
+ * Returns the edits of `config.json` that keep each stacked layer's own settings.
  *
- * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot say this order of layers
+ * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
  */
 export const configOfStack = (
   { layersLike, leavesDraftsOut = false }: Compiled,
@@ -20,7 +19,7 @@ export const configOfStack = (
   const config = models[0]?.checkpoint.config;
   if (layersLike === undefined || config === undefined) return unchanged;
   const described = models.map(({ checkpoint, architecture: { stacks, layers } }) => ({
-    // A model without a configuration is like the first, with its own number of layers.
+    // A model without a configuration counts as like the first.
     config: checkpoint.config,
     stack: itemAt(stacks, 0),
     layers,

@@ -1,2 +1,1 @@
-/** The dialects that recipes are exported in. */
 export const exportDialects = ['mergekit'] as const;

@@ -2,31 +2,27 @@ import { splitName } from '../../models/address/name.js';
 import { isObject } from '../../models/checkpoint/json.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
-// Models as mergekit's dialect writes them.
+// Models in mergekit's dialect.
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A model of a list: by itself, or with parameters of its own. */
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/**
- * Returns a model's text. mergekit has no names beside paths, takes `@` for a revision, and `+` for an adapter,
- * unless the path stands by itself.
- */
+/** mergekit has no `NAME=`, and reads `@` as a revision and `+` as an adapter, except in a lone path. */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
   return isPath && /[@+]/.test(path) ? { model: { path } } : path;
 };
 
-/** @throws LayerloomError EXPORT_UNSUPPORTED for a recipe in a model's place */
+/** @throws LayerloomError EXPORT_UNSUPPORTED for a nested recipe */
 export const modelOf = (model: unknown): unknown =>
   typeof model === 'string'
     ? textOfModel(model)
     : cannotSay('a recipe in the place of a model', 'merge it by itself, and name its output');
 
-/** Adds the base to a slice's sources, where mergekit looks for it, with the layers of the first. */
+/** Adds the base to a slice's sources, where mergekit expects it, with the first source's layers. */
 export const withBase = (sources: readonly Json[], base: unknown): readonly Json[] => {
   const written = JSON.stringify(modelOf(base));
   if (sources.some(({ model }) => JSON.stringify(model) === written)) return sources;

@@ -4,10 +4,10 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Writes a mixture as mergekit-moe's file. Keys of ours, `gates` and `seed`, stay: that program ignores them.
+ * Writes mergekit-moe's file. Our keys `gates` and `seed` stay: mergekit-moe ignores them.
  *
  * @param complete the plan's recipe in YAML's spelling, without its method
- * @throws LayerloomError EXPORT_UNSUPPORTED for the form of files, and a recipe in a model's place
+ * @throws LayerloomError EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
  */
 export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {
   if (form !== undefined)

@@ -12,27 +12,25 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A recipe in mergekit's dialect, with what is to be known of it. */
 export interface MergekitRecipe {
   readonly recipe: Json;
   readonly notes: readonly string[];
 }
 
-/** Methods of ours whose plans are weighted averages of whole tensors, which mergekit's `linear` says. */
+/** Methods of weighted averages over whole tensors: mergekit's `linear`. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** Methods that draw random numbers, which are not mergekit's. */
+/** Methods that draw random numbers, other than mergekit's. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Writes the recipe of a plan in mergekit's dialect. The arithmetic is float32, as layerloom's, and the output
- * has the plan's dtype.
+ * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic and the plan's output dtype.
  *
- * @param complete the plan's recipe in YAML's spelling, models as mergekit is to find them
- * @throws LayerloomError EXPORT_UNSUPPORTED naming what mergekit's dialect cannot say
+ * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
+ * @throws LayerloomError EXPORT_UNSUPPORTED naming a feature that mergekit lacks
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
-  // mergekit computes with every number.
+  // mergekit always allows NaN and infinity.
   const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
   if (plan.form === 'adapter')
@@ -82,11 +80,10 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
   };
 };
 
-/** True for a plan in which rows of embeddings stand in another order than in a model. */
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** True for a plan with an average of three or more models in another order than that of its inputs. */
+/** True for an average of three or more models in another order than the inputs. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,11 +93,10 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
     }),
   );
 
-/** True for a mixture with random routers or noise. */
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods for which a base is one of the models, in mergekit, or only a companion. */
+/** Methods for which mergekit treats the base as one of the models, or as a mere companion. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -139,7 +135,7 @@ const tensorRecipe = (
       ...pick(rest),
     };
   });
-  // Without a base mergekit takes configuration and tokenizer from any of the models.
+  // Without a base, mergekit takes configuration and tokenizer from an arbitrary model.
   const first = entries?.[0]?.model ?? stacked?.[0]?.sources[0]?.model;
   const donor =
     base !== undefined && (usesBase || fromMergekit) ? modelOf(base) : usesBase ? undefined : first;
@@ -150,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** A parameter; of ours that mergekit's has not, only what means the same there. */
+/** Our own extensions only pass if mergekit has an equivalent. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);
@@ -161,7 +157,6 @@ const setting = ([key, value]: [string, unknown]): [string, unknown] => {
 
 const isFloat = (dtype: string): boolean => ['BF16', 'F16', 'F32', 'F64'].includes(dtype);
 
-/** The dtypes of arithmetic and output. */
 const dtypesOf = ({ shards }: MergePlan): Json => {
   const found = new Set(
     shards.flatMap(({ tensors }) => tensors.map(({ dtype }) => dtype)).filter((dtype) => /^B?F/.test(dtype)),

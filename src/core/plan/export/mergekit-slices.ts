@@ -10,25 +10,24 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A weight for each of the merged models. */
+/** By merged model. */
 type Weights = readonly number[];
 
-/** Consecutive layers that are averaged alike. */
+/** Consecutive layers with equal averages. */
 interface Run {
   readonly first: number;
   end: number;
-  /** Of the most tensors. */
+  /** The weights of most tensors. */
   readonly weights: Weights;
-  /** Of the others: by a part of their names. */
+  /** Weights of the other tensors, by a part of their names. */
   readonly others: Map<string, Weights>;
 }
 
 /**
- * Writes a plan whose tensors are copies and weighted averages as mergekit's `linear`: an average of whole models
- * by one weight each, or slices with weights of their own. Where every slice is a copy, and the tensors outside
- * the layers with it, as `passthrough`, which copies bits.
+ * Writes copies and weighted averages as mergekit's `linear`: whole models, or slices with weights. If every
+ * slice is a copy, writes `passthrough`, which copies bits.
  *
- * @param complete the plan's recipe, models as mergekit is to find them
+ * @param complete the plan's recipe, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED
  */
 export const averagesIn = (plan: MergePlan, complete: Json): Json => {
@@ -69,14 +68,14 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** The weight of one model in a run: one for all tensors, or by filters. */
+/** A model's weight, for all tensors or by filters. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** The models that tensors are made of, the donor of configuration and tokenizer first. */
+/** The donor of configuration and tokenizer comes first. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),
@@ -91,10 +90,9 @@ const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   });
 };
 
-/** The inputs of an average with their weights. */
 const termsOf = (name: string, expression: PlannedExpression): { input: number; weight: number }[] => {
   if (expression.kind === 'copy') return [{ input: expression.source.input, weight: 1 }];
-  // What is no weight is the same in all models.
+  // Such tensors are not weights, and are equal in all models.
   if (expression.kind === 'same') return [];
   if (expression.kind === 'rowSelect')
     return cannotSay(`rows that are reverted one by one (${name})`, 'revert whole layers (bottom, top)');
@@ -144,7 +142,8 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
       `slices of a model with other towers than the language model's (${tower.name})`,
       'mergekit has slices for models of one tower only; merge with layerloom',
     );
-  // mergekit takes parameters of embeddings from the first slice, of other tensors outside the layers from the last.
+  // mergekit takes parameters of embeddings from the first slice, of other tensors outside the layers from
+  // the last.
   const outside = weighted.filter(([{ layer }]) => layer === null);
   for (const [{ name }, weights] of outside) {
     const run = roleOutside(family, name) === 'embedding' ? first : last;
@@ -156,7 +155,6 @@ const runsOf = (plan: MergePlan, models: readonly unknown[]): Run[] => {
 
 const sameKey = ({ weights, others }: Run): string => JSON.stringify([weights, [...others].sort()]);
 
-/** A layer's tensors by the weights that most of them have, and the others by their modules. */
 const runOf = (layer: number, tensors: readonly (readonly [PlannedTensor, Weights])[]): Run => {
   const counts = new Map<string, number>();
   for (const [, weights] of tensors)
@@ -169,13 +167,11 @@ const runOf = (layer: number, tensors: readonly (readonly [PlannedTensor, Weight
   return { first: layer, end: layer + 1, weights: JSON.parse(most[0]) as Weights, others: new Map(others) };
 };
 
-/** The name behind a layer's number. */
 const moduleOf = (name: string, layer: number): string => {
   const [, module] = name.split(`.${layer}.`);
   return module ?? name;
 };
 
-/** Checks that the filters of each run choose the weights that the plan has. */
 const checkFilters = (
   runs: readonly Run[],
   weighted: readonly (readonly [PlannedTensor, Weights])[],

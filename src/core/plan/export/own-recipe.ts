@@ -7,13 +7,12 @@ import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
 
 /**
- * Formats the recipe that makes a plan's merge again as YAML, for a file in `folder`: local models by their
- * paths from there, models of the hub cache as `org/name@COMMIT`.
+ * Formats the recipe that reproduces a plan's merge. Local models are relative to `folder`; models of the hub
+ * cache are `org/name@COMMIT`.
  */
 export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
 
-/** Returns that recipe in YAML's spelling. */
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
   const fromFolder = (input: PlannedInput): string =>
     foundParts(input)
@@ -28,7 +27,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
-/** Replaces the models' texts, in recipes that stand in models' places too. */
+/** Renames models, also in nested recipes. */
 export const respell = (
   recipe: CompleteRecipe,
   inputs: readonly PlannedInput[],

@@ -7,18 +7,18 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A row, and the rows of a source whose mean it is: one that stands twice counts twice. */
+/** A row, and the source rows whose mean it is, with repetitions. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**
- * A matrix of `rows` rows in float32 that are means of rows of a stored one: each that `means` names, of its own, and
- * 0 where it names none; or every one, of all.
+ * A float32 matrix of means of stored rows: for rows that `means` lists, with 0 elsewhere, or the mean of all
+ * in every row.
  */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';
   readonly rows: number;
-  /** Ascending by the row. */
+  /** Ascending by `to`. */
   readonly means: 'all' | readonly RowMean[];
   readonly source: StoredTensor;
 }
@@ -35,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // By hand like runs: there may be as many as tokens.
+  // By hand for speed: there may be as many as tokens.
   means: z.union([
     z.literal('all'),
     z

@@ -6,16 +6,15 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A tensor that GGUF stores in blocks, or with rows in another order, as float32 (docs/gguf.md). */
+/** A tensor in GGUF's blocks or with reordered rows, as float32 (docs/gguf.md). */
 export interface BlockTensor {
   readonly [operandKind]: 'blocks';
   readonly dtype: 'F32';
   readonly blocks: BlockForm;
-  /** Bytes. */
+  /** Bytes, as U8. */
   readonly of: StoredTensor;
 }
 
-/** Its keys are in the order of the JSON. */
 const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTensor => ({
   [operandKind]: 'blocks',
   dtype: 'F32',
@@ -23,7 +22,6 @@ const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTe
   of,
 });
 
-/** Returns a tensor in blocks of an input as an operand. */
 export const blockTensor = (
   input: number,
   { file, begin, end }: TensorReference,

@@ -8,10 +8,7 @@ import { count, dtype, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
-/**
- * A stored matrix as columns [first, first + count) of a matrix of `columns` columns and as many rows, which is 0 in the
- * others.
- */
+/** A stored matrix as columns [first, first + count) of a wider matrix; other columns are 0. */
 export interface ColumnTensor {
   readonly [operandKind]: 'columns';
   readonly dtype: Dtype;

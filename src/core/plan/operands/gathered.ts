@@ -8,16 +8,16 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
 /**
- * A tensor of `rows` rows that are rows of a stored one in another order, along dimension 0: rows
- * [to, to + count) are rows [from, from + count) of the source; rows that no run has are 0.
+ * Stored rows in another order, along dimension 0: rows [to, to + count) are source rows [from, from +
+ * count). Other rows are 0.
  */
 export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
   readonly dtype: Dtype;
   readonly rows: number;
-  /** Ascending by `to`, and disjoint. */
+  /** Ascending by `to`, disjoint. */
   readonly runs: readonly RowRun[];
-  /** The rows from the first to the last that runs are of: `from` counts from its first. */
+  /** From the first row in use to the last; `from` counts from the first. */
   readonly source: StoredTensor;
 }
 
@@ -30,7 +30,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** By hand like sources: a vocabulary in another order has as many runs as tokens. */
+/** By hand for speed: a reordered vocabulary has as many runs as tokens. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

@@ -8,8 +8,8 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * The product B · A of a LoRA adapter, unscaled and in float32, or its transpose: `a` is [rank, in], `b` [out, rank], the
- * product [out, in]. Sums over the rank are taken in one fixed order (docs/numbers.md). Of experts, rows of their products.
+ * A LoRA adapter's unscaled product B · A, or its transpose, in float32: `a` [rank, in], `b` [out, rank].
+ * Sums over the rank have a fixed order (docs/numbers.md). With `experts`, rows of the experts' products.
  */
 export interface LowRankTensor {
   readonly [operandKind]: 'lowRank';
@@ -82,7 +82,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
   describe: ({ a }, nameOf) => nameOf(a),
   keyText: ({ rank, transposed, experts, a, b }, identify) =>
     `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
-  // A change of a model's tensor, which has the model's weight.
+  // The changed tensor already counts with its weight.
   weights: () => new Map(),
   lower: async ({ rank, transposed, experts = { count: 1, row: 0 }, a, b }, to) => {
     takeRows(to, 'last', 'an adapter of experts');

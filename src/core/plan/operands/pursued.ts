@@ -11,22 +11,21 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A matrix of `rows` rows in float32, of which those of `tokens` are approximated and all others are 0. A row of the
- * donor that `tokens` names is approximated by a sum of at most `k` of its rows that `shared` names, by orthogonal
- * matching pursuit; the result is the same sum of the rows that the source has for these (docs/numbers.md).
+ * A float32 matrix with rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates the
+ * donor's row by at most `k` of its `shared` rows; the result combines the source's rows equally
+ * (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';
   readonly dtype: 'F32';
   readonly rows: number;
   readonly k: number;
-  /** As [row of the result, row of the donor, count]: ascending by the first, and disjoint. */
+  /** [result row, donor row, count], ascending and disjoint in the first. */
   readonly tokens: readonly RowRun[];
-  /** As [row of the source, row of the donor, count]. */
+  /** [source row, donor row, count]. */
   readonly shared: readonly RowRun[];
   readonly source: StoredTensor;
   readonly donor: StoredTensor;
-  /** Elements of a row of the donor. */
   readonly width: number;
 }
 
@@ -61,7 +60,6 @@ const schema = z.strictObject({
   width: z.int().positive(),
 });
 
-/** The source's row of each shared token, in order. */
 const sharedRows = ({ shared }: PursuedTensor): number[] =>
   shared.flatMap(([own, , rows]) => Array.from({ length: rows }, (_, index) => own + index));
 

@@ -18,15 +18,13 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A quantised tensor as float32: the number of each code times the scale of its block (docs/quantised.md). */
+/** A quantised tensor as float32: code · its block's scale (docs/quantised.md). */
 export interface QuantisedTensor extends QuantisedBlocks, QuantisedParts<StoredTensor> {
   readonly [operandKind]: 'quantised';
   readonly dtype: 'F32';
-  /** What `codes` are read from: bytes. */
   readonly of: StoredTensor;
 }
 
-/** Its keys are in the order of the JSON, which leaves out those that are undefined. */
 const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): QuantisedTensor => {
   const { codes, order, rows, width, stride, block, transposed } = tensor;
   const { of, scales, factor, zeros, groups, nested, after } = tensor;
@@ -52,7 +50,6 @@ const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): Quan
   };
 };
 
-/** Returns a quantised tensor of an input as an operand. */
 export const quantisedTensor = (
   input: number,
   { file, begin, end }: TensorReference,
@@ -96,10 +93,9 @@ const schema = z.strictObject({
 
 const scaleDtypes: readonly Dtype[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
 
-/** Bytes that stand for powers of two. */
+/** Scales stored as exponents of powers of two. */
 const areExponents = ({ dtype }: StoredTensor): boolean => dtype === 'F8_E8M0' || dtype === 'U8';
 
-/** Returns why native code has no such codes; undefined if it has. */
 const whyNoCodes = ({
   codes,
   order = 'across',

@@ -4,18 +4,13 @@ import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { isCount } from '../parse.js';
 import type { OperandKind, ParseContext, Words } from './kind.js';
 
-/** Returns a stored tensor's text in a shard's key. */
 export const keyOfStored = (stored: StoredTensor, identify: Words): string =>
   `${identify(stored)}:${stored.begin}-${stored.end}:${stored.dtype}`;
 
-/** Returns a stored tensor as a program is to read it. */
 export const readAs = (stored: StoredTensor, asBits: boolean): StoredTensor =>
   asBits ? { ...stored, dtype: arithmeticOf(stored.dtype) } : stored;
 
-/**
- * Returns a copy of a source, or undefined if the value is not one. Written by hand, since a plan has more
- * sources than anything else and zod takes four times as long.
- */
+/** By hand: plans have mostly sources, and zod is four times slower. */
 const asSource = (value: unknown): StoredTensor | undefined => {
   if (!isObject(value)) return undefined;
   const { input, file, begin, end, dtype, ...rest } = value;
@@ -36,7 +31,6 @@ export const parseSource = (value: unknown, { inputs, refuse }: ParseContext<unk
   return source;
 };
 
-/** A tensor that an input stores, whole and as it is. */
 export const stored: OperandKind<StoredTensor> = {
   key: 'input',
   parse: (value, context) => {

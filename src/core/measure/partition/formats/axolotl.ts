@@ -2,15 +2,15 @@ import type { Partition, Side } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 import { someTrainedBy } from './unsupported.js';
 
-/** The option of axolotl that names the parameters to train; all others are frozen. */
+/** The parameters to train; axolotl freezes all others. */
 export interface AxolotlOptions {
   readonly unfrozen_parameters: readonly string[];
 }
 
 /**
- * Returns axolotl's `unfrozen_parameters` for one side. axolotl (`utils/freeze.py`, `LayerNamePattern`) takes each
- * dot as a dot, matches from the name's beginning, and reads `[a:b]` at a pattern's end as a range of rows: the
- * patterns have their dots unescaped and no such end.
+ * axolotl (`utils/freeze.py`, `LayerNamePattern`) takes dots literally, matches from the name's beginning,
+ * and reads `[a:b]` at a pattern's end as a range of rows. So dots stay unescaped, and no pattern ends that
+ * way.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED for a side that trains nothing
  */

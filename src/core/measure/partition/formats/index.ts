@@ -9,13 +9,11 @@ import type { formatsBySide, formatsOfBoth, PartitionFormat } from './names.js';
 import { peftTargets } from './peft.js';
 import { pythonModule } from './python.js';
 
-/** A file of a partition. */
 export interface PartitionFile {
   readonly name: string;
   readonly text: string;
 }
 
-/** Files of one format, and what it could not say. */
 export interface FormattedPartition {
   readonly files: readonly PartitionFile[];
   readonly warnings: readonly string[];
@@ -24,14 +22,13 @@ export interface FormattedPartition {
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 const lines = (texts: readonly string[]): string => texts.map((text) => `${text}\n`).join('');
 
-/** Returns the text of `partition.json`. */
 export const partitionJson = ({ format, ...partition }: Partition): string =>
   json({ format, layerloom: version, ...partition });
 
-/** The file of one side, and warnings. @throws LayerloomError PARTITION_UNSUPPORTED */
+/** @throws LayerloomError PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** One file a side: its extension and its text. */
+/** By side: extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -66,7 +63,7 @@ const bySide = {
   ],
 } as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
-/** One file for both sides. */
+/** For both sides: name and writer. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],
@@ -76,9 +73,9 @@ const ofBoth = {
 >;
 
 /**
- * Returns the files of a partition in one format. A side that the format cannot say is left out with a warning.
+ * Leaves out sides that the format cannot express, with a warning.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED where it can say neither side
+ * @throws LayerloomError PARTITION_UNSUPPORTED if it can express neither side
  */
 export const formatPartition = (partition: Partition, format: PartitionFormat): FormattedPartition => {
   if (format === 'json' || format === 'python') {

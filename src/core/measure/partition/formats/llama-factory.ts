@@ -6,15 +6,15 @@ import { someTrainedBy, unsupported } from './unsupported.js';
 /** Options of LLaMA-Factory's freeze tuning (`hparams/finetuning_args.py`). */
 export interface LlamaFactoryOptions {
   readonly finetuning_type: 'freeze';
-  /** n: the last n layers train; −n: the first n do. */
+  /** n: train the last n layers; −n: the first n. */
   readonly freeze_trainable_layers: number;
   /** `all`, or the first parts of names in a layer: `self_attn,mlp`. */
   readonly freeze_trainable_modules: string;
-  /** Modules outside the layers that train too. */
+  /** Modules outside the layers to train. */
   readonly freeze_extra_modules?: string;
 }
 
-/** The options for one side, and what they leave frozen although it is that side's. */
+/** The parameters in `leftOut` stay frozen. */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,11 +23,11 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns LLaMA-Factory's options for one side. They can say the first or the last layers only, and modules that
- * are the same in each of them. `freeze_extra_modules` are parts of names: a final `norm` would also train each
- * `input_layernorm`, and is left out.
+ * LLaMA-Factory's options can express the first or last layers only, with the same modules in each.
+ * `freeze_extra_modules` match parts of names: a final `norm` would also train each `input_layernorm`, so it
+ * is left out.
  *
- * The result is checked against the rule of `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
+ * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED
  */
@@ -68,7 +68,11 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
   };
 };
 
-/** n for the last n of the layers, −n for the first n. @throws LayerloomError PARTITION_UNSUPPORTED for others */
+/**
+ * n for the last n layers, −n for the first n.
+ *
+ * @throws LayerloomError PARTITION_UNSUPPORTED for others
+ */
 const endOf = (layers: readonly number[], all: number, side: Side): number => {
   const [first, last] = [layers[0] ?? 0, layers.at(-1) ?? -1];
   const isRun = last - first + 1 === layers.length;
@@ -86,5 +90,5 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** The module of a parameter as LLaMA-Factory names it: `norm` of `model.norm.weight`. */
+/** As LLaMA-Factory names it: `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

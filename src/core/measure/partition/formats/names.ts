@@ -1,10 +1,10 @@
-/** Formats with one file for both sides of a partition. */
+/** A single file for both sides. */
 export const formatsOfBoth = ['json', 'python'] as const;
 
-/** Formats with one file a side. */
+/** A file for each side. */
 export const formatsBySide = ['peft', 'llama-factory', 'axolotl', 'names', 'regex'] as const;
 
-/** A form that a partition is written in: for a trainer, as names, or as JSON. */
+/** Output format of a partition: for a trainer, as names, or as JSON. */
 export type PartitionFormat = (typeof formatsOfBoth)[number] | (typeof formatsBySide)[number];
 
 export const partitionFormats: readonly PartitionFormat[] = [...formatsOfBoth, ...formatsBySide];

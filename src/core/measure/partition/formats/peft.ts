@@ -2,26 +2,26 @@ import { adaptedBy, isMixture, type Partition, partNames, type Side } from '../p
 import { splitterOf, wholePattern } from '../regexes.js';
 import { unsupported } from './unsupported.js';
 
-/** Arguments of PEFT's `LoraConfig` (0.21): which modules get a LoRA. */
+/** Arguments of PEFT's `LoraConfig` (0.21) that select modules. */
 export interface PeftTargets {
   readonly target_modules: readonly string[] | string;
   readonly layers_to_transform?: readonly number[];
   readonly layers_pattern?: string;
 }
 
-/** Those that are names with layers. */
 interface NamedTargets extends Required<PeftTargets> {
   readonly target_modules: readonly string[];
 }
 
 /**
- * Returns the arguments of `LoraConfig` with which PEFT adapts the matrices of one side's layers and nothing else:
- * names and layers where all those layers have the same modules, else a regular expression for whole names (for a
- * mixture, of which PEFT reads those otherwise, a list of them). The result is checked against PEFT's own rule (`check_target_module_exists`) over all modules of the base.
+ * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
+ * layers if these layers have the same modules, else a regular expression for whole names. For a mixture, of
+ * which PEFT reads expressions differently, a list of names. The result is checked against PEFT's own rule
+ * (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED for a part without matrices in the layers
+ * @throws LayerloomError PARTITION_UNSUPPORTED for a part without matrices in layers
  */
 export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   const adapted = adaptedBy(partition, side);
@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** Every module that the names of the parameters tell of, containers too. */
+/** All modules that names imply, containers included. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -67,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** PEFT's rule for a list of names with layers: the name's end, then the first numbered segment behind the pattern. */
+/** PEFT's rule: the end of the name, then the first number after the pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,

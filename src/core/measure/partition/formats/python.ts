@@ -2,7 +2,7 @@ import { layerloomCommand } from '../../../base/command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 
-/** A literal of Python: raw where nothing in the text could end it. Names are a stranger's, and this is code. */
+/** Raw if the text cannot end it: names are untrusted, and this is code. */
 const literal = (text: string): string =>
   /^[\w.^$()|\\-]*[\w.^$()|-]$/.test(text) ? `r"${text}"` : JSON.stringify(text);
 
@@ -12,9 +12,9 @@ const list = (patterns: readonly string[]): string =>
     : `[\n${patterns.map((pattern) => `        ${literal(pattern)},\n`).join('')}    ]`;
 
 /**
- * Returns a Python module that sets `requires_grad` by names, for any training loop (`train_only`) and as a
- * callback of transformers' `Trainer` (`TrainOnly`). A parameter that is in no part is an error there, so that the
- * module is not used with another model.
+ * Returns a Python module that sets `requires_grad` by names: for any training loop (`train_only`), and as a
+ * callback of transformers' `Trainer` (`TrainOnly`). It raises an error for parameters in no part, so that it
+ * cannot be used with another model.
  */
 export const pythonModule = (
   partition: Partition,

@@ -5,9 +5,8 @@ export const unsupported = (format: string, what: string, remedy: string): Layer
   new LayerloomError('PARTITION_UNSUPPORTED', { format, what, remedy });
 
 /**
- * The parameters that a training of one side updates.
- *
- * @throws LayerloomError PARTITION_UNSUPPORTED where there are none: without a name to unfreeze, trainers train all
+ * @throws LayerloomError PARTITION_UNSUPPORTED if the side trains nothing: trainers without a name to
+ *   unfreeze train everything
  */
 export const someTrainedBy = (partition: Partition, side: Side, format: string): readonly string[] => {
   const trained = trainedBy(partition, side);

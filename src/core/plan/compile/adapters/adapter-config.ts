@@ -4,9 +4,8 @@ import { adapterConfigText } from '../../../models/adapters/peft-config.js';
 import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
-/** What the configuration of a merged adapter is made of. */
 export interface AdapterConfigOf {
-  /** Those that were merged; the first gives what is the same for all. */
+  /** The first one supplies settings that all share. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -15,8 +14,8 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns the text of `adapter_config.json`: by which PEFT gives each module exactly the rank and the scale that its factors
- * are for. Rank and alpha that most modules have are the default, others stand in patterns under the module's whole name.
+ * Returns `adapter_config.json`, from which PEFT derives each module's exact rank and scale: the most common
+ * ones as defaults, others as patterns of whole names.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
@@ -56,14 +55,14 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
     targetParameters: targets.filter(isParameter).map(({ parameter }) => parameter),
     modulesToSave: savedModules(configs, merged, targets),
     taskType: typeof taskType === 'string' ? taskType : null,
-    // The layout of factors of square matrices is that of the version.
+    // The layout of square matrices' factors depends on PEFT's version.
     ...(hasExperts && typeof version === 'string' ? { peftVersion: version } : {}),
   });
 };
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** Returns the number that stands most often, the first of several. */
+/** Returns the most frequent number; the first one wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
@@ -71,13 +70,13 @@ const commonest = (numbers: readonly number[]): number => {
   return [...counts].find(([, count]) => count === most)?.[0] ?? Number.NaN;
 };
 
-/** PEFT matches the ends of names; a name that is the end of another one is bound to the beginning. */
+/** PEFT matches the ends of names, so a name that ends another is anchored. */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
 /**
- * The modules with factors: as the adapters list them, where all list the same and the output has the modules of each; else
- * each by its whole name, which PEFT matches too.
+ * Modules with factors, as the adapters list them if all agree and the output has them all. Otherwise whole
+ * names, which PEFT matches too.
  */
 const targetModules = (
   adapters: readonly Adapter[],
@@ -101,7 +100,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** The whole names of the modules that are saved whole; those that have factors too are saved as a part of these. */
+/** Without modules that have factors: they contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

@@ -5,32 +5,28 @@ import { storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Operand } from '../../plan.js';
 import { type Change, changeOf } from './change.js';
 
-/** A tensor that an adapter has in the place of its base's: what it is, and its value. */
+/** A tensor that replaces the base's. */
 export interface WholeTensor {
   readonly reference: TensorReference;
   readonly operand: Operand;
 }
 
-/** Σ coefficient · tensor, which is added to a bias (`lora_bias`); scales are in the coefficients. */
+/** Σ coefficient · tensor, added to a bias (`lora_bias`), with scales included. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/**
- * A model of a merge of adapters, as changes of a base: an adapter, or the result of a nested merge of adapters. Maps are by
- * the base's parameters.
- */
+/** An adapter, or a nested merge of adapters, as changes of a base, by the base's parameter names. */
 export interface AdapterModel {
-  /** The adapters that it is made of. */
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
   readonly whole: ReadonlyMap<string, WholeTensor>;
   readonly added: ReadonlyMap<string, AddedBias>;
 }
 
-/** @param input the adapter's index among a plan's inputs */
+/** @param input index of the adapter in the plan's inputs */
 export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
   const { pairs, replaced, added, config, checkpoint } = adapter;
   const stored = (tensor: TensorReference) => storedTensor(input, tensor);
@@ -53,14 +49,13 @@ export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
   };
 };
 
-/** Returns the names of the parameters that models change, each once. */
 export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ...new Set(
     models.flatMap(({ changes, whole, added }) => [...changes.keys(), ...whole.keys(), ...added.keys()]),
   ),
 ];
 
-/** Returns a model with its parameters named as another one's, where versions of transformers have named them differently. */
+/** Renames the model's parameters as in `first`: versions of transformers name them differently. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

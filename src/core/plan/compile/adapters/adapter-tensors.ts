@@ -9,7 +9,6 @@ import type { PlannedExpression } from '../../plan.js';
 import type { AdapterModel, AddedBias } from './adapter-model.js';
 import { type FactorOptions, factorsOf } from './factors.js';
 
-/** A module with factors, as the configuration of the output describes it. */
 export interface TargetModule {
   /** Without PEFT's prefix. */
   readonly module: string;
@@ -18,15 +17,14 @@ export interface TargetModule {
   readonly alpha: number;
 }
 
-/** The tensors of an adapter's file, and what its configuration must say of them. */
 export interface AdapterTensors {
   readonly tensors: readonly UnplacedTensor[];
   readonly targets: readonly TargetModule[];
 }
 
 /**
- * Plans the tensors of the adapter that a merge of adapters gives. A tensor in the place of the base's stands under
- * `base_layer` where its module has factors as well, as PEFT names it.
+ * Plans a merged adapter's tensors. A tensor that replaces the base's is under `base_layer` if its module
+ * also has factors, as in PEFT.
  */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
@@ -65,7 +63,7 @@ export const adapterTensors = (
   }
   for (const [parameter, bias] of added) {
     const target = targets.get(split(parameter)[0]);
-    // Factors of scale 0 are left out, and their bias has the same scale.
+    // Factors of scale 0 were left out; their bias has the same scale.
     if (target === undefined) continue;
     const { rank, alpha } = target;
     add(bias.name, parameter, biasOf(bias, alpha / (rsLora ? Math.sqrt(rank) : rank), dtype));
@@ -78,7 +76,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** The bias of B, over the scale of the output's pair. */
+/** The bias of B, divided by the output pair's scale. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

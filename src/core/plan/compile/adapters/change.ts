@@ -7,39 +7,37 @@ import { computedTensor } from '../../operands/computed.js';
 import { lowRankTensor } from '../../operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan.js';
 
-/** A matrix of an adapter: its bytes, and its shape. */
 export interface Factor {
   readonly source: StoredTensor;
   readonly rows: number;
   readonly columns: number;
 }
 
-/** weight · scale · B · A, of one pair of an adapter. */
+/** weight · scale · B · A. */
 export interface Term {
   readonly weight: number;
   readonly a: Factor;
   readonly b: Factor;
   readonly rank: number;
   readonly alpha: number;
-  /** s: alpha / rank, or alpha / √rank where `rsLora`. */
+  /** alpha / rank; with `rsLora`, alpha / √rank. */
   readonly scale: number;
   readonly rsLora: boolean;
 }
 
 /**
- * The change of one parameter of the base: a sum of products, or a formula over such. It is closed under weighted sums, so that averages of
- * averages need no product to be written: their terms are those of all.
+ * The change of one base parameter: a sum of products, or a formula over such sums. Weighted sums of changes
+ * only join terms.
  */
 export interface Change {
-  /** Names of A and B in an adapter's file. */
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** The number of experts whose factors each pair has, one behind the other in A and side by side in B; without, one matrix. */
+  /** Experts in each pair, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
-  /** The formula of the change where it is no sum of products, as of TIES: over them, in float32. `terms` are what it is made of. */
+  /** In float32; for changes that are not sums of products, as in TIES. `terms` are its operands. */
   readonly formula?: PlannedExpression;
-  /** The path of the adapter that it is from, or of the first of them, for errors. */
+  /** Path of the (first) adapter, for errors. */
   readonly path: string;
 }
 
@@ -49,7 +47,6 @@ const factorOf = (input: number, reference: TensorReference): Factor => ({
   columns: itemAt(reference.shape, 1),
 });
 
-/** Returns a pair of an adapter as the change that it makes. */
 export const changeOf = (
   { a, b, names, rank, alpha, scale, transposed, experts }: LowRankPair,
   { input, rsLora, path }: { readonly input: number; readonly rsLora: boolean; readonly path: string },
@@ -62,8 +59,7 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change: the terms of all, those of one pair added up. Terms without effect are left out; undefined if
- * none is left.
+ * Returns Σ weight · change, joining terms of one pair and dropping zero terms; undefined if none remain.
  *
  * @param parameter for errors
  * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
@@ -92,11 +88,10 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Returns a change as a matrix, [rows of B, columns of A], in float32. */
+/** Returns a float32 matrix, [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
-/** A matrix of zeros, of the shape of a change. */
 export const noChange = ({ terms }: Change): Operand =>
   computedTensor('F32', { kind: 'linear', terms: [{ ...productOf(itemAt(terms, 0)), weight: 0 }] });
 
@@ -110,7 +105,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Changes are added where they are of one shape, and stored alike. */
+/** Shapes, storage order and factor names must agree. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

@@ -8,11 +8,12 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters can be one: of one base, by what their configurations name, unless the recipe says what the base is;
- * with weights that are stored alike, and that fit the base where it is here.
+ * Checks that adapters can be merged: one base, unless the recipe names it; equal storage; and a fit with the
+ * base, if given.
  *
  * @returns warnings
- * @throws LayerloomError ADAPTER_UNSUPPORTED (adapters whose sum is none), ADAPTERS_DIFFER, ADAPTER_INVALID, ADAPTER_MISMATCH
+ * @throws LayerloomError ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
+ *   ADAPTER_MISMATCH
  */
 export const checkAdapters = async (
   [first, ...others]: readonly Adapter[],
@@ -51,7 +52,9 @@ export const checkAdapters = async (
   return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };
 
-/** Only names and shapes count: what cannot be added to the weights, as to quantised ones, is an adapter all the same. */
+/**
+ * Only names and shapes matter: adapters of quantised weights, which cannot be added, can still be merged.
+ */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];
   try {

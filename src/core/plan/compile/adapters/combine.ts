@@ -15,33 +15,31 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** A model of a merge of adapters: one with changes, or the base, which has none. */
+/** The base has no `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }
 
-/** What a recipe says of one parameter: Σ weight · model. */
 interface Share {
   readonly model: number;
   readonly weight: number;
 }
 
-/** Weights that should add up to 1 may miss it by roundings. */
+/** Rounding tolerance of a sum of 1. */
 const mostMissing = 1e-6;
 
-/** What `combine` needs besides the models. */
 export interface CombineOptions {
-  /** The recipe's method, for errors. */
+  /** For errors. */
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
-  /** The base, where it is here: its tensors stand in for those that an adapter has not saved. */
+  /** Supplies tensors that an adapter did not save. */
   readonly base: OpenedModel | undefined;
 }
 
 /**
- * Applies a compiled method to the changes of a base: each parameter's expression is evaluated over B · A, and over the
- * tensors that stand in the base's place. A model without a change of a parameter has the base's value, and adds nothing.
+ * Applies a compiled method to changes of a base: evaluates each parameter's expression over B · A, and over
+ * tensors that replace the base's. A model without a change counts as the base, a zero change.
  *
  * @throws LayerloomError NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
@@ -98,13 +96,13 @@ const sumOfBiases = (
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
 /**
- * True for a formula of differences from a base: where the same is added to the base and to every source, it is added to
- * the result. So its change of a base is the formula of the changes, and the base of these is 0.
+ * True for formulas that shift with their base and sources: the result's change is the formula of the
+ * changes, with base 0.
  */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
-/** Returns a formula over changes; a model without one has zeros. */
+/** A model without a change contributes zeros. */
 const overChanges = (
   formula: OfDifferences,
   like: Change,
@@ -118,7 +116,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** Returns the models of a formula, each once; the base, which stands first in it, comes last, as in sums. */
+/** The base, first in the formula, comes last, as in sums. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -128,10 +126,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/**
- * Returns what an expression takes of each model. Weights must add up to 1: with others the base itself would be scaled,
- * which no adapter can say.
- */
+/** Returns each model's weight. Weights must add up to 1: an adapter cannot scale the base itself. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);
@@ -153,7 +148,7 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     .map(({ source: { model }, weight }) => ({ model, weight }));
 };
 
-/** Returns a function that combines tensors which stand in the base's place; models without one have the base's. */
+/** Returns a function that combines tensors that replace the base's; a model without one uses the base's. */
 const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: CombineOptions) => {
   const ofBase = (parameter: string): WholeTensor | undefined => {
     const [reference, operand] = [base?.checkpoint.tensors.get(parameter), base?.operandOf(parameter)];

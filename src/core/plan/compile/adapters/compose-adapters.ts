@@ -19,23 +19,21 @@ import { adapterTensors } from './adapter-tensors.js';
 import { checkAdapters } from './check-adapters.js';
 import { combine } from './combine.js';
 
-/** A recipe over adapters, its models opened. */
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** The models that are merged, then companions. */
+  /** Merged models, then companions. */
   readonly opened: readonly OpenedModel[];
-  /** The base: the recipe's, or that which the adapters name, where it is here. */
+  /** From the recipe, or named by the adapters and available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True for a recipe in a model's place: nothing of its own adapter is written. */
+  /** True if its adapter is not written. */
   readonly isNested: boolean;
-  /** Returns the recipe that makes the merge again. */
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Compiles a recipe whose models are bare adapters: the method says its expression for each parameter of the base that any
- * of them changes, as it would of whole models, and the result is an adapter.
+ * Compiles a recipe over bare adapters into an adapter: the method's expressions apply to each base parameter
+ * that an adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -129,7 +127,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** A base that is a whole model gives no form; every other model must be an adapter. */
+/** Only the base may be a whole model. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -141,7 +139,7 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Returns models whose adapters name the base's parameters as the first does. */
+/** Names the base's parameters as the first adapter does. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>
@@ -151,7 +149,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** An adapter has the vocabulary of its base. */
+/** An adapter keeps the vocabulary of its base. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -163,8 +161,8 @@ const refuseTokenizers = ({
 };
 
 /**
- * Returns the places of the parameters that adapters change, among the layers of the base. Where that is not here the
- * layers are those up to the last that is adapted, with a warning.
+ * Returns the places of adapted parameters among the base's layers. Without the base, assumes that the last
+ * adapted layer is the last one, with a warning.
  */
 const architectureOf = (
   merged: readonly AdapterModel[],
@@ -202,7 +200,7 @@ const architectureOf = (
   };
 };
 
-/** Returns true if a recipe's first model, nested ones included, is a bare adapter or any other is. */
+/** True if any model, nested ones included, is a bare adapter. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

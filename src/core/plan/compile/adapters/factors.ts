@@ -13,14 +13,13 @@ import { lowRankTensor } from '../../operands/low-rank.js';
 import type { Operand, PlannedExpression } from '../../plan.js';
 import type { Change, Factor, Term } from './change.js';
 
-/** A matrix of the output, planned. */
 export interface PlannedFactor {
   readonly dtype: Dtype;
   readonly shape: Shape;
   readonly expression: PlannedExpression;
 }
 
-/** The factors of a change as one pair, and what a configuration says of them. */
+/** A change's factors as one pair, with the configuration's numbers. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -28,31 +27,29 @@ export interface Factors {
   readonly alpha: number;
 }
 
-/** A matrix of a sum, as the formula of factors has it. */
 type SummedMatrix = FactorFormula<Operand>['terms'][number];
 
-/** How factors are to be planned. */
 export interface FactorOptions {
-  /** The output's `use_rslora`. */
   readonly rsLora: boolean;
-  /** The recipe's, for both matrices. */
+  /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** The rank of sums, at most: those of a higher one are truncated. A change by a formula has this rank. */
+  /** Maximum rank of sums; exact rank of a change by formula. */
   readonly rank: number | undefined;
-  /** True where the factors are not written: a change by a formula then needs no rank. */
+  /** True if factors are not written; then a change by formula needs no rank. */
   readonly isNested: boolean;
-  /** The recipe's method, for errors. */
+  /** For errors. */
   readonly method: string;
 }
 
 /**
- * Plans a change as one pair. One of a single adapter with weight 1 is copied byte for byte, with its rank and its alpha.
- * The factors of a sum are those of its terms, concatenated: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …] with the scale c, where
- * c · fᵢ = weightᵢ · scaleᵢ. Where all of these are equal every f is 1, and A and B keep their bits.
- * A sum of a higher rank than is wanted is truncated instead (`truncated`); copies keep theirs. So is a change by a
- * formula, which has the full rank of its matrix.
+ * Plans a change as one pair.
  *
- * @param parameter of the base
+ * - A single adapter of weight 1 is copied byte for byte.
+ * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
+ *   scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
+ * - A sum above the maximum rank, and a change by formula, are truncated (`truncated`).
+ *
+ * @param parameter name of the base's parameter
  */
 export const factorsOf = (
   parameter: string,
@@ -98,7 +95,7 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B the experts of a rank stand side by side; in A each has its ranks for itself, and so its parts of the sum.
+    // In B, experts are side by side within a rank; in A, each has its own block of ranks, joined separately.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
@@ -131,11 +128,10 @@ export const factorsOf = (
 };
 
 /**
- * Plans the factors of a change by its singular value decomposition, truncated to a rank: scales are in the factors, so that
- * the output's is 1.
+ * Plans factors by truncated singular value decomposition. Scales are included, so the output's scale is 1.
  *
- * @param terms of products
- * @param summed the matrix, of which it is the decomposition
+ * @param terms products of the change
+ * @param summed the matrix to decompose
  */
 const truncated = (
   of: string,
@@ -164,7 +160,7 @@ const truncated = (
   };
 };
 
-/** The dtype that all factors of the terms have, or float32. */
+/** The dtype that all factors share, or float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -181,7 +177,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** Returns rows of a matrix as those from `at` on of one of so many, or all its columns as those from `at` on. */
+/** Places rows from row `at` of `of` rows, or all columns from column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,
@@ -192,13 +188,13 @@ const placed = (
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
- * Returns the dtype that holds matrices times factors: their own where they share it and no product is rounded in it, else
- * float32 (of a float64 that one).
+ * Returns the dtype for matrices times factors: the shared one if no product is rounded in it, else float32
+ * (float64 if one is).
  */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];
-  // float16 has few exponents: a product by a power of two may lose bits at their ends.
+  // float16's exponent range is small: a product with a power of two may lose bits.
   const isExact = (factor: number) =>
     Math.abs(factor) === 1 || (only !== 'F16' && isPowerOfTwo(Math.abs(factor)));
   if (others.length === 0 && factors.every(isExact)) return only;
@@ -208,8 +204,8 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha by which PEFT's arithmetic gives this scale: alpha / rank, or alpha / √rank. The product may be one
- * rounding away from it, so that its neighbours are tried; where no number gives exactly the scale the last bit differs.
+ * Returns the alpha for which PEFT computes this scale (alpha / rank, or alpha / √rank). Tries neighbouring
+ * numbers, since the product may be one rounding off; if none is exact, the last bit differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;

@@ -14,10 +14,11 @@ import { type OutputForm, outputForms } from './output-forms.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Returns a recipe whose models give the form that `as` asks for, of the call or of the recipe: for `full` each bare adapter
- * becomes `BASE+ADAPTER`, for `adapter` each `BASE+ADAPTER` its adapter. Without it a recipe is returned as it is: bare
- * adapters give an adapter, and whole models full weights.
+ * Converts a recipe's models to the form `as`. `full` turns bare adapters into `BASE+ADAPTER`; `adapter`
+ * turns `BASE+ADAPTER` into its adapter. Without `as`, bare adapters give an adapter, whole models full
+ * weights.
  *
+ * @param as overrides the recipe's own `as`
  * @throws LayerloomError INVALID_PARAMETER, BASE_NEEDED, NO_ADAPTER_FORM, ADAPTERS_DIFFER
  */
 export const inForm = async (given: RecipeInput, as?: OutputForm): Promise<RecipeInput> => {
@@ -30,7 +31,7 @@ export const inForm = async (given: RecipeInput, as?: OutputForm): Promise<Recip
   throw invalid(['as'], form, outputForms.join(' or '));
 };
 
-/** Weights by magnitude count the rows of the base: a recipe of bare adapters without one gets that which they name. */
+/** Weights by magnitude need the base's row counts; the default is the base that bare adapters name. */
 const withBase = async (recipe: Json): Promise<Json> => {
   if (recipe['weights'] !== 'magnitude' || isGiven(recipe['base'])) return recipe;
   const { task, models } = recipe;
@@ -40,7 +41,11 @@ const withBase = async (recipe: Json): Promise<Json> => {
   return (await isBareAdapter(address)) ? { ...recipe, base: await baseOf(address) } : recipe;
 };
 
-/** Replaces the texts of all models of a recipe and of those in it; `replace` gets a text and the recipe that it stands in. */
+/**
+ * Replaces the names of all models, also in nested recipes.
+ *
+ * @param replace gets a model's name and its recipe
+ */
 const replaceTexts = async (
   recipe: Json,
   replace: (model: string, of: Json) => Promise<string>,
@@ -70,7 +75,7 @@ const asFull = async (recipe: Json): Promise<Json> => {
   });
 };
 
-/** Returns a model as a whole one: a bare adapter with its base. */
+/** Joins a bare adapter with its base. */
 export const onBase = async (model: string, base: string): Promise<string> => {
   const address = await parseAddress(model);
   return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
@@ -79,7 +84,11 @@ export const onBase = async (model: string, base: string): Promise<string> => {
 const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 
-/** Returns the base that an adapter names, which must be here. @throws LayerloomError BASE_NEEDED, READ_FAILED */
+/**
+ * Returns the available base that an adapter names.
+ *
+ * @throws LayerloomError BASE_NEEDED, READ_FAILED
+ */
 export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { checkpoint, config } = await readAdapter(model);
   const { base } = config;
@@ -87,7 +96,7 @@ export const baseOf = async (model: ModelAddress): Promise<string> => {
     new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });
   if (base === undefined) throw needed('does not say of which base it is, which is needed');
   const found = await whereOf(base).catch((error: unknown) => {
-    // The path is that of who trained it, whose folders this user may not read.
+    // A path of the machine that trained the adapter may be in an unreadable folder here.
     if (!isForbidden(error)) throw error;
     throw needed(`is of the base ${base}, which is needed: ${(error as Error).message}`, error);
   });

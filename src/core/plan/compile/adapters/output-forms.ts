@@ -1,5 +1,4 @@
-/** The forms of a merge's output. */
 export const outputForms = ['adapter', 'full'] as const;
 
-/** `adapter`: a LoRA adapter in PEFT's format. `full`: all weights. */
+/** `adapter`: a LoRA adapter in PEFT's format; `full`: all weights. */
 export type OutputForm = (typeof outputForms)[number];

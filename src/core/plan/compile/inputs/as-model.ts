@@ -10,11 +10,9 @@ import type { OpenedModel } from './models.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import { rolesOf } from './roles.js';
 
-/** Returns a checkpoint as a model of a recipe. */
 export const fromCheckpoint = (reference: ModelReference, inputs: OpenedInputs): OpenedModel =>
   storedModel(reference, inputs, inputs.indexOf(String(reference.model)));
 
-/** Returns the checkpoint of an index as a model. */
 export const storedModel = (
   reference: Pick<ModelReference, 'role' | 'path' | 'inPart'>,
   inputs: OpenedInputs,
@@ -36,7 +34,7 @@ export const storedModel = (
   };
 };
 
-/** Returns a compiled nested recipe as a model: its first model, with the recipe's tensors. */
+/** Returns a compiled nested recipe as a model: its first model with the recipe's tensors. */
 export const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
   const [first] = composed.models;
   if (first === undefined) throw new Error('a recipe has a model');
@@ -57,7 +55,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
     checkpoint: {
       ...first.checkpoint,
       name: `${recipe.method}(${names.join(', ')})`,
-      // These tensors are not stored: `operandOf` has their formulas, and the ranges here are not read.
+      // `operandOf` has these tensors' formulas; the ranges here are never read.
       tensors: new Map(
         tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
       ),

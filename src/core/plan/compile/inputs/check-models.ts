@@ -5,11 +5,10 @@ import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Kept, PlanningSession } from './session.js';
 
-/** Refuses a recipe that names one model twice in the same role, which is surely a mistake. */
+/** Refuses one model twice in a role: surely a mistake. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
-    // One tensor is enough to tell models apart: its operand is a byte range, or the whole formula of a
-    // nested recipe.
+    // A single tensor tells models apart: a byte range, or a nested recipe's formula.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models
@@ -32,7 +31,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
 };
 
 /**
- * Checks that two configurations say the same of each layer, as experts of one base do: a merge keeps one of them.
+ * Checks that configurations agree for each layer, since a merge keeps one of them.
  *
  * @throws LayerloomError CONFIG_MISMATCH
  */
@@ -50,7 +49,7 @@ const checkLayers = (
 
 const fits: Kept<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
 
-/** Returns what tells a model from others in comparisons. */
+/** Cache key of a comparison. */
 const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
   checkpoint.path,
   checkpoint.name,
@@ -59,11 +58,12 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
 ];
 
 /**
- * Checks that every model is compatible with the first.
+ * Checks every model against the first.
  *
- * @returns warnings; the redundant tensors that are left out because some merged model does not store them; and those of
- *   the first model's head that no other has, which are its own
- * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER for a head that some models have
+ * @returns warnings; `omitted`, redundant tensors that some merged model lacks; `ownHead`, tensors of the
+ *   first model's head that no other has
+ * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
+ *   head
  */
 export const checkAll = async (
   recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,
@@ -111,7 +111,7 @@ export const checkAll = async (
   return { warnings, omitted, ownHead };
 };
 
-/** A head that some of the other models have would be merged of these alone. */
+/** Refuses a head that only some other models have: only they would contribute. */
 const refuseSharedHead = (
   names: readonly string[],
   [first, ...others]: readonly OpenedModel[],

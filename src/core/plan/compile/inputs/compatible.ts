@@ -19,42 +19,39 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** A difference of two models in words, and the model of which a merge keeps what differs. */
+/** In words, with the name of the model that the merge follows. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The key of a recipe that decides what the output has, so that there is nothing to warn of. */
+  /** The recipe key that settles the difference without a warning. */
   readonly decidedBy?: 'chatTemplate';
 }
 
-/** Returns the warning of a command that writes a model. */
 export const warningOf = ({ words, kept }: Difference): string =>
   kept === undefined ? words : `${words}; that of ${kept} is kept`;
 
-/** The result of comparing two compatible models. */
 export interface Fit {
-  /** Differences that do not prevent a merge. */
   readonly differences: readonly Difference[];
   /**
-   * Tensors that only one of the two stores and that carry no information: constant tables, and the head of
-   * tied embeddings.
+   * Tensors that one model lacks and that carry no information: constant tables, and the head of tied
+   * embeddings.
    */
   readonly redundant: readonly string[];
-  /** Tensors of the first model's head that the other, of another class on the same base, does not have. */
+  /** The first model's head, if the other, of another class on the same base, has none. */
   readonly ownHead: readonly string[];
 }
 
-/** What a merge does about differences of its models, so that they are none. */
+/** Differences that a merge resolves. */
 export interface Tolerated {
-  /** Layers of both are stacked: their numbers of layers may differ. */
+  /** Layer counts may differ. */
   readonly stacks?: boolean;
-  /** The vocabulary of the output is decided: tokens are not compared. */
+  /** Tokens are not compared. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * Checks that `other` may be a fine-tuning of the same base as `first`: same naming, family, layers, tying, tensors,
- * shapes, configuration and token ids. Differences of the whole model are reported before those of single
+ * Checks that `other` may be a fine-tuning of the same base as `first`: naming, family, layers, tying,
+ * tensors, shapes, configuration and token ids. Reports differences of the whole model before those of
  * tensors, which follow from them.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
@@ -67,7 +64,7 @@ export const checkCompatible = async (
   tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // If layers are stacked, the binder compares names and shapes of the tensors that are combined (bind.ts).
+  // For stacked layers, bind.ts compares the combined tensors.
   const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first, other, stacks);
@@ -84,11 +81,10 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks what must hold of two models before their vocabularies are worth comparing: architecture, and names of
- * tensors.
+ * Checks architecture and tensor names, before vocabularies are compared.
  *
- * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
- *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
+ *   TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -110,7 +106,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // What else differs follows from the family.
+  // First, since other differences follow from the family.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -126,9 +122,8 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
-/** Tensors that only one of two models has, and that do not prevent a merge. */
 interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
-  /** Tensors of the other model's head that the first does not have. */
+  /** The other model's head, if the first has none. */
   readonly foreignHead: readonly string[];
 }
 
@@ -169,7 +164,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   };
 };
 
-/** True for models of two classes on one base, which differ in their heads: a language model and a classifier. */
+/** True for two classes on one base, such as a language model and a classifier. */
 const classesDiffer = (first: Model, other: Model): boolean => {
   const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
   if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
@@ -193,10 +188,7 @@ const headDifferences = (
   ];
 };
 
-/**
- * Refuses tensors that only one model has, if they are those of a scheme of quantisation that is not read: what a model in
- * such a scheme lacks beside another is its weights.
- */
+/** Refuses extra tensors of an unsupported quantisation scheme, instead of reporting missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

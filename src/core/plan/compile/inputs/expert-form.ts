@@ -15,15 +15,16 @@ import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import type { Kept } from './session.js';
 
-/** Tensors of outputs as the model names them, and an object for each frame whose tensors they are. */
+/** Cached tensors under the model's own names, and an object for each frame. */
 const fusedTensors: Kept<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Kept<object> = { most: 512 };
 
 /**
- * Decides in which form an output has the experts of its mixtures: as asked for, or as the files of its first model.
- * Fused, the matrices of a parameter stand one behind the other, each computed by itself, and the file has them as one tensor.
+ * Puts experts of mixtures into the wanted form, or that of the first model's files. Fused matrices are
+ * computed separately and written one after another into the file's single tensor.
  *
- * @throws LayerloomError INVALID_PARAMETER where the matrices are not of one shape and dtype, and for an adapter
+ * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
+ *   adapter
  */
 export const inExpertForm = (
   composed: Composed,
@@ -51,7 +52,7 @@ export const inExpertForm = (
   const whole = new Map(
     [...groups].flatMap(([parameter, parts]): [string, readonly (typeof parts)[number][]][] => {
       const inOrder = parts.toSorted((a, b) => (a.at?.index ?? 0) - (b.at?.index ?? 0));
-      // What is no row of all experts, as of a model of which some are quantised, stays by itself.
+      // An incomplete set of experts, some quantised, stays separate.
       return parameter !== undefined && inOrder.every(({ at }, index) => at?.index === index)
         ? [[parameter, inOrder]]
         : [];
@@ -88,7 +89,7 @@ export const inExpertForm = (
   };
 };
 
-/** Refuses experts that no file has each by itself: those stored as [in, out], or quantised. */
+/** Refuses experts that no file stores separately: stored as [in, out], or quantised. */
 const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
   const whole = tensors.find(({ name, shape }) => fusedParameter.test(name) && shape.length === 3);
   if (whole !== undefined)
@@ -99,7 +100,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Refuses experts that have more than their matrices, such as the scales of quantised ones: no files have these fused. */
+/** Refuses experts with other tensors than matrices, such as scales: no file stores these fused. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)
@@ -110,7 +111,6 @@ const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): vo
     );
 };
 
-/** Returns the tensor that the file has of the matrices of a parameter. */
 const partOf = (
   name: string,
   parts: readonly UnplacedTensor[],

@@ -1,7 +1,6 @@
 import type { ModelView } from '../../../methods/framework/method.js';
 import type { OpenedModel } from './models.js';
 
-/** Returns a model as methods see it. */
 export const viewOf = ({ checkpoint, architecture, recipe }: OpenedModel): ModelView => ({
   name: checkpoint.name,
   ...(recipe === undefined ? {} : { recipe }),

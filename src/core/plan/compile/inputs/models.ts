@@ -21,52 +21,50 @@ import { withSharedGrams } from '../shared-grams.js';
 import type { Edits, TokenizerSource } from '../vocabularies/tokenizer-source.js';
 import type { Model } from './compatible.js';
 
-/** An opened model of a recipe: a checkpoint, or a compiled nested recipe. */
+/** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** What it changes of its base, for a bare adapter and for a nested recipe of such. */
+  /** For bare adapters, and nested recipes over them. */
   readonly adapter?: AdapterModel;
-  /** Returns a tensor as an operand: a byte range of an input, or the formula that computes it. */
+  /** Returns a byte range of an input, or the formula that computes the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
-  /** True for one of which the method takes some tensors alone. */
+  /** True if the method takes only some of its tensors. */
   readonly inPart?: boolean;
-  /** Number of the merged vocabulary whose rows it has, where these are not its own. */
+  /** Number of the merged vocabulary whose rows it has, unless they are its own. */
   readonly vocabulary?: number;
-  /** For a nested recipe: returns the keys of its `generation_config.json` that differ from its first model's. */
+  /**
+   * Fields from here on are for nested recipes. Returns the changed keys of its first model's
+   * `generation_config.json`.
+   */
   readonly generationEdits?: (config: Edits) => Edits;
-  /** For a nested recipe: the files of its tokenizer. */
   readonly tokenizer?: TokenizerSource;
-  /** For a nested recipe: the recipe, with the parameters it uses. */
+  /** The recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** For a nested recipe: the one that makes it again. */
+  /** A recipe that reproduces this model. */
   readonly complete?: CompleteRecipe;
-  /** For a nested recipe: its filters that match no tensor. */
   readonly unmatched?: readonly Unmatched[];
-  /** For a nested recipe: the warnings of its models. */
   readonly warnings?: readonly string[];
-  /** For a nested recipe: the keys of its `config.json` that differ from its first model's. */
+  /** The changed keys of its first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
-/** A part of a recipe that applies to no tensor. */
 export interface Unmatched {
   readonly what: string;
   readonly path: RecipePath;
 }
 
-/** A reference to a checkpoint: the text by which a recipe names it, and its role. */
+/** A checkpoint under its name in a recipe. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
   readonly path?: RecipePath | undefined;
 }
 
-/** A checkpoint that a recipe names, or a bare adapter. */
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Opens checkpoints that outputs refer to by their names, which must be distinct in each role.
+ * Opens checkpoints whose names outputs mention; names must be distinct within a role.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
@@ -76,10 +74,9 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Returns a model as it was before it was quantised, with its experts each by itself. */
+/** Undoes quantisation and separates experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
-/** Opens whole models only. */
 const openWhole = async (model: ModelAddress): Promise<Reading> => ({
   checkpoint: asMerged(await readWhole(model)),
 });
@@ -95,9 +92,9 @@ export const openAnyForm = async (model: ModelAddress): Promise<Reading> => {
 };
 
 /**
- * Opens checkpoints, each by its reference. All that are missing are one error.
+ * Opens checkpoints; reports missing ones together.
  *
- * @param open default: bare adapters are refused
+ * @param open default: refuses bare adapters
  * @throws LayerloomError the codes of `openModel`
  */
 export const openEach = async (
@@ -123,17 +120,17 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** Files of tensors that are no models, by their role. */
+/** By role: files of tensors that are not models. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 
-/** True for a file of tensors that a merge is computed with, and that is no model. */
+/** True for a file of tensors that a merge needs. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** Returns the first error; if it is a missing model, with the others that are missing. */
+/** The first error, or all missing models together. */
 const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
   const missing = await Promise.all(
     errors
@@ -147,7 +144,7 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
     others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
   return new LayerloomError('MODEL_NOT_FOUND', details, {
     cause,
-    // One place cannot stand for several models.
+    // A position in the recipe fits one model only.
     ...(others.length === 0 ? { context } : {}),
   });
 };
@@ -155,7 +152,7 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
 const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
 
-/** Adds the directory beside the missing one whose name is nearest to it. */
+/** Adds the sibling with the nearest name. */
 const withNearest = async ({
   model,
   tried,
@@ -164,7 +161,7 @@ const withNearest = async ({
   const path = itemAt(tried, 0);
   const names = await readdir(dirname(path)).catch((): string[] => []);
   const found = nearest(basename(path), names);
-  // As the user wrote it, without the name in front and the slash behind.
+  // Without `NAME=` and trailing slashes.
   const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
   return {
     model,
@@ -177,16 +174,16 @@ const withNearest = async ({
 };
 
 /**
- * Makes the names of opened checkpoints distinct, by the names of the folders above them.
+ * Makes names distinct by adding parent folders.
  *
- * @throws LayerloomError NAME_CLASH where two of one role share a name that a recipe gives (`NAME=PATH`)
+ * @throws LayerloomError NAME_CLASH if two models of a role share a name that a recipe gives (`NAME=PATH`)
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
   return tellApart(opened);
 };
 
-/** @param counts true for a model whose name no other of its role may have; default all */
+/** @param counts true for a model whose name must be unique in its role; default all */
 const refuseSameNames = (
   models: readonly OpenedCheckpoint[],
   counts: (model: OpenedCheckpoint) => boolean = () => true,
@@ -206,11 +203,11 @@ const refuseSameNames = (
 };
 
 /**
- * Prefixes names that models share (`math/final`, `swahili/final`) with the name of their
- * folder, and with those above it as long as they are the same. Revisions of one hub model get their commits.
+ * Prefixes shared names with their folders' names (`math/final`, `swahili/final`), and with further parents
+ * while they clash. Revisions of one hub model get their commits.
  *
- * @param given the models with the names that they have without prefixes
- * @throws LayerloomError NAME_CLASH where no folder tells them apart
+ * @param given the models with unprefixed names
+ * @throws LayerloomError NAME_CLASH if no folder tells them apart
  */
 const tellApart = (
   models: readonly OpenedCheckpoint[],
@@ -255,7 +252,7 @@ export const plannedInput = ({
   };
 };
 
-/** Returns the error with the place in the recipe that caused it, unless it has one already. */
+/** Adds the position in the recipe, unless the error has one. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

@@ -10,22 +10,21 @@ import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
 import { type Kept, PlanningSession } from './session.js';
 
-/** The checkpoints that recipes name, nested ones included, each opened once. */
+/** The distinct checkpoints of recipes, also nested ones. */
 export interface OpenedInputs {
   /** In the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
-   * Returns the index in `checkpoints` of a model as a recipe spells it. @throws RangeError if it was not
-   * opened
+   * Returns a model's index in `checkpoints`, by its spelling in a recipe.
+   *
+   * @throws RangeError if it was not opened
    */
   indexOf(model: string): number;
-  /**
-   * Returns the text by which complete recipes name a model that a recipe spells so: one for each spelling.
-   */
+  /** Returns a model's name in complete recipes, distinct for each spelling. */
   textOf(model: string): string;
-  /** Index in `checkpoints` of the base that an adapter names in its configuration, where it is here. */
+  /** Index of the base that an adapter's configuration names, if available. */
   baseNamed(base: string | undefined): number | undefined;
-  /** What planning over these inputs, or some of them, remembers. */
+  /** The cache for planning over these inputs. */
   readonly session: PlanningSession;
 }
 
@@ -37,12 +36,12 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
-/** Returns the models that recipes name, nested ones included, as they are spelt there. */
+/** Returns the models that recipes name, also nested ones. */
 export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
 
 /**
- * Opens the checkpoints that recipes name, nested ones included. Reads headers and small files, no weights.
+ * Opens the checkpoints of recipes, also nested ones. Reads headers and small files, no weights.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -78,8 +77,8 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
 /**
- * Opens the bases that bare adapters name in their configurations, each once. One that is not here, or not as it should be,
- * is left out: merges of adapters need their base in part only.
+ * Opens the bases that bare adapters name. Ignores missing and invalid ones: few merges of adapters need
+ * them.
  */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
@@ -95,8 +94,8 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 };
 
 /**
- * Returns the inputs with the states of their files. Call it before weights are read for a plan: if a file
- * changes after that, the engine refuses the plan, whose statistics might belong to the old weights.
+ * Returns the inputs with their files' states. Call before weights are read for a plan: the engine then
+ * refuses it if a file has changed since.
  *
  * @param hashOf `samples` reads parts of every file, `bytes` all of it
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
@@ -121,9 +120,7 @@ export const observeInputs = async (
 
 const subsets: Kept<OpenedInputs> = { most: 64 };
 
-/**
- * Returns the inputs that one recipe names, renumbered. Files are not opened again, and comparisons are kept.
- */
+/** Returns one recipe's inputs, renumbered. Opens no files, and shares the session's cache. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const bases = namesBase(recipe)
@@ -136,7 +133,6 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
   return session.remember(subsets, [session.idOf(inputs), kept], () => subsetOf(inputs, kept));
 };
 
-/** Returns the inputs of some indexes, in this order. */
 const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs => {
   const renumbered = new Map(kept.map((index, position) => [index, position]));
   return {
@@ -151,10 +147,7 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
   };
 };
 
-/**
- * The texts of models by their spelling. A method takes two spellings of one path for two models, and so they
- * get two texts, of which the later has a name of its own.
- */
+/** Methods take two spellings of one path for two models, so the second gets a distinct name. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,
@@ -176,7 +169,7 @@ const modelTexts = (
   );
 };
 
-/** Returns the first of `NAME-2`, `NAME-3`, … that is not taken. */
+/** Returns `NAME-2`, `NAME-3`, … */
 const freeName = (name: string, taken: ReadonlySet<string>): string => {
   let count = 2;
   while (taken.has(`${name}-${count}`)) count += 1;

@@ -10,7 +10,7 @@ import { checkStructure } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 
-/** The models of a recipe, opened and in one vocabulary. */
+/** A recipe's models, in one vocabulary. */
 export interface RecipeModels {
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
@@ -18,7 +18,7 @@ export interface RecipeModels {
 }
 
 /**
- * Opens the models of a recipe, and gives them the vocabulary of its output.
+ * Opens a recipe's models in the output's vocabulary.
  *
  * @param open opens a checkpoint, or compiles a nested recipe
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
@@ -72,9 +72,9 @@ export const openRecipeModels = async (
 };
 
 /**
- * Returns a model with the layers of one of its stacks.
+ * Restricts a model to one stack of layers.
  *
- * @throws LayerloomError INVALID_PARAMETER for a stack that it does not have
+ * @throws LayerloomError INVALID_PARAMETER if it does not have this stack
  */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;

@@ -1,13 +1,12 @@
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
-/** A model of a recipe with its role: a checkpoint, or a nested recipe. */
 export interface NamedModel {
   readonly role: string;
   readonly checkpoint: CheckpointIndex;
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
-/** Roles that several models have: the keys of their lists. */
+/** Recipe keys of roles with several models. */
 const lists: Readonly<Record<string, string>> = {
   model: 'models',
   importance: 'importances',
@@ -15,8 +14,7 @@ const lists: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a recipe's models under their keys: `models`, `importances` and `grams` are lists, other roles are keys of their own,
- * nested recipes are inlined.
+ * Returns models by recipe key: lists for `models`, `importances` and `grams`. Nested recipes are inlined.
  */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;

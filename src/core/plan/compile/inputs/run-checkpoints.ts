@@ -19,8 +19,8 @@ import { openAnyForm } from './models.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Returns a recipe in which each run is the list of its checkpoints: the one model of a `soup` with a `schedule`, as its
- * `window` and `until` choose. Recipes without runs are returned as they are, the same objects.
+ * Replaces training runs by their checkpoints. A run is the only model of a `soup` with a `schedule`;
+ * `window` and `until` choose checkpoints. Returns the same object without runs.
  *
  * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
  */
@@ -42,7 +42,7 @@ const expanded = async (recipe: Json, isOuter: boolean): Promise<Json> => {
   return (await ofRun(outer, isOuter)) ?? outer;
 };
 
-/** Returns a soup of a run's checkpoints; undefined for other recipes, and for what `parseRecipe` refuses. */
+/** Undefined for other recipes, and for those that `parseRecipe` will refuse. */
 const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> => {
   const { window, until, ...rest } = recipe;
   const { models } = replaceModels({ models: recipe['models'] }, (model) => model);
@@ -78,7 +78,7 @@ const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> 
 const isCount = (value: unknown): value is number | undefined =>
   value === undefined || (Number.isInteger(value) && (value as number) >= 1);
 
-/** The part of an address that is the run: the adapters of `BASE+RUN`. */
+/** In `BASE+RUN`, a run of adapters. */
 const runIn = (address: ModelAddress): PlainAddress =>
   address.kind === 'model' ? address : runIn(address.adapter);
 
@@ -91,9 +91,9 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
 };
 
 /**
- * Opens the last checkpoint of a run, which a trainer may be writing.
+ * Tests that the last checkpoint opens: a trainer may still be writing it.
  *
- * @throws LayerloomError RUN_UNFINISHED where it cannot be opened; others are no affair of a run
+ * @throws LayerloomError RUN_UNFINISHED
  */
 const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promise<void> => {
   const { folder } = itemAt(all, all.length - 1);

@@ -1,10 +1,10 @@
 import { lookAlike } from '../../../models/checkpoint/look-alike.js';
 import type { OpenedModel } from './models.js';
 
-/** Roles in which one model twice makes no sense. Lists of models may have their base among them, as mergekit's recipes do. */
+/** Roles that need different models. Lists may include the base, as in mergekit. */
 const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
 
-/** Returns a warning for each two roles that look like one model: a path was given twice, or a copy. */
+/** Warns if two roles seem to hold the same model: one path, or a copy. */
 export const sameModelWarnings = async (models: readonly OpenedModel[]): Promise<string[]> => {
   const stored = models.filter(({ role, recipe }) => apart.includes(role) && recipe === undefined);
   const warnings: string[] = [];

@@ -1,24 +1,21 @@
 import { keep } from '../../../base/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
 
-/** A kind of results that a session keeps, and how many of it. */
+/** A kind of cached results, at most `most`. */
 export interface Kept<T> {
   readonly most: number;
-  /** Of the type alone. */
+  /** Only carries the type. */
   readonly result?: T;
 }
 
-/**
- * What one planning remembers: results by what they are made of, and one number for each object. A batch plans many merges
- * of the same models; whatever is the same of two is made once. It lives as long as the inputs that it is of.
- */
+/** A cache for one planning session, dropped with its inputs. */
 export class PlanningSession {
   readonly tokenizers = new TokenizerReader();
   readonly #ids = new WeakMap<object, number>();
   #counted = 0;
   readonly #results = new Map<Kept<unknown>, Map<string, unknown>>();
 
-  /** Returns the number of an object, by which texts of keys tell it from others. */
+  /** Returns a number unique to the object, for cache keys. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);
@@ -26,9 +23,9 @@ export class PlanningSession {
   }
 
   /**
-   * Returns the result of a kind under a key, made if there is none. An LRU cache.
+   * Returns the cached result or makes it. An LRU cache.
    *
-   * @param key plain data and maps; objects that stand for themselves by their `idOf`
+   * @param key plain data and maps; other objects by their `idOf`
    */
   remember<T>(kind: Kept<T>, key: unknown, make: () => T): T {
     const results = (this.#results.get(kind) ?? new Map<string, unknown>()) as Map<string, T>;

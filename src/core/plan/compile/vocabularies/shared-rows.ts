@@ -7,21 +7,20 @@ import { quote } from '../../../models/tokenizer/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { Model } from '../inputs/compatible.js';
 
-/** Models of which only the rows of tokens that all share are seen. */
+/** Models restricted to rows of shared tokens. */
 export interface WithSharedRows<M extends Model> {
   readonly models: readonly M[];
-  /** True where tokens have been compared. */
   readonly isDecided: boolean;
   readonly warnings: readonly string[];
 }
 
 /**
- * Cuts the embeddings and the head of a base and its experts to the first rows, up to the first id that is not
- * the same token in all: fine-tuning adds tokens at the end, and a token that the base lacks has no task vector.
- * Models of one vocabulary, and those whose tokenizers cannot be read, are returned as they are.
+ * Cuts embeddings and heads before the first id that is not the same token in all models. Fine-tuning adds
+ * tokens at the end, and a token that the base lacks has no task vector. Models with equal vocabularies or
+ * unreadable tokenizers are unchanged.
  *
  * @param models the base, then experts
- * @throws LayerloomError TOKENIZER_MISMATCH where a token of two models has two ids; READ_FAILED, CONFIG_INVALID
+ * @throws LayerloomError TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID
  */
 export const withSharedRows = async <M extends Model>(
   models: readonly M[],

@@ -1,10 +1,10 @@
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import type { MergedVocabulary } from '../../../models/tokenizer/vocabulary.js';
 
-/** Keys of a configuration and their values. */
+/** Edited keys of a configuration. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** The files of a tokenizer: those of a checkpoint, but for some that are written anew. */
+/** A checkpoint's tokenizer, with `files` in place of some of its files. */
 export interface TokenizerSource {
   readonly checkpoint: CheckpointIndex;
   readonly files: MergedVocabulary['files'];

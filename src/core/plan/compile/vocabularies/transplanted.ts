@@ -32,11 +32,11 @@ import {
 } from './vocabulary.js';
 
 /**
- * Gives a model the tokenizer of a donor: its embeddings and its head get a row for each of the donor's tokens, and
- * `config.json` the donor's ids.
+ * Gives a model the donor's tokenizer: embeddings and head get a row for each of its tokens, `config.json`
+ * its ids.
  *
- * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER where there are fewer shared tokens than `k`; and the
- *   codes of `transplantRows` and of reading tokenizers
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
+ *   the codes of `transplantRows` and of reading tokenizers
  */
 export const transplanted = async (
   model: OpenedModel,
@@ -101,7 +101,7 @@ export const transplanted = async (
   };
 };
 
-/** The donor's ids: of its configuration, and of its tokenizer where that names none. */
+/** From the donor's configuration; else from its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
@@ -143,7 +143,7 @@ const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession)
   }
 };
 
-/** @throws LayerloomError INVALID_PARAMETER where there are fewer shared tokens than `k` */
+/** @throws LayerloomError INVALID_PARAMETER if fewer than `k` tokens are shared */
 const pursuit = ({
   model,
   donor,
@@ -167,7 +167,7 @@ const pursuit = ({
   return { kind: 'omp', k, of: (name) => donorTensor(model, donor, ofDonor, name) };
 };
 
-/** Returns the donor's tensor of the same role: its head is its embeddings where it stores none. */
+/** Returns the donor's tensor of the same role; its embeddings, if it stores no head. */
 const donorTensor = (
   model: OpenedModel,
   donor: OpenedModel,
@@ -190,7 +190,7 @@ const donorTensor = (
   return storedTensor(donor, found);
 };
 
-/** Warns where the model's chat template goes with its tokenizer. */
+/** Warns that the model's chat template is lost. */
 const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
   const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
   if (own === undefined || own === theirs) return [];
@@ -200,7 +200,7 @@ const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<st
   ];
 };
 
-/** Warns of tokens whose rows are 0 though others were asked for. */
+/** Warns of rows that are 0 because they could not be made. */
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
   const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
   const without = lacking.filter(({ id }) =>

@@ -25,29 +25,25 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { Kept, PlanningSession } from '../inputs/session.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
-/** The models of a recipe with one vocabulary. */
 export interface InVocabulary {
-  /** In the order given. */
   readonly models: readonly OpenedModel[];
-  /** True where tokens have been compared, so that what they differ in is decided. */
+  /** True if tokens were compared. */
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
-  /**
-   * Returns the keys that change of the first model's `config.json`, after other changes of it.
-   */
+  /** Returns the changed keys of the first model's `config.json`, given earlier edits. */
   readonly configEdits: (edits: Edits) => Edits;
-  /** Returns the keys that change of the first model's `generation_config.json`. */
+  /** Returns the changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
 }
 
 const vocabularies: Kept<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
- * Decides the vocabulary of a recipe's output, and gives each of its models that one: tensors with a row for
- * each token get the output's rows, and `config.json` its ids.
+ * Decides the output's vocabulary and applies it to each model: tensors with rows for tokens get the output's
+ * rows, `config.json` its ids.
  *
- * @param models those that are merged, then companions
+ * @param models the merged models, then companions
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
  */
 export const inOneVocabulary = async (
@@ -57,7 +53,7 @@ export const inOneVocabulary = async (
 ): Promise<InVocabulary> => {
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const [first] = found;
-  // Rows are merged by their numbers only where all models have as many.
+  // Rows can be merged by number only if all models have as many.
   const isOneSize = found.every((one) => one?.rows === first?.rows);
   const request: TokenizerRequest =
     asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
@@ -85,7 +81,7 @@ export const inOneVocabulary = async (
     request.padToMultipleOf === undefined
   )
     return unchanged(false);
-  // mergekit compares no tokens, and stacks layers of models whose vocabularies differ.
+  // mergekit compares no tokens when it stacks layers.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
@@ -122,10 +118,7 @@ export const inOneVocabulary = async (
   };
 };
 
-/**
- * Returns the ids of special tokens that an output has from the model whose tokenizer it gets: those of its configuration,
- * and in `generation_config.json` those that its own has.
- */
+/** Special token ids from the tokenizer's model: for `config.json`, and for `generation_config.json`. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -135,7 +128,7 @@ const donatedIds = async (
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
-/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor of tokens that are no rows */
+/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a token tensor that is not stored as rows */
 export const refuseUnmovable = (
   model: string,
   { unmovable: [tensor], rows }: VocabularyTensors,
@@ -146,7 +139,6 @@ export const refuseUnmovable = (
   throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model, tensor, reason });
 };
 
-/** Warns of ids in a configuration whose tokens are gone. */
 export const withoutToken = (name: string, config: Edits, edits: Edits): string[] =>
   Object.entries(edits)
     .filter(([, id]) => id === null)
@@ -158,7 +150,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** The model whose tokenizer the output gets: the donor, or where it has none the first of as many rows that has one. */
+/** The donor or, if it has no tokenizer, the first model with one and as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
@@ -184,7 +176,7 @@ const haveTokenizers = async (
   return found.some((files) => files !== undefined);
 };
 
-/** True for nested recipes that all have the tokenizer which one of them has written. */
+/** True if all nested recipes write the same tokenizer. */
 const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
   const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
   return (
@@ -201,7 +193,7 @@ const ofRecipe = (model: OpenedModel): LayerloomError =>
       'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
   });
 
-/** The places of a model's tokens in the output's vocabulary. */
+/** Maps a model's token ids to the output's. */
 export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
   from,
   to,
@@ -257,9 +249,9 @@ const withVocabulary = (
 };
 
 /**
- * Returns a tensor as a model stores it, with its own vocabulary.
+ * Returns a stored tensor in its model's own vocabulary.
  *
- * @throws LayerloomError VOCABULARY_UNMERGEABLE for one that is computed
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE for a computed one
  */
 export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
   const { checkpoint } = model;
