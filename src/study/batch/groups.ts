@@ -11,7 +11,7 @@ import {
   sourceId,
 } from '../../core/tensor/stored-tensor.js';
 
-/** A shard that several merges may share. The store finds it by its key. */
+/** A shard that merges may share; the store finds it by its key. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
@@ -24,14 +24,13 @@ export interface CostedSlab extends Slab<DistinctShard> {
   readonly bytesToRead: number;
 }
 
-/** Shards that are written together, since their tensors share inputs. */
+/** Shards written together, since their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
 /**
- * Limit on the files written together. A larger group is cut, and inputs that its parts share are read once
- * for each part.
+ * Limit on the files written together. A larger group is cut, and each piece reads the shared inputs again.
  */
 const mostShards = 256;
 
@@ -61,10 +60,10 @@ class Components {
 }
 
 /**
- * Groups shards that read a common byte range of an input, directly or through other shards of the group.
- * Groups are in the order of their first shards.
+ * Groups shards that read a common byte range of an input, directly or through other shards. Groups are in
+ * the order of their first shards.
  *
- * @param idOf tells byte ranges that are one
+ * @param idOf returns equal ids for equal byte ranges
  */
 export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource = sourceId): ShardGroup[] => {
   const components = new Components();
@@ -96,8 +95,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor of which
- * bits are taken as they are, or of a dtype without arithmetic, has a slab of its own.
+ * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor copied bit
+ * for bit, or of a dtype without arithmetic, has its own slab.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -129,7 +128,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of, idOf) }));
 };
 
-/** True for a tensor that a program with several outputs may produce. */
+/** True if a program with several outputs may produce the tensor. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   !isWhole(expression) &&
   (isFloating(dtype) || expression.kind === 'quantise') &&

@@ -12,8 +12,8 @@ import type { BatchMerge, ParsedMerge } from './batch-merge.js';
 import { isRefusal, type Refusals } from './refusals.js';
 
 /**
- * Gathers the statistics of whole models that each merge's recipe needs, once for recipes that need the same. What
- * refuses them refuses the merge.
+ * Measures the statistics of whole models that the recipes need, once for recipes with the same needs. An
+ * error refuses the merge.
  */
 export const measureEach = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -37,8 +37,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * The same; task vectors of checkpoints against one base, by the same sense of rows, are measured in one pass over all
- * experts. Where that fails, recipe by recipe, to find the merge at fault.
+ * Like `measureEach`, but measures task vectors against one base, with the same kind of rows, in one pass
+ * over all experts. If that fails, measures recipe by recipe, to find the merge at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -63,20 +63,19 @@ export const measureTogether = async <M extends BatchMerge>(
   return await measureEach(merges, refusals, options, found);
 };
 
-/** Returns the text of all that the statistics of a recipe depend on. */
+/** Returns a text of all that a recipe's statistics depend on. */
 const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): string =>
   JSON.stringify([statistics, models, companions, { ...tokenizer, tokens: [...tokenizer.tokens] }]);
 
-/** True if statistics of whole models decide a recipe's expressions, or those of a nested one. */
 export const needsStatistics = (recipe: Recipe): boolean => needingIn(recipe).length > 0;
 
-/** Returns a recipe and those in it that need statistics, the inner ones first. */
+/** Returns a recipe and its nested ones that need statistics, inner ones first. */
 const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns the key of recipes whose task vectors are measured together; undefined for statistics of other
- * kinds, or of nested recipes.
+ * Returns the key of recipes whose task vectors are measured together; undefined for other statistics, or
+ * nested recipes.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;
@@ -86,7 +85,7 @@ const statisticsKey = ({ statistics }: Recipe): string | undefined => {
     : undefined;
 };
 
-/** Returns the text by which recipes that need statistics are told apart: those of one text share one pass. */
+/** Returns the key of a measuring pass; recipes with the same key share one. */
 export const passOf = (recipe: Recipe): string => statisticsKey(recipe) ?? keyOfNeed(recipe);
 
 const taskVectorsOf = async (

@@ -21,7 +21,6 @@ export interface MergeShard {
   readonly verbatim?: string;
 }
 
-/** What the shards of a batch's merges are decided by. */
 interface ShardRules {
   readonly layout: LayoutOptions;
   readonly inputFileOf: InputFileOf;
@@ -30,32 +29,31 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of merges of one frame: their names, the indexes of their tensors, and those that have been decided. */
+/** Files of the merges of one frame: names, indexes of their tensors, and the shards decided so far. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
-  /** By the numbers of their tensors. */
+  /** Keyed by the ids of the tensors. */
   readonly decided: Map<string, MergeShard>;
 }
 
 /**
- * Decides the shards of merges. Merges share shards, and so a shard is laid out and its key hashed once for all merges over
- * the same models, which also share its object: a plan then keeps little more of a merge than a list of references.
+ * Decides the shards of merges. Lays out a shard and hashes its key once for all merges over the same models,
+ * and shares its object: a plan then keeps little more than a list of references per merge.
  */
 export class MergeShards {
   readonly #rules: ShardRules;
-  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
+  /** Distinct shards by key, in the order in which merges need them; excludes shards that are input files. */
   readonly distinct = new Map<string, DistinctShard>();
   /** Bytes of the input files that are shards, by path. */
   readonly verbatim = new Map<string, number>();
-  /** By the numbers of frames. */
+  /** Keyed by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();
 
   constructor(rules: ShardRules) {
     this.#rules = rules;
   }
 
-  /** Returns the shards of a merge. */
   of({ tensors, frame, adapter }: Composed): MergeShard[] {
     const { session } = this.#rules;
     const id = frame === undefined ? undefined : session.idOf(frame);
@@ -71,7 +69,9 @@ export class MergeShards {
     });
   }
 
-  /** Returns the shards of a merge apart from all others, whose expressions may be none of a run's. */
+  /**
+   * Returns the shards of a merge on its own, without adding them to `distinct`: a run may never make them.
+   */
   alone(composed: Composed): {
     readonly shards: readonly MergeShard[];
     readonly distinct: ReadonlyMap<string, DistinctShard>;
