@@ -103,7 +103,7 @@ export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.m
 export interface DiskNeed {
   /** Shards that are not in the store yet. */
   readonly shards: number;
-  /** These shards, and all bytes of merges that are copies. */
+  /** Adds all bytes of merges that are copies. */
   readonly needed: number;
   /** Free on the store's file system; null if unknown. */
   readonly free: number | null;

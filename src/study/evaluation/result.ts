@@ -41,7 +41,7 @@ export interface ResultIdentity {
   readonly backend: string;
 }
 
-/** One model's result in one task: a file in `evaluations/` of an experiment's directory. */
+/** A model's result in one task: a file in `evaluations/` of an experiment's directory. */
 export interface EvaluationResult extends ResultIdentity {
   /** The version that wrote the file. */
   readonly layerloom: string;

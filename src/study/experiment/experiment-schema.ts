@@ -19,7 +19,7 @@ import {
 import { shapeOf } from '../../core/schema/recipe-schema.js';
 import { experimentSchema as fileSchema } from './file/experiment-block.js';
 
-/** One value, or a list of values to try. */
+/** A value, or a list of values to try. */
 const grid = (value: JsonSchema): JsonSchema => ({
   ...('description' in value ? { description: value['description'] } : {}),
   anyOf: [value, listOf(value)],
@@ -65,7 +65,7 @@ const rolesOf = (method: Method<never>): Properties => {
   };
 };
 
-/** Keys of an entry that recipes have too, whatever their method. */
+/** Keys that entries share with recipes, whatever the method. */
 const common: Properties = {
   ...propertiesOf(commonSettings),
   ...propertiesOf(outputSettings.omit({ layout: true, maxShardSize: true })),
@@ -115,7 +115,7 @@ const entryOf = (method: Method<never>): JsonSchema =>
     ...parametersOf(method),
   });
 
-/** An entry with several methods: it may have the parameters of each. */
+/** An entry with several methods may have the parameters of each. */
 const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
   strict({
     ...Object.assign({}, ...known.map(parametersOf)),
@@ -132,7 +132,7 @@ const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   else: { ...settings, required: [] },
 });
 
-/** Makes the JSON Schema of an experiment's file from the methods' schemas. */
+/** Builds the JSON Schema of an experiment's file from the methods' schemas. */
 export const experimentSchema = (): JsonSchema => {
   const file = converted(fileSchema) as { properties: Properties };
   const known = [...methods.values()].filter(({ filesOfModels }) => filesOfModels === undefined);

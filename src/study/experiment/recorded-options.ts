@@ -4,7 +4,6 @@ import { mergeSettings } from './file/experiment-block.js';
 import type { Experiment } from './file/read-experiment.js';
 import type { RecordedOptions } from './record/experiment-record.js';
 
-/** Options of a run that change its experiment. */
 interface ExperimentChanges {
   readonly tokenizer?: string | undefined;
   readonly allowNonFinite?: boolean | undefined;
@@ -15,7 +14,11 @@ type MergeChanges = {
   readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
 };
 
-/** Returns an experiment with what options say in its place. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Overrides settings of an experiment by options.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 export const withOptions = (
   experiment: Experiment,
   { tokenizer, allowNonFinite }: ExperimentChanges,
@@ -34,7 +37,7 @@ export const withOptions = (
   };
 };
 
-/** Returns what the merges of a run depend on beside the experiment's text. */
+/** Returns the options to record. */
 export const recordedOptions = (
   { directory }: Experiment,
   { layout, maxShardSize, tokenizer, allowNonFinite, checksums, analysis }: MergeChanges,

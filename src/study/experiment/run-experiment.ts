@@ -45,28 +45,29 @@ import { describeLeft } from './scoring/left-results.js';
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /**
-   * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
-   * replaced if layerloom wrote them.
+   * Continue in a directory that contains an experiment. Keeps complete merges; replaces others if layerloom
+   * wrote them.
    */
   resume?: boolean | undefined;
   /** The same as `resume`. */
   force?: boolean | undefined;
-  /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
+  /** Merges to make and record, as if the experiment had no others. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
-   * Merges to write, of those that are recorded: patterns of names, in which `*` stands for any text; none if empty. Those that
-   * an earlier run wrote are kept as they should be; the others stay pending, and can be scored in place. Default: all.
+   * Recorded merges to write: patterns of names, in which `*` stands for any text; none if empty. Merges that
+   * an earlier run wrote are kept up to date; the others stay pending, and can be scored in place. Default:
+   * all.
    */
   write?: readonly string[] | undefined;
-  /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
+  /** The tokenizer's source of merges that state none, instead of the experiment's: `auto`, `strict`, … */
   tokenizer?: string | undefined;
-  /** Compute with values that are NaN or infinite in every merge, instead of refusing them with NON_FINITE. */
+  /** Compute with NaN and infinity in every merge, instead of refusing them with NON_FINITE. */
   allowNonFinite?: boolean | undefined;
-  /** Folder in which the relative paths of an experiment given as an object begin. */
+  /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
   /**
-   * The stamp of the jobs that this run is one of, as `planExperiment` gives it: another version of layerloom
-   * and another text of the experiment are refused.
+   * The stamp of the jobs that this run belongs to, from `planExperiment`: another version of layerloom or
+   * text of the experiment is refused.
    */
   expect?: string | undefined;
 }
@@ -83,9 +84,9 @@ export interface ExperimentResult extends BatchResult {
  * @example await runExperiment('swahili.yaml', { out: './swahili' })
  * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
  *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
- * @param input an experiment's file (YAML), or the same as an object, with keys in camel case
- * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is an
- *   experiment already, without `resume`. A failed merge does not throw: its record has the error
+ * @param input an experiment's file (YAML), or an object with keys in camel case
+ * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is
+ *   an experiment already, without `resume`. A failed merge does not throw: its record has the error.
  */
 export const runExperiment = (
   input: ExperimentInput | string,
@@ -131,8 +132,8 @@ const run = async (
 };
 
 /**
- * `checkPlaces`, by the models that an experiment names, before a directory or its lock is made. Once all models are opened,
- * those of merges are known too.
+ * Checks places against the models that an experiment names, before a directory or lock is made. The models
+ * of merges are checked once all are opened.
  */
 const checkPlacesOf = async (
   experiment: Experiment,
@@ -148,7 +149,7 @@ const checkPlacesOf = async (
   );
 };
 
-/** The models that an experiment names outside its merges. */
+/** Models that an experiment names outside its merges. */
 const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
   ...(base === undefined ? [] : [base]),
   ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
@@ -156,7 +157,7 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 ];
 
 /**
- * Tells the merges that a run writes: those that it is to write, and those that an earlier one wrote.
+ * Returns a predicate of the merges to write: those matching a pattern, and those that an earlier run wrote.
  *
  * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
@@ -178,8 +179,8 @@ const writtenBy = (
 };
 
 /**
- * Creates and locks a directory while work is done in it. Leaves no file in it if the work fails before anything is
- * written.
+ * Locks a directory while work is done, creating it if needed. If the work fails before writing anything,
+ * removes the lock file.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
@@ -200,7 +201,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       });
     isLocked = true;
     endedRuns.delete(out);
-    // Only evaluators read it; a full disk is reported where merges are written.
+    // Only evaluators read the text; a full disk is reported when merges are written.
     await file
       .truncate()
       .then(async () =>
@@ -215,7 +216,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
-    // Without a text nobody works here. A lock that another process holds has its text.
+    // An empty lock means that nobody works here. A lock of another process keeps its text.
     if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
@@ -226,7 +227,7 @@ const describeHolder = (holder: Awaited<ReturnType<typeof batchAtWork>>): string
     ? undefined
     : `process ${holder.pid} on ${holder.host}${holder.since === undefined ? '' : `, since ${holder.since},`}`;
 
-/** Options of a run whose merges to write are decided. */
+/** Run options with `write` resolved to a predicate. */
 type RunOptions = Omit<ExperimentOptions, 'write'> & Pick<BatchOptions, 'write'>;
 
 const runHere = async (
@@ -249,7 +250,7 @@ const runHere = async (
     const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
     const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
     if (former === undefined || !isNothingDone) return { ...kept, state, bytesRead, bytesWritten };
-    // A run that found all merges there has no figures of its own.
+    // A run that found all merges made has no figures of its own.
     const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
@@ -265,7 +266,7 @@ const runHere = async (
         for (const { merge, basis } of plan.merges) if (basis !== undefined) bases.set(merge.name, basis);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // A former record is kept until the states of its merges are known.
+        // Keep a former record until the states of its merges are known.
         if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));
       },
@@ -298,7 +299,7 @@ const withBasis = (merge: MergeRecord, basis: string | undefined): MergeRecord =
 const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
   outcomes.every(({ isKept }) => isKept === true);
 
-/** Gives merges that an earlier run made the figures of that run. */
+/** Restores the figures of merges that an earlier run made. */
 const withFormerFigures = (
   record: ExperimentRecord,
   former: ExperimentRecord,
@@ -316,13 +317,13 @@ const withFormerFigures = (
 };
 
 /**
- * Plans an experiment without running it: its cost over an empty store, or of one that has a record in `out` the cost of
- * what is left of it; and the shards of each merge. Reads
- * headers and a few sampled blocks of each file, and writes nothing. With `out`, checks what a run would of its output.
+ * Plans an experiment without running it: the shards of each merge, and the cost over an empty store, or the
+ * remaining cost if `out` has a record. Reads headers and a few sampled blocks of each file; writes nothing.
+ * With `out`, makes a run's checks of the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
- * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those of
- *   `runExperiment` that come before its first weight
+ * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
+ *   that `runExperiment` throws before its first weight
  */
 export const planExperiment = async (
   input: ExperimentInput | string,
@@ -332,18 +333,18 @@ export const planExperiment = async (
   /** The order in which merges are finished. */
   readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
-  /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
+  /** Missing weights of hub models that the shards need; may be 0 bytes. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
-  /** What runs of the same version on the same experiment are to `expect`. */
+  /** For `expect` of runs of the same version and experiment. */
   readonly stamp: string;
-  /** Room that the run needs and has, in the store's place. */
+  /** Disk space needed and free, for the store. */
   readonly disk: DiskNeed;
-  /** How long merging takes at the rate of an earlier run over the same directory or store; null without one. */
+  /** Duration of merging at the rate of an earlier run over the same directory or store; null without one. */
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
-  /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
+  /** Errors that an option would avoid: an existing output, missing weights. */
   readonly wanted: readonly LayerloomError[];
-  /** Of merges that the run does not write: what scoring them in place makes. */
+  /** Cost of scoring unwritten merges in place. */
   readonly inPlace: CostInPlace;
 }> => {
   const experiment = await openExperiment(input, options);
@@ -367,7 +368,7 @@ export const planExperiment = async (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment costs what is left of it.
+    // The cost of a resumed experiment is what remains.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -392,7 +393,7 @@ export const planExperiment = async (
   });
 };
 
-/** Opens the store of a run where there is one. */
+/** Opens the store of a run, if it exists. */
 const storeOf = async ({
   out,
   store,
@@ -401,14 +402,14 @@ const storeOf = async ({
     ? undefined
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
-/** Returns the keys of shards in a store, of those that a plan knows for certain. */
+/** Returns the shards in a store, among those whose keys are certain. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // In a dry run keys of merges with statistics that are still to be made are none of the store's.
+  // In a dry run, keys of unmade merges with statistics are placeholders.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);
@@ -416,7 +417,7 @@ const presentIn = async (
 };
 
 /**
- * Returns what finds merges with statistics that an earlier run has made, as its record says.
+ * Returns a function that finds merges with statistics in an earlier run's record.
  *
  * @param look finds a shard in the store
  */
@@ -469,12 +470,12 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // The path of an error in a merge refers to that merge's recipe; an error with a place needs no other.
+    // The path of a merge's error refers to that merge's recipe.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 
-/** Returns what divides the time of a run among its merges, by the bytes that each has read and written. */
+/** Returns a function that divides a run's time among merges, by bytes read and written. */
 const sharesOf = (outcomes: Iterable<MergeOutcome>, seconds: number) => {
   const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
   const all = [...outcomes].reduce((sum, outcome) => sum + work(outcome), 0);

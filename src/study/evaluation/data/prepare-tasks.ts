@@ -7,7 +7,7 @@ import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 import { runsCode } from './task-facts.js';
 
-/** The package's task files, for `--include_path` of `lm_eval`. Their data come from the hub. */
+/** The package's task files, for `--include_path` of `lm_eval`. Data come from the hub. */
 export const shippedTasks = fileURLToPath(new URL('../../../../tasks', import.meta.url));
 
 interface TaskPlaces {

@@ -7,7 +7,7 @@ export interface TaskFacts {
   readonly benchmark: Benchmark;
   /** `swahili`; for FLORES the language that is not English; a code for languages outside MGSM. */
   readonly language: string;
-  /** Of FLORES. */
+  /** For FLORES. */
   readonly direction: 'from English' | 'to English' | null;
   /** Metrics that judge the task, as `metric,filter`; the first that a result has counts. */
   readonly headline: readonly string[];

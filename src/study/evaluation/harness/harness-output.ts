@@ -13,7 +13,7 @@ import type { Rows } from '../settings.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 
-/** One task of a `results_*.json` of the harness, with its samples. */
+/** A task of a `results_*.json` of the harness, with its samples. */
 export interface HarnessResult {
   readonly file: string;
   readonly task: string;

@@ -40,7 +40,7 @@ const lineSchema = z.union([
   z.object({ code: z.number(), text: z.string().optional() }),
 ]);
 
-/** What was loaded of a model's weights. */
+/** The part of a model's weights that was loaded. */
 export interface LoadedWeights {
   /** True if the back end itself loaded the whole model. */
   readonly whole: boolean;
@@ -94,7 +94,7 @@ const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 
 
 /**
  * True if one process or server holds successive models and loads only what differs: a server of `exchange`,
- * or a kept process of a harness whose Python is known. Its version is checked only at its start.
+ * or a kept process of a harness whose Python is known. The version is checked only at its start.
  *
  * @param separate true for one process per model
  */

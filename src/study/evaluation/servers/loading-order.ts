@@ -1,7 +1,7 @@
 import { ContentTable } from '../content-table.js';
 import type { ModelContents } from '../model-contents.js';
 
-/** What a program loads to change models. */
+/** The weights that a program loads to change models. */
 export interface Load {
   readonly bytes: number;
   /** Bytes of all tensors. */

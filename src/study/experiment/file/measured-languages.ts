@@ -1,34 +1,33 @@
 import type { Experiment } from './read-experiment.js';
 import { allLanguages } from './subjects.js';
 
-/** A model of an experiment, as far as it decides which languages the model is measured in. */
+/** Facts that decide which languages a model is measured in. */
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's own role. */
   readonly role: string;
   /**
-   * The experiment's languages that the model is for: those of a language expert, that of a merge (`all` for
-   * merges of no single language), those a reference is limited to. Undefined for models of no language.
+   * Languages of a language expert or merge (`all` for merges of no single language), or to which a reference
+   * is limited. Undefined if the model has no language.
    */
   readonly languages?: readonly string[] | undefined;
 }
 
-/** The languages of an experiment. */
 export interface EvaluatedLanguages {
-  /** The languages that the experiment has experts of. */
+  /** Languages with experts. */
   readonly ownLanguages: readonly string[];
-  /** The languages under `evaluate.tasks`. */
+  /** Languages under `evaluate.tasks`. */
   readonly evaluatedLanguages: readonly string[];
   /** `evaluate.every_language`. */
   readonly everyLanguage: boolean;
 }
 
 /**
- * Returns a function that tells the languages that a model is measured in, the experiment's own first.
+ * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
- * Languages that the experiment has no experts of (English) are measured for every model. Of its own, a language
- * expert, a merge and a limited reference are measured in theirs; the base, task experts, merges of no single
- * language and other references in all. With `everyLanguage` every model is measured in every language, which
- * the ten-language means of the paper's Table 2 need.
+ * Every model is measured in languages without experts (English). In the experiment's own languages, language
+ * experts, merges and limited references are measured in theirs only; all other models in all. With
+ * `everyLanguage`, every model is measured in every language, as the ten-language means of the paper's Table
+ * 2 need.
  */
 export const measuredLanguages = ({
   ownLanguages,
@@ -48,7 +47,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // Of thousands of languages a merge is of one: they are not gone through for each merge.
+    // Does not iterate over all languages for each merge: there may be thousands.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]
@@ -58,9 +57,7 @@ export const measuredLanguages = ({
   };
 };
 
-/**
- * Returns the languages of an experiment. Without `evaluate.tasks` they are its own.
- */
+/** Without `evaluate.tasks`, these are the experiment's own. */
 export const evaluatedLanguagesOf = ({
   languages,
   evaluate,

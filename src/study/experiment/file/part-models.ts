@@ -3,8 +3,7 @@ import { partWords } from '../../../core/methods/recipe/model-places.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
 
 /**
- * Refuses parts of an entry that are of other models than each pair's: they would be the same in merges that are said to be of a
- * pair.
+ * Refuses parts from models outside each pair: these would be the same in merges of different pairs.
  *
  * @throws LayerloomError RECIPE_INVALID
  */

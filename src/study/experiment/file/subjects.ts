@@ -7,21 +7,21 @@ import type { Experiment, Experts } from './read-experiment.js';
 
 /** The models of one merge. */
 export interface Subject {
-  /** The language; `all` for models of no single language. */
+  /** `all` for models of no single language. */
   readonly language: string;
-  /** Name of the task expert, or `soup`; null if there is none. */
+  /** Name of the task expert, or `soup`; null if absent. */
   readonly task: string | null;
-  /** Name of the language expert, `soup` or `all-soup`; null if there is none. */
+  /** Name of the language expert, `soup` or `all-soup`; null if absent. */
   readonly languageExpert: string | null;
-  /** The beginning of the merge's name: `swahili/math-1+swh-2`. */
+  /** Prefix of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
-  /** The models by role: one or both. */
+  /** By role: one or both. */
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
-  /** Of a window of a run: the step of its last checkpoint. */
+  /** For a window of a run: the step of its last checkpoint. */
   readonly until?: number;
 }
 
-/** The word in place of a language for merges of no single language. */
+/** Stands for the language in merges of no single language. */
 export const allLanguages = 'all';
 
 /** A model with its name. */
@@ -30,10 +30,7 @@ interface Choice {
   readonly model: ModelInput;
 }
 
-/**
- * The models of an experiment. Each soup is created once, so that it is also opened and compiled once (by
- * identity of the object).
- */
+/** The models of an experiment. Each soup is one object, so that it is opened and compiled once. */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -52,7 +49,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** The soup of the experts of all languages, each expert once. */
+  /** The soup of the experts of all languages, each once. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -73,10 +70,10 @@ const choicesOf = (experts: Experts): Choice[] =>
 /**
  * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
  * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
- * means the soup of the experts of all languages.
+ * that of the experts of all languages.
  *
- * A pair of two soups has the language alone as its directory. A pair with `all-soup` would be the same for
- * every language, so there is one, under `all`.
+ * A pair of two soups has only the language as its directory. A pair with `all-soup` is the same for every
+ * language, so there is one, under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID for an unknown expert
  */
@@ -109,8 +106,8 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * Returns the experts of a merge that takes one model. In `model`, the words `task` and `language` mean all
- * experts of that kind. Merges of task experts are under `all`, since they belong to no language.
+ * Returns the experts of a merge that takes one model. In `model`, `task` and `language` mean all experts of
+ * that kind. Merges of task experts, which have no language, are under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID without `model`, or for an unknown expert
  */
@@ -152,7 +149,7 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   ];
 };
 
-/** Returns the words under a key, one or several; undefined if there is no such key. */
+/** Returns the words under a key; undefined if the key is absent. */
 const wordsOf = (
   { entries }: Mapping,
   key: string,

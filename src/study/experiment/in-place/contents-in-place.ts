@@ -12,7 +12,7 @@ import {
 } from '../../evaluation/model-contents.js';
 import type { PlacedMerges } from './plan-in-place.js';
 
-/** Says what the weights of merges in place are, for the order in which programs load them. Reads no weights. */
+/** Identifies the weights of merges in place, for the loading order. Reads no weights. */
 export class ContentsInPlace {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #placed: PlacedMerges;
@@ -29,7 +29,7 @@ export class ContentsInPlace {
   }
 
   /**
-   * Returns the contents of a merge; undefined if it is none of these.
+   * Returns the contents of a merge; undefined if the plan lacks it.
    *
    * @throws LayerloomError READ_FAILED, the codes of `planRecipe`
    */

@@ -8,12 +8,11 @@ import { evaluationsName, ResultFiles } from '../../evaluation/result-files.js';
 import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/claim-file.js';
 import { clockAt } from '../../store/clock.js';
 
-/** Folders of an experiment in which an evaluation removes files. */
+/** Folders in which an evaluation removes files. */
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Checks that files which an evaluation replaces and removes are the experiment's: its folder may be somebody else's,
- * with links to any place.
+ * Checks that no such folder is a link: an experiment from somebody else may contain links to any place.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -31,7 +30,7 @@ const clockName = 'clock';
  * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
  *
  * @param directory `evaluations/` of the experiment
- * @param about what the claim's text says besides
+ * @param about further fields of the claim's text
  * @returns undefined if another process holds the claim
  * @throws LayerloomError WRITE_FAILED
  */
@@ -45,12 +44,12 @@ export const claimIn = async (
   return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
 };
 
-/** Begins the name of a folder of task files, which is that of its claim too. */
+/** Prefix of a folder of task files, and of its claim. */
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and half-written results of evaluations that died; their answers stay, for the next one of
- * the same weights. What cannot be removed hinders no evaluation.
+ * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next
+ * evaluation of the same weights. Ignores what cannot be removed.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);

@@ -19,7 +19,7 @@ import { withOptions } from '../recorded-options.js';
 /**
  * Checks that merges can be scored without being written.
  *
- * @throws LayerloomError IN_PLACE_REFUSED where the weights of a process cannot be exchanged
+ * @throws LayerloomError IN_PLACE_REFUSED if processes cannot exchange weights
  */
 export const checkInPlace = (
   { backend, serve, baseUrls, exchange }: EvaluationSettings,
@@ -44,7 +44,7 @@ const refusedRecord = (directory: string, reason: string): LayerloomError =>
     reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--in-place')}\``,
   });
 
-/** Returns merges of a recorded experiment, and what they are planned by. */
+/** Returns recorded merges with their planning options. */
 const recordedMerges = async (
   { options, experiment: text }: ExperimentRecord,
   names: ReadonlySet<string>,
@@ -64,12 +64,12 @@ const recordedMerges = async (
 };
 
 /**
- * Plans merges of a recorded experiment, to be scored without being written.
+ * Plans recorded merges for scoring without writing them.
  *
  * @param names of the merges
  * @param directory of the experiment
- * @throws LayerloomError EXPERIMENT_INVALID for a record that does not say how its merges are planned, or whose models have
- *   changed since; the codes of `MergesInPlace.open`
+ * @throws LayerloomError EXPERIMENT_INVALID if the record lacks planning options, or models have changed
+ *   since; the codes of `MergesInPlace.open`
  */
 export const openInPlace = async (
   record: ExperimentRecord,
@@ -88,13 +88,13 @@ export const openInPlace = async (
   throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
 };
 
-/** What `openInPlace` would make, and what the weights of its merges would be. */
+/** The cost of `openInPlace`, and the contents of its merges. */
 export interface PlannedInPlace {
   readonly cost: CostInPlace;
   readonly contents: ContentsInPlace;
 }
 
-/** Plans what `openInPlace` would make. Reads headers of models, and writes nothing. */
+/** Plans like `openInPlace`, but reads only headers and writes nothing. */
 export const planInPlace = async (
   record: ExperimentRecord,
   names: ReadonlySet<string>,

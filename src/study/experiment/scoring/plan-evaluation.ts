@@ -21,77 +21,77 @@ import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models
 import { ScoringOrder } from './scoring-order.js';
 import { resultOf } from './wanted-results.js';
 
-/** A task of models that have no results of it. */
+/** A task, and the models without a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Number of those models, of equal weights one. */
+  /** Number of these models; equal weights count once. */
   readonly models: number;
-  /** Problems of all of them; null where no result tells how many the task has. */
+  /** Problems of all of them; null if the task's size is unknown. */
   readonly problems: number | null;
-  /** Seconds of one problem and of all, one model at once; null where none was measured. */
+  /** Seconds of one problem and of all, one model at once; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
 
-/** How long scoring takes, from the durations of results that are in a directory. */
+/** Duration of scoring, by the results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
-  /** Models that are scored at once. */
+  /** Models scored at once. */
   readonly jobs: number;
-  /** Seconds of all, so many models at once; null where a task was not measured. */
+  /** Total seconds with `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
   /** Results that were measured here. */
   readonly measured: number;
 }
 
-/** A model in the order in which models are scored. */
+/** A model, in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** Number of the job that scores it, from 0 on, if all models take equally long in a task. */
+  /** Number of its job, from 0, if all models take equally long in a task. */
   readonly job: number;
-  /** Bytes of weights to load for it; null where that is not known. */
+  /** Bytes of weights to load; null if unknown. */
   readonly bytes: number | null;
 }
 
-/** Weights that processes load which score one model after another. */
+/** Weights that shared processes load. */
 export interface WeightsToBeLoaded {
-  /** Bytes that they load, and of all models. */
+  /** Bytes loaded, and bytes of all models. */
   readonly loaded: number;
   readonly ofModels: number;
-  /** Number of models that are loaded whole, and of which only what differs is; of the others it is not known. */
+  /** Models loaded whole, and models loaded only where tensors differ; the rest is unknown. */
   readonly whole: number;
   readonly exchanged: number;
 }
 
-/** What an evaluation would do. */
+/** The plan of an evaluation. */
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
-  /** Models with tasks that have no results. A merge that is not there yet is scored once a batch has made it. */
+  /** Models with tasks that lack results. A merge that does not exist yet is scored once a batch makes it. */
   readonly models: readonly {
     readonly name: string;
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
-  /** The models that are there, of equal weights one unless all are scored again, in the order in which they are scored. */
+  /** Existing models in scoring order; equal weights once, unless all are scored again. */
   readonly order: readonly OrderedModel[];
   /**
-   * Null where no process holds models: each is loaded whole, by a process of its own or a server. Tensors that happen to be equal
-   * in files of different origin count as different.
+   * Null if every model is loaded whole, by its own process or a server. Equal tensors in files of different
+   * origin count as different.
    */
   readonly weights: WeightsToBeLoaded | null;
-  /** Number of models that have all their results, and of results that there are. */
+  /** Models that have all their results, and existing results. */
   readonly kept: number;
   readonly there: number;
   /** Models that cannot be read. */
   readonly failed: readonly (ScoreError & { readonly model: string })[];
-  /** Tasks that cannot be run, and those whose names only the harness knows where it is not installed. */
+  /** Tasks that cannot be run; and tasks that only the harness knows, if it is not installed. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
-  /** What scoring merges makes that are not written; null without `inPlace`. */
+  /** Cost of scoring unwritten merges; null without `inPlace`. */
   readonly inPlace: CostInPlace | null;
 }
 
-/** Estimates how long models take in their tasks. */
+/** Estimates the duration of models in their tasks. */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -125,10 +125,11 @@ export const scoringTime = (
 };
 
 /**
- * Says what `evaluateExperiment` would do, and scores nothing: models and tasks without results, and how long they take by
- * the durations of the results that are in the directory.
+ * Plans `evaluateExperiment` without scoring: models and tasks without results, and their duration by
+ * existing results.
  *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER, INTERRUPTED
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
+ *   INTERRUPTED
  */
 export const planEvaluation = async (
   directory: string,
@@ -146,7 +147,7 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
-  /** What runs: of equal weights one. */
+  /** Equal weights run once. */
   const scored: Pick<ModelToScore, 'tasks'>[] = [];
   const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];
@@ -198,7 +199,7 @@ export const planEvaluation = async (
   };
 };
 
-/** Models of equal weights have each other's results: a task of some weights runs once, unless all are scored again. */
+/** Models of equal weights share results, so a task runs once per weights, unless all are scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();
@@ -207,7 +208,7 @@ class OncePerWeights {
     this.#force = force;
   }
 
-  /** Returns the tasks that no model of these weights has been listed with. */
+  /** Returns the tasks not yet listed for these weights. */
   lacking(weights: string, tasks: readonly string[]): string[] {
     const lacking = tasks.filter((task) => this.#force || !this.#scored.has(`${weights} ${task}`));
     for (const task of tasks) this.#scored.add(`${weights} ${task}`);
@@ -220,7 +221,7 @@ interface WeighedModel extends ModelToScore {
   readonly weights: string;
 }
 
-/** Takes models as lanes would, each as long as it has tasks. */
+/** Assigns models to lanes; a model takes as long as it has tasks. */
 const ordered = async (
   models: readonly WeighedModel[],
   order: ScoringOrder,
@@ -257,10 +258,10 @@ const ordered = async (
 };
 
 /**
- * Estimates how long the models of an experiment take to score before they are there, by results in its directory. Models
- * that are recorded with scores need none, unless the plan has other weights for them.
+ * Estimates, from results in an experiment's directory, how long its models take to score before they exist.
+ * Skips models recorded with scores, unless the plan has other weights for them.
  *
- * @param out the experiment's directory, which need not be there
+ * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks
  */
 export const scoringOf = async (

@@ -28,10 +28,13 @@ const schema: z.ZodType<ScoreFailure> = z.object({
   at: z.string(),
 });
 
-/** The failure that a text says; undefined where it is not whole, or not ours. */
+/** Returns undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
+/**
+ * The failed attempts of an experiment, each a file in `evaluations/failures/`, removed once there is a
+ * result.
+ */
 export class ScoreFailures {
   readonly #directory: string;
 
@@ -45,7 +48,7 @@ export class ScoreFailures {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
-        // Removed since by another process, whose result it has made void, or half-written by one that died.
+        // Removed by another process with a result, or left half-written.
         const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
@@ -69,8 +72,8 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes those that results came after, of a process that died between the two. One that is newer than the result is
-   * of other settings, such as more rows: it stays.
+   * Removes failures older than their result, left by a process that died in between. A newer failure has
+   * other settings, such as more rows, and stays.
    *
    * @throws LayerloomError READ_FAILED
    */
