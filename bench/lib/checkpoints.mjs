@@ -88,7 +88,7 @@ const baseBlock = () => {
 };
 
 /**
- * An expert's weights: each fiftieth differs in the last bit.
+ * An expert's weights: a random fiftieth differs in the last bit.
  *
  * @param {Uint16Array} base
  * @param {number} seed

@@ -3,19 +3,17 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { version } from '../../core/base/version.js';
 
-/** Hexadecimal digits in a stamp. */
 const digits = 16;
 
 /**
  * Returns the stamp of an experiment's jobs, `VERSION:DIGITS`: layerloom's version, and the first 16 digits
- * of the SHA-256 of the experiment's text. It has no path: hosts and containers may mount a file system in
- * different places.
+ * of the SHA-256 of the experiment's text. Without a path, since hosts may mount it elsewhere.
  */
 export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
 
 /**
- * Checks that a job runs with the version and the experiment that it was written for. The plan divides shards
- * among parts: parts of different plans would compute some shards twice and others never.
+ * Checks that a job runs with its version and experiment. Parts of different plans would compute some shards
+ * twice and others never.
  *
  * @param stamp from `stampOf`
  * @param place the experiment's file, for messages

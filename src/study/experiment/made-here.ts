@@ -8,9 +8,9 @@ import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's folder has an `evaluate:` block with commands that an evaluation runs. The folders that the
-// user's own batches wrote, and their commands, are noted where only the user writes. Commands of other
-// folders, which may come from anywhere, run only with permission.
+// An experiment's `evaluate:` block may contain commands. Folders that the user's own batches wrote are
+// noted, with the commands, where only the user writes. Commands of other folders, which may come from
+// anywhere, need permission.
 
 /** Harness arguments that name no file, model or code. */
 const plainArguments: ReadonlySet<string> = new Set([
@@ -38,9 +38,8 @@ const plainArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the values of an `evaluate:` block that can run arbitrary code: a server's command, the harness's
- * arguments, task files (their functions are Python), and back-end arguments that may name code
- * (`trust_remote_code`).
+ * Returns the values of an `evaluate:` block that can run arbitrary code. Functions of task files are Python;
+ * back-end arguments may name code (`trust_remote_code`).
  */
 export const commandsIn = ({
   serve,
@@ -73,8 +72,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that this user's batch wrote a folder with these commands. If no state can be kept, the folder counts
- * as somebody else's.
+ * Notes that this user's batch wrote a folder with these commands. Without a state folder, it counts as
+ * somebody else's.
  */
 export const noteMadeHere = async (
   directory: string,
@@ -96,7 +95,7 @@ export const noteMadeHere = async (
     );
     await rename(partial, note);
   } catch {
-    // A read-only or full home: evaluations then need the flag.
+    // Evaluations then need the flag.
   }
 };
 
@@ -109,13 +108,12 @@ const isMadeHere = async (
     const note = parseJson(await readSmallFile(await noteOf(directory, env)));
     return isObject(note) && note['commands'] === sha256(JSON.stringify(commands));
   } catch {
-    // No note, or an invalid one.
     return false;
   }
 };
 
 /**
- * Refuses to run commands of a folder unless this user's batches wrote it with these commands.
+ * Refuses commands unless this user's batches wrote the folder with them.
  *
  * @throws LayerloomError SERVE_NOT_ALLOWED
  */

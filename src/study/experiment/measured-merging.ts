@@ -4,7 +4,7 @@ import { readExperiments } from '../store/experiments.js';
 import { openStore } from '../store/open-store.js';
 import { type ExperimentRecord, readRecord } from './record/experiment-record.js';
 
-/** Duration of an earlier run of merges on this machine. */
+/** An earlier run of merges on this machine. */
 export interface MeasuredMerging {
   /** The experiment's directory. */
   readonly directory: string;
@@ -13,14 +13,14 @@ export interface MeasuredMerging {
   readonly seconds: number;
 }
 
-/** Returns bytes of work, as `BatchCost.seconds` weighs them: disks read twice as fast as they write. */
+/** As in `BatchCost.seconds`: disks read twice as fast as they write. */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 
 /**
- * Returns how long merges take at a measured rate, in seconds.
+ * Returns the seconds of merging at a measured rate.
  *
- * @param missing bytes of their shards that do not exist yet
+ * @param missing bytes of shards that do not exist yet
  */
 export const mergingSeconds = (
   { bytesToWrite, bytesToRead, bytesToMeasure }: BatchCost,
@@ -33,8 +33,7 @@ export const mergingSeconds = (
 };
 
 /**
- * Finds the largest recorded run of merges of the experiments in a directory and over its store, on this
- * host. Measures nothing.
+ * Finds the largest recorded run of the experiments in a directory and over its store, on this host.
  *
  * @param out directory of the experiment; need not exist
  */
@@ -45,7 +44,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // Ignores missing and invalid records; a run there reports them.
+    // A run there reports invalid records.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;
@@ -60,7 +59,7 @@ export const measuredMerging = async (
 const isMeasured = ({ bytesWritten, bytesRead, seconds }: ExperimentRecord): boolean =>
   workOf(bytesWritten, bytesRead) > 0 && seconds > 0;
 
-/** Ignores missing and unreadable stores; a run over one reports the error. */
+/** A run over the store reports its errors. */
 const experimentsOver = async (store: string): Promise<string[]> => {
   const found = await openStore(store, false)
     .then(readExperiments)

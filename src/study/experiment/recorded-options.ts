@@ -9,7 +9,7 @@ interface ExperimentChanges {
   readonly allowNonFinite?: boolean | undefined;
 }
 
-/** Options of a run that its merges depend on. */
+/** Options that merges depend on. */
 type MergeChanges = {
   readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
 };
@@ -37,7 +37,6 @@ export const withOptions = (
   };
 };
 
-/** Returns the options to record. */
 export const recordedOptions = (
   { directory }: Experiment,
   { layout, maxShardSize, tokenizer, allowNonFinite, checksums, analysis }: MergeChanges,

@@ -44,35 +44,32 @@ import { describeLeft } from './scoring/left-results.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
-  /**
-   * Continue in a directory that contains an experiment. Keeps complete merges; replaces others if layerloom
-   * wrote them.
-   */
+  /** Continue an existing experiment. Keeps complete merges; replaces others if layerloom wrote them. */
   resume?: boolean | undefined;
   /** The same as `resume`. */
   force?: boolean | undefined;
   /** Merges to make and record, as if the experiment had no others. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
-   * Recorded merges to write: patterns of names, in which `*` stands for any text; none if empty. Merges that
+   * Recorded merges to write: patterns of names, in which `*` stands for any text; may be empty. Merges that
    * an earlier run wrote are kept up to date; the others stay pending, and can be scored in place. Default:
    * all.
    */
   write?: readonly string[] | undefined;
-  /** The tokenizer's source of merges that state none, instead of the experiment's: `auto`, `strict`, … */
+  /** Overrides the experiment's tokenizer source: `auto`, `strict`, … */
   tokenizer?: string | undefined;
-  /** Compute with NaN and infinity in every merge, instead of refusing them with NON_FINITE. */
+  /** Allow NaN and infinity in every merge, instead of refusing them with NON_FINITE. */
   allowNonFinite?: boolean | undefined;
-  /** Base of relative paths, for an experiment given as an object. */
+  /** Base of relative paths in an object. */
   directory?: string | undefined;
   /**
-   * The stamp of the jobs that this run belongs to, from `planExperiment`: another version of layerloom or
-   * text of the experiment is refused.
+   * The stamp of this run's jobs, from `planExperiment`: refuses another version of layerloom or text of the
+   * experiment.
    */
   expect?: string | undefined;
 }
 
-/** Result of a run of an experiment: its cost, and its record as in `experiment.json`. */
+/** Cost of a run, and the record in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }
@@ -110,7 +107,7 @@ const run = async (
     const note = selectedNote(experiment.evaluate);
     const cardNotes = note === undefined ? [] : [note];
     const batch = { ...others, ...commonOf(experiment, options), out, warnings, identitiesOf, cardNotes };
-    // A part of an array job only makes shards; the last job writes the directory.
+    // Only the last job of an array writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
       return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
@@ -132,8 +129,8 @@ const run = async (
 };
 
 /**
- * Checks places against the models that an experiment names, before a directory or lock is made. The models
- * of merges are checked once all are opened.
+ * Checks the experiment's models before a directory or lock is made; models of merges are checked once
+ * opened.
  */
 const checkPlacesOf = async (
   experiment: Experiment,
@@ -149,7 +146,7 @@ const checkPlacesOf = async (
   );
 };
 
-/** Models that an experiment names outside its merges. */
+/** Models named outside the merges. */
 const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
   ...(base === undefined ? [] : [base]),
   ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
@@ -157,7 +154,7 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 ];
 
 /**
- * Returns a predicate of the merges to write: those matching a pattern, and those that an earlier run wrote.
+ * Returns a predicate of the merges to write: those matching a pattern, and those written earlier.
  *
  * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
@@ -179,8 +176,7 @@ const writtenBy = (
 };
 
 /**
- * Locks a directory while work is done, creating it if needed. If the work fails before writing anything,
- * removes the lock file.
+ * Locks a directory, creating it if needed. If the work fails before writing anything, removes the lock file.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
@@ -201,7 +197,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       });
     isLocked = true;
     endedRuns.delete(out);
-    // Only evaluators read the text; a full disk is reported when merges are written.
+    // Only evaluators read the text.
     await file
       .truncate()
       .then(async () =>
@@ -216,7 +212,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
-    // An empty lock means that nobody works here. A lock of another process keeps its text.
+    // Empty means that nobody works here. Another process's lock keeps its text.
     if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
@@ -250,7 +246,7 @@ const runHere = async (
     const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
     const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
     if (former === undefined || !isNothingDone) return { ...kept, state, bytesRead, bytesWritten };
-    // A run that found all merges made has no figures of its own.
+    // This run made nothing and has no figures.
     const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
@@ -266,7 +262,7 @@ const runHere = async (
         for (const { merge, basis } of plan.merges) if (basis !== undefined) bases.set(merge.name, basis);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // Keep a former record until the states of its merges are known.
+        // Keep the former record until the states of merges are known.
         if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));
       },
@@ -317,9 +313,9 @@ const withFormerFigures = (
 };
 
 /**
- * Plans an experiment without running it: the shards of each merge, and the cost over an empty store, or the
- * remaining cost if `out` has a record. Reads headers and a few sampled blocks of each file; writes nothing.
- * With `out`, makes a run's checks of the output.
+ * Plans an experiment: the shards of each merge, and the cost over an empty store, or the remaining cost if
+ * `out` has a record. Reads headers and a few sampled blocks of each file; writes nothing. With `out`, also
+ * checks the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
  * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
@@ -333,18 +329,18 @@ export const planExperiment = async (
   /** The order in which merges are finished. */
   readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
-  /** Missing weights of hub models that the shards need; may be 0 bytes. */
+  /** Weights to fetch from hubs; may be 0 bytes. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
-  /** For `expect` of runs of the same version and experiment. */
+  /** For `expect` of runs. */
   readonly stamp: string;
-  /** Disk space needed and free, for the store. */
+  /** Disk space of the store. */
   readonly disk: DiskNeed;
-  /** Duration of merging at the rate of an earlier run over the same directory or store; null without one. */
+  /** At the rate of an earlier run over the same directory or store; null without one. */
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
   /** Errors that an option would avoid: an existing output, missing weights. */
   readonly wanted: readonly LayerloomError[];
-  /** Cost of scoring unwritten merges in place. */
+  /** Cost of scoring unwritten merges. */
   readonly inPlace: CostInPlace;
 }> => {
   const experiment = await openExperiment(input, options);
@@ -368,7 +364,7 @@ export const planExperiment = async (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // The cost of a resumed experiment is what remains.
+    // A resumed experiment costs only what remains.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -393,7 +389,6 @@ export const planExperiment = async (
   });
 };
 
-/** Opens the store of a run, if it exists. */
 const storeOf = async ({
   out,
   store,
@@ -402,14 +397,14 @@ const storeOf = async ({
     ? undefined
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
-/** Returns the shards in a store, among those whose keys are certain. */
+/** Considers only shards with certain keys. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // In a dry run, keys of unmade merges with statistics are placeholders.
+  // In a dry run, unmade merges with statistics have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);
@@ -417,7 +412,7 @@ const presentIn = async (
 };
 
 /**
- * Returns a function that finds merges with statistics in an earlier run's record.
+ * Finds merges with statistics in an earlier run's record.
  *
  * @param look finds a shard in the store
  */
@@ -470,12 +465,12 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // The path of a merge's error refers to that merge's recipe.
+    // A merge's error has a path in its own recipe.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 
-/** Returns a function that divides a run's time among merges, by bytes read and written. */
+/** Divides a run's time among merges, by bytes. */
 const sharesOf = (outcomes: Iterable<MergeOutcome>, seconds: number) => {
   const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
   const all = [...outcomes].reduce((sum, outcome) => sum + work(outcome), 0);

@@ -26,12 +26,7 @@ export const expectText = (tree: Tree, key: string, expected: string): Text => {
   throw invalid(tree.mark, { key, reason: 'not text', expected });
 };
 
-/**
- * Checks `evaluate:`, and makes relative `data` and `include` absolute: the settings are used elsewhere
- * later.
- *
- * @returns the settings as given; unchecked if for another harness
- */
+/** Checks `evaluate:` unless it is for another harness, and makes relative `data` and `include` absolute. */
 export const evaluationOf = (
   entry: MappingEntry | undefined,
   languages: readonly string[],
@@ -43,7 +38,7 @@ export const evaluationOf = (
   if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
     return toPlain(given) as EvaluationBlock;
   const tasks = given.entries.get('tasks');
-  // Refuses only misspelt languages: others than the experiment's (English) may be measured too.
+  // Refuses only misspelt languages: others (English) may be measured too.
   for (const [language, { key }] of tasks === undefined
     ? []
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
@@ -84,7 +79,7 @@ const checkShardSize = (size: string | number): void => {
   }
 };
 
-/** Adds the place of a wrong value to an error of a block, or of the experiment itself. */
+/** Adds the place of a wrong value to an error. */
 const placedIn = <T>(given: Mapping, work: () => T, block?: string): T => {
   try {
     return work();

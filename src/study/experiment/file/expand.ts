@@ -30,31 +30,29 @@ import { Models, type Subject } from './subjects.js';
 export interface ExperimentMerge {
   /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** `all` for merges of no single language (a soup of all languages, a reverted task expert). */
+  /** `all` for merges of no single language. */
   readonly language: string;
-  /** The task expert's name, or `soup`; null if the merge has none. */
+  /** A name, or `soup`; null if the merge has none. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
-  /** The method's parameters, with defaults. */
+  /** Includes defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Models are `NAME=PATH`; recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
-  /** Directory, relative to the experiment's. */
+  /** Relative to the experiment's directory. */
   readonly path: string;
-  /**
-   * Index in the experiment's `merges`, as in `experiment.locate(['merges', entry])`, and the entry's name.
-   */
+  /** Index for `experiment.locate(['merges', entry])`, and the entry's name. */
   readonly entry: number;
   readonly entryName: string;
 }
 
-/** More merges are surely a mistake in a grid. */
+/** More are surely a mistake in a grid. */
 const mostMerges = 100_000;
 
 /**
  * Expands an experiment into its merges, in the order of entries: every configuration for every pair of every
- * language. Methods check configurations; models are not opened.
+ * language. Opens no models.
  *
  * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
  */
@@ -74,7 +72,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** The method's part in names; undefined if the entry has one method. */
+  /** Part of names; undefined if the entry has one method. */
   readonly label: string | undefined;
 }
 
@@ -147,7 +145,7 @@ const expandEntry = (
   });
 };
 
-/** Replaces a partition's file by its parts, if it could be read. */
+/** Replaces a partition's file by its parts. */
 const withPartition = (
   parameters: Readonly<Record<string, unknown>>,
   { partitions }: Experiment,
@@ -187,7 +185,6 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
     }),
   );
 
-/** Experiment settings that are defaults of merges. */
 const settingNames = mergeSettings.keyof().options;
 
 const parametersOf = (
@@ -219,19 +216,18 @@ const parametersOf = (
 
 interface BaseQuestion {
   readonly weights: unknown;
-  /** True if parameters of the method need a base. */
   readonly needsBase: boolean;
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** True if the entry merges each expert alone: then no other expert is a base. */
+  /** Each expert is merged alone, so no other expert can be the base. */
   readonly isSingle: boolean;
 }
 
 /**
  * Returns a function from subject to base: the entry's own (`task`, `language` and `base` mean models of the
- * experiment), or the experiment's if the method or its weights require a base. For methods that lead from
- * one model of a pair to the other (slerp), the task expert. Undefined if the merge needs no base.
+ * experiment), or the experiment's if the method or its weights require one. For slerp and similar methods,
+ * the task expert.
  */
 const baseFor = (
   given: unknown,
@@ -260,7 +256,7 @@ const baseFor = (
   });
 };
 
-/** Checks one recipe of a configuration; the others differ only in their models. */
+/** Checks a recipe of a configuration; its others differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

@@ -8,37 +8,37 @@ import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
-/** The values of a property in those members of a union that have it. */
+/** Values of a property in the members of a union that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
 /** A value, or a list of values to try. */
 type Grid<Value> = Value | readonly Value[];
 
-/** Parameters whose form differs between entries and recipes. */
+/** Parameters that differ from those of recipes. */
 interface OwnParameters {
   /** Task experts by name, or `soup`. Default: each. */
   task?: Grid<string> | undefined;
   /** Language experts by name, `soup`, or `all-soup`. Default: each of each language. */
   language?: Grid<string> | undefined;
-  /** Experts to revert or re-lay, by name; `task` and `language` mean all of a kind. */
+  /** Experts by name; `task` and `language` mean all of a kind. */
   model?: Grid<string> | undefined;
-  /** Runs by name; windows of their checkpoints are averaged. */
+  /** Runs by name. */
   run?: Grid<string> | undefined;
-  /** A model, or `task`, `language` or `base`. Default: the experiment's if the method needs one. */
+  /** A model, or `task`, `language` or `base`. */
   base?: Grid<ModelInput> | undefined;
-  /** Bottom and top layers together: a list of pairs. */
+  /** Pairs of bottom and top layers. */
   layers?: readonly (readonly [number, number])[] | undefined;
   /** Two numbers are one pair. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
-  /** A single value: the parts of a swap, from models `task`, `language` and `base`. */
+  /** A single value, of models `task`, `language` and `base`. */
   parts?: readonly PartParameters[] | undefined;
 }
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
 /**
- * An entry of an experiment: a method and its parameters in camel case, each with one value or a list of
- * values to try.
+ * An entry of an experiment: a method and its parameters in camel case, each a value or a list of values to
+ * try.
  */
 export type MergeInput = {
   name: string;
@@ -70,7 +70,7 @@ export const furtherReference = z.strictObject({
 
 const reference = z.union([text, furtherReference]);
 
-/** Settings of an experiment that are defaults of its merges. */
+/** Defaults of an experiment's merges. */
 export const mergeSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'Output dtype of merges that say no other: `bfloat16`, `float32`, …',
@@ -91,7 +91,7 @@ export const mergeSettings = z.strictObject({
 
 export const plainSettings = z.strictObject({ ...mergeSettings.shape, ...layoutSettings });
 
-/** An experiment's file. Models are read with the places of their names (read-experiment.ts). */
+/** Models are read separately, with the places of their names (read-experiment.ts). */
 export const experimentSchema = z.strictObject({
   base: setting(text.optional(), {
     meaning:
@@ -131,7 +131,7 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
-/** A model to compare merges with: a path, or a mapping with role and languages. */
+/** A model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
 /** An experiment given as an object (docs/experiments.md). */

@@ -20,16 +20,16 @@ export interface FurtherReference {
 /** The default role. */
 const defaultRole = 'checkpoint';
 
-/** Roles of merges and merged models, which averages over experts rely on. */
+/** Averages over experts rely on these roles. */
 const reservedRoles = ['base', 'task', 'language', 'merge'];
 
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
- * Reads `references`: a flag, or further models, each as `NAME: PATH` or `NAME: {model, role, languages}`, in
- * addition to the base and the experts.
+ * Reads `references`: a flag, or further models besides the base and the experts, each as `NAME: PATH` or
+ * `NAME: {model, role, languages}`.
  *
- * @returns `references`, true if there are any references; and the further ones
+ * @returns `references`: true if there are any
  * @throws LayerloomError RECIPE_INVALID for a taken name, a reserved role, and an unknown language
  */
 export const referencesOf = async (

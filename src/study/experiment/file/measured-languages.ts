@@ -1,14 +1,10 @@
 import type { Experiment } from './read-experiment.js';
 import { allLanguages } from './subjects.js';
 
-/** Facts that decide which languages a model is measured in. */
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's own role. */
   readonly role: string;
-  /**
-   * Languages of a language expert or merge (`all` for merges of no single language), or to which a reference
-   * is limited. Undefined if the model has no language.
-   */
+  /** Languages of an expert or merge (`all` for no single one), or those that limit a reference. */
   readonly languages?: readonly string[] | undefined;
 }
 
@@ -24,10 +20,9 @@ export interface EvaluatedLanguages {
 /**
  * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
- * Every model is measured in languages without experts (English). In the experiment's own languages, language
- * experts, merges and limited references are measured in theirs only; all other models in all. With
- * `everyLanguage`, every model is measured in every language, as the ten-language means of the paper's Table
- * 2 need.
+ * Languages without experts (English) are measured for every model. In the experiment's own, language
+ * experts, merges and limited references are measured in theirs only; other models in all. `everyLanguage`
+ * measures every model in every language, for the ten-language means of the paper's Table 2.
  */
 export const measuredLanguages = ({
   ownLanguages,
@@ -47,7 +42,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // Does not iterate over all languages for each merge: there may be thousands.
+    // There may be thousands of languages: do not iterate over all for each merge.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]

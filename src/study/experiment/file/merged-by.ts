@@ -11,16 +11,12 @@ import { windowsOf } from './windows.js';
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** The models that an entry merges, and their form in recipes. */
+/** An entry's models, and their form in recipes. */
 export interface Merged {
-  /**
-   * Returns pairs of a task and a language expert, single models, or windows of runs. Windows depend on the
-   * configuration; without one, returns as many as any configuration has.
-   */
+  /** Windows of runs depend on the configuration; without one, returns as many as any configuration has. */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   /** Keys of the entry that select models. */
   readonly roles: readonly string[];
-  /** Returns a recipe's parameters for a subject. */
   readonly toModels: (subject: Subject) => object;
 }
 
@@ -64,7 +60,7 @@ export const mergedBy = (
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
-  // A method of any number of models: each expert alone, as in base + α · τ.
+  // Merges each expert alone, as in base + α · τ.
   if (takes.models === 'list' && tree.entries.has('model')) {
     for (const key of ['task', 'language']) {
       const found = tree.entries.get(key);

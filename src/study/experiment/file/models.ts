@@ -3,11 +3,11 @@ import { parseAddress, printAddress, resolveAllPaths } from '../../../core/model
 import { splitName } from '../../../core/models/address/name.js';
 import { withoutExtension } from '../../../core/models/checkpoint/containers/containers.js';
 
-/** Makes the paths in a model's text absolute, for recipes; keeps remote names and a prefix `NAME=`. */
+/** Makes paths absolute; keeps remote names and a prefix `NAME=`. */
 export const absoluteModel = async (directory: string, model: string): Promise<string> =>
   printAddress(resolveAllPaths(await parseAddress(model, directory), directory));
 
-/** Returns a model's name: NAME of `NAME=PATH`, the last part of a path, else the text. */
+/** NAME of `NAME=PATH`, the last part of a path, else the text. */
 export const nameOfModel = (model: string): string => {
   const { name, rest } = splitName(model);
   return name ?? (isAbsolute(rest) ? withoutExtension(basename(rest)) : rest);

@@ -4,13 +4,13 @@ import { locationOf, type Mark } from '../../../core/methods/recipe/source.js';
 /** Names become directories, where `+` joins two; `=` and `/` have a meaning in `NAME=PATH`. */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 
-/** Words with another meaning in the place of an expert. */
+/** Words with another meaning in an expert's place. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
 /** Names beside the directories of languages. */
 const reservedLanguages = ['all', 'experiment.json'];
 
-/** Folds case and Unicode composition: some file systems ignore these differences. */
+/** Some file systems ignore case and Unicode composition. */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const reserved = {
@@ -36,13 +36,13 @@ export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved)
     });
 };
 
-/** Returns `FILE:LINE:COLUMN`, for messages about a second place. */
+/** `FILE:LINE:COLUMN`, for messages about a second place. */
 export const placeOf = (mark: Mark): string => {
   const { file, line, column } = locationOf(mark);
   return `${file}:${line}:${column}`;
 };
 
-/** The names of all models. They must be unique: directories and reports refer to a model by name alone. */
+/** All names of models. They must be unique: directories and reports use the name alone. */
 export class ModelNames {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 

@@ -3,9 +3,8 @@ import { partWords } from '../../../core/methods/recipe/model-places.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
 
 /**
- * Refuses parts from models outside each pair: these would be the same in merges of different pairs.
- *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws LayerloomError RECIPE_INVALID for parts from models outside the pair: these would be the same in
+ *   different pairs
  */
 export const refuseOtherModels = ({ entries }: Mapping): void => {
   const parts = entries.get('parts')?.value;

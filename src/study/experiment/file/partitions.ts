@@ -5,7 +5,7 @@ import { readPartition } from '../../../core/measure/partition/read-partition.js
 import type { TensorParts } from '../../../core/methods/framework/tensors/tensor-parts.js';
 import { isText, type Mapping, type Tree } from '../../../core/methods/recipe/tree.js';
 
-/** Partitions of an experiment's merges, by their text in the file; an error for an unreadable one. */
+/** Partitions of merges, by their text in the file; an error if unreadable. */
 export type Partitions = ReadonlyMap<string, TensorParts | LayerloomError>;
 
 const textsIn = (tree: Tree | undefined): string[] => {
@@ -14,8 +14,7 @@ const textsIn = (tree: Tree | undefined): string[] => {
 };
 
 /**
- * Reads the files under `partition` of merges. Keeps errors for the run: the file may be made after the
- * experiment is read.
+ * Reads the files under `partition`. Keeps errors for the run: a file may be made later.
  *
  * @param directory base of relative paths
  */
@@ -36,7 +35,7 @@ export const partitionsOf = async (trees: readonly Mapping[], directory: string)
   );
 };
 
-/** @throws LayerloomError READ_FAILED, PARTITION_INVALID for an unreadable partition */
+/** @throws LayerloomError READ_FAILED, PARTITION_INVALID if one is unreadable */
 export const requirePartitions = ({ partitions }: { readonly partitions: Partitions }): void => {
   for (const parts of partitions.values()) if (parts instanceof LayerloomError) throw parts;
 };

@@ -43,7 +43,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly file: string | undefined;
   /** Base of relative paths. */
   readonly directory: string;
-  /** The experiment as YAML: the file's text, or that of the object. */
+  /** As YAML: the file's text, or that of the object. */
   readonly text: string;
   /** An absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
@@ -51,7 +51,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly tasks: Experts;
   /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
-  /** Training runs, whose checkpoints are averaged by windows. */
+  /** Training runs, for averaging windows of checkpoints. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
   readonly partitions: Partitions;
@@ -59,13 +59,13 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly evaluate: EvaluationBlock | undefined;
   /** `search:`, checked. */
   readonly search: SearchSettings | undefined;
-  /** True to compare merges with the base and the single experts. */
+  /** Compare merges with the base and the single experts. */
   readonly references: boolean;
   /** Further models to compare with, never merged. */
   readonly furtherReferences: readonly FurtherReference[];
   /**
-   * Returns the place of a value, or key, in the file: `['tasks', 'math-1']`, `['merges', 2,
-   * 'bottomTransition']`. If the path does not exist, the place of its innermost existing value.
+   * Returns the place of a value, or key, in the file: `['merges', 2, 'bottomTransition']`; else of the
+   * innermost existing value on the path.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
@@ -87,8 +87,8 @@ const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with ta
 const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
 
 /**
- * Reads an experiment's file. Relative paths begin in its folder. A text that begins with `{` is the
- * experiment itself: its paths begin in the working directory, and messages call it `experiment`.
+ * Reads an experiment's file. Relative paths begin in its folder. A text beginning with `{` is the experiment
+ * itself, with paths relative to the working directory; messages call it `experiment`.
  *
  * @throws LayerloomError RECIPE_INVALID, with file, line and column
  */
@@ -99,27 +99,27 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 };
 
 /**
- * Reads an experiment's text that was recorded in another file.
+ * Reads an experiment's recorded text.
  *
  * @param directory base of relative paths
- * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
   read(text, { label, file: undefined, directory });
 
 /**
- * Checks the text of an experiment's file before it is written.
+ * Checks the text of a file before it is written.
  *
- * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const checkExperimentText = async (text: string, file: string): Promise<void> => {
   await read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
 };
 
 /**
- * Checks an experiment given as an object. Errors show lines of the same experiment in YAML.
+ * Checks an experiment given as an object. Errors show its lines in YAML.
  *
- * @param options `directory` is the base of relative paths; default: the working directory
+ * @param options `directory`: base of relative paths; default: the working directory
  * @throws LayerloomError RECIPE_INVALID
  */
 export const parseExperiment = async (
@@ -132,7 +132,7 @@ export const parseExperiment = async (
     directory: resolve(directory),
   });
 
-/** Converts keys to snake case, as in files, except names of models. */
+/** Converts keys to snake case, except names of models. */
 const inSnakeCase = (input: ExperimentInput): unknown => {
   const { merges, evaluate, search, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
@@ -188,7 +188,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // An experiment without merges, or with merges of runs only, may lack experts of one kind.
+  // Without merges of experts, one kind of expert may be absent.
   const expertsIn = (key: string) =>
     merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
@@ -295,7 +295,7 @@ const languagesOf = async (
 };
 
 const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
-  // An explicit empty list: the experiment only scores models.
+  // The experiment only scores models.
   if (tree.kind === 'list' && tree.items.length === 0) return [];
   const merges: MergeEntry[] = [];
   const seen = new Map<string, Mark>();
@@ -322,7 +322,7 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
   return merges;
 };
 
-/** Makes paths of a merge's own base absolute; keeps words that mean models of the experiment. */
+/** Makes paths of a merge's base absolute; keeps `task`, `language` and `base`. */
 const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));

@@ -5,23 +5,20 @@ import type { Experiment } from './read-experiment.js';
 /** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
-  /** `base`, `task`, `language`, or the experiment's role for a further model: `joint`, `checkpoint`. */
+  /** `base`, `task`, `language`, or the experiment's own word: `joint`, `checkpoint`. */
   readonly role: string;
   /** Languages that it is measured in. */
   readonly languages: readonly string[];
   /**
-   * Languages of a language expert or a limited further model. Unlike `languages`, unaffected by
-   * `every_language`: the model counts only among those of its own languages.
+   * Own languages of a language expert or limited model, whatever `every_language`: for averages over
+   * experts.
    */
   readonly expertIn?: readonly string[];
   /** The model, as in recipes. */
   readonly model: string;
 }
 
-/**
- * Returns the base, every expert once, and the further models under `references`; nothing for `references:
- * false`.
- */
+/** Returns the base, every expert once, and the further models; nothing for `references: false`. */
 export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
   const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];

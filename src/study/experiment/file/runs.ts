@@ -10,16 +10,16 @@ import { checkName, type ModelNames } from './names.js';
 
 /** A training run of an experiment. */
 export interface Run {
-  /** Absolute path of the folder with its checkpoints. */
+  /** Absolute path of the checkpoints' folder. */
   readonly path: string;
-  /** Steps of its checkpoints, in order. */
+  /** In ascending order. */
   readonly steps: readonly number[];
 }
 
 /** Runs by name. */
 export type Runs = ReadonlyMap<string, Run>;
 
-/** Name of a run's checkpoint, as in recipes of `NAME=RUN`. */
+/** As in recipes of `NAME=RUN`. */
 const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 
 /**
@@ -53,7 +53,7 @@ export const runsOf = async (
   return runs;
 };
 
-/** Returns the single checkpoints of runs, to compare windows with. */
+/** Returns the checkpoints of runs, to compare windows with. */
 export const checkpointReferences = (runs: Runs): FurtherReference[] =>
   [...runs].flatMap(([name, { path, steps }]) =>
     steps.map((step) => ({
@@ -64,5 +64,5 @@ export const checkpointReferences = (runs: Runs): FurtherReference[] =>
     })),
   );
 
-/** True for an entry that averages checkpoints of runs. */
+/** True for an entry that averages checkpoints. */
 export const isOfRuns = ({ entries }: Mapping): boolean => entries.has('run');

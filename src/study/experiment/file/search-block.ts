@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { type Given, setting } from '../../../core/base/setting.js';
 
-/** A share of the evaluations of all configurations: `25%`. */
+/** A share of all evaluations: `25%`. */
 export const budgetText = /^\d+(\.\d+)?%$/;
 
-/** `search:` of an experiment: defaults of the search's options. */
+/** `search:` of an experiment: defaults of options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
     meaning: '[How to search](#successive-halving): `halving` or `descent`.',

@@ -9,28 +9,26 @@ import type { Experiment, Experts } from './read-experiment.js';
 export interface Subject {
   /** `all` for models of no single language. */
   readonly language: string;
-  /** Name of the task expert, or `soup`; null if absent. */
+  /** A name, or `soup`; null if absent. */
   readonly task: string | null;
-  /** Name of the language expert, `soup` or `all-soup`; null if absent. */
+  /** A name, `soup` or `all-soup`; null if absent. */
   readonly languageExpert: string | null;
   /** Prefix of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
-  /** By role: one or both. */
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
-  /** For a window of a run: the step of its last checkpoint. */
+  /** The step of a window's last checkpoint. */
   readonly until?: number;
 }
 
-/** Stands for the language in merges of no single language. */
+/** The language of merges of no single language. */
 export const allLanguages = 'all';
 
-/** A model with its name. */
 interface Choice {
   readonly name: string;
   readonly model: ModelInput;
 }
 
-/** The models of an experiment. Each soup is one object, so that it is opened and compiled once. */
+/** An experiment's models. Each soup is one object, so that it is opened and compiled once. */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -49,7 +47,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** The soup of the experts of all languages, each once. */
+  /** Each expert once. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -69,11 +67,11 @@ const choicesOf = (experts: Experts): Choice[] =>
 
 /**
  * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
- * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
- * that of the experts of all languages.
+ * and `language` select. `soup` is that of all task experts, or of the language's experts; `all-soup` that of
+ * all languages' experts.
  *
- * A pair of two soups has only the language as its directory. A pair with `all-soup` is the same for every
- * language, so there is one, under `all`.
+ * A pair of two soups has the language as its directory. A pair with `all-soup` is the same for every
+ * language, so it exists once, under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID for an unknown expert
  */
@@ -106,8 +104,8 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * Returns the experts of a merge that takes one model. In `model`, `task` and `language` mean all experts of
- * that kind. Merges of task experts, which have no language, are under `all`.
+ * Returns the experts of a merge of one model. In `model`, `task` and `language` mean all experts of that
+ * kind. Task experts have no language and are under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID without `model`, or for an unknown expert
  */
@@ -149,7 +147,7 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   ];
 };
 
-/** Returns the words under a key; undefined if the key is absent. */
+/** Returns the words under a key, if it is present. */
 const wordsOf = (
   { entries }: Mapping,
   key: string,

@@ -7,17 +7,17 @@ import type { Runs } from './runs.js';
 import { allLanguages, type Subject } from './subjects.js';
 
 /**
- * Returns the windows of an entry: for each of its runs every step, or those under `until`, with enough
- * checkpoints before it.
+ * Returns the windows of an entry: for each run every step, or those under `until`, with enough checkpoints
+ * before it.
  *
  * @param window checkpoints per window; default: all from the first on
- * @throws LayerloomError RECIPE_INVALID for an unknown run or step, and if no run has so many checkpoints
+ * @throws LayerloomError RECIPE_INVALID for an unknown run or step, or too few checkpoints
  */
 export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | undefined): Subject[] => {
   const names = textsOf(merge, 'run', [...runs.keys()]);
   const wanted = stepsOf(merge);
   const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
-  // Other values are refused when the recipe is checked.
+  // The recipe's check refuses other values.
   const least = typeof given === 'number' ? given : 1;
   const subjects = names.flatMap((name) => {
     const { path, steps } = valueAt(runs, name);

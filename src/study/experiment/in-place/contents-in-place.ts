@@ -12,13 +12,12 @@ import {
 } from '../../evaluation/model-contents.js';
 import type { PlacedMerges } from './plan-in-place.js';
 
-/** Identifies the weights of merges in place, for the loading order. Reads no weights. */
+/** Identifies the weights of merges in place, without reading weights. */
 export class ContentsInPlace {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #placed: PlacedMerges;
   readonly #options: BatchPlanOptions;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** Files that merges copy, by path. */
   readonly #copied = new Map<string, Promise<SmallFile>>();
 
   constructor(plan: BatchPlan<BatchMerge>, placed: PlacedMerges, options: BatchPlanOptions) {

@@ -3,16 +3,16 @@ import type { BatchPlan } from '../../batch/batch-plan.js';
 import { scratchPlace } from '../../store/scratch.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 
-/** Data made for scoring unwritten merges. */
+/** Data made to score unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
-  /** Bytes of computed tensors, and of whole merges without a donor. */
+  /** Computed tensors, and whole merges without a donor. */
   readonly bytes: number;
-  /** Directory of these data during scoring. */
+  /** Directory of these data. */
   readonly place: string;
-  /** Bytes of the distinct shards if the merges were written. */
+  /** Distinct shards if the merges were written. */
   readonly bytesWritten: number;
-  /** Merges without a donor: written to that directory, and removed. */
+  /** Merges without a donor: written there, and removed. */
   readonly withoutDonor: number;
 }
 

@@ -41,16 +41,16 @@ export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<R
   readonly beside: string;
 }
 
-/** A merge that programs can load though its weights are not written. Disposing removes its directory. */
+/** A loadable merge with unwritten weights. Disposing removes its directory. */
 export interface MergeToLoad extends AsyncDisposable {
-  /** A directory with the merge's small files and the donor's weights. */
+  /** The merge's small files and the donor's weights. */
   readonly path: string;
-  /** Undefined if the merge has no donor: it is written to `path`. */
+  /** Undefined without a donor: the weights are written to `path`. */
   readonly weights: WeightsInPlace | undefined;
 }
 
 /**
- * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made once, when first
+ * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made when first
  * needed, in a scratch directory, with the keys and bytes of written shards.
  */
 export class MergesInPlace implements AsyncDisposable {
@@ -63,11 +63,11 @@ export class MergesInPlace implements AsyncDisposable {
   readonly #inputs: InputFiles;
   readonly #sink: StoreSink;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** Identities of the merges' weights, by name: the same as if written. */
+  /** Identities of the weights, by name: the same as if written. */
   readonly merges: ReadonlyMap<string, string>;
   readonly contents: ContentsInPlace;
   readonly #failed = new Map<string, unknown>();
-  /** Merges are made one at a time: the first makes the shards that several need. */
+  /** Merges are made one at a time, so that shared shards are made once. */
   #turn: Promise<unknown> = Promise.resolve();
   #made = 0;
 
@@ -107,7 +107,7 @@ export class MergesInPlace implements AsyncDisposable {
   }
 
   /**
-   * Plans merges without making anything.
+   * Plans merges.
    *
    * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
    */
@@ -140,7 +140,6 @@ export class MergesInPlace implements AsyncDisposable {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }
 
-  /** Bytes of shards made so far. */
   get bytesMade(): number {
     return this.#made;
   }
@@ -149,27 +148,19 @@ export class MergesInPlace implements AsyncDisposable {
     return [...this.#plan.warnings, ...this.#run.warnings];
   }
 
-  /** Merges without a donor, which are written to the scratch directory. */
+  /** Merges that are written to the scratch directory. */
   get withoutDonor(): readonly string[] {
     return this.#placed.withoutDonor;
   }
 
-  /**
-   * Returns the identity of a merge's weights; undefined if the plan lacks it.
-   *
-   * @throws LayerloomError why the merge was refused
-   */
+  /** @throws LayerloomError why the merge was refused */
   weightsOf(name: string): string | undefined {
     const refused = this.#refusedBy(name);
     if (refused !== undefined) throw refused;
     return this.merges.get(name);
   }
 
-  /**
-   * Checks that a merge's inputs have not changed since planning.
-   *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
-   */
+  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
   async verify(name: string): Promise<void> {
     const merge = valueAt(this.#merges, name);
     for (const { files } of plannedInputsOf(merge, this.#plan))
@@ -235,7 +226,7 @@ export class MergesInPlace implements AsyncDisposable {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { recursive: true });
       for (const file of (await plan()).files) {
-        // Files that would claim that the directory has the merge's weights.
+        // Skip files that would claim that the directory has the merge's weights.
         if (indexNames.includes(file.name) || file.name === cardName) continue;
         const to = join(path, file.name);
         await mkdir(dirname(to), { recursive: true });
@@ -263,7 +254,7 @@ const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });
 
-/** Returns a model's weights files and their index, if any. */
+/** Includes the index. */
 const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
   const indexes = indexNames.map((name) => join(folder, name));
   const there = await Promise.all(indexes.map(exists));

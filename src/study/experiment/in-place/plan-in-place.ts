@@ -15,29 +15,27 @@ import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/wei
 
 /** Places of an unwritten merge's weights. */
 export interface PlacedMerge {
-  /** Tensors that are unchanged in the inputs. */
+  /** Unchanged tensors, in the inputs. */
   readonly copied: readonly PlacedTensor[];
-  /** Shards to make: computed tensors, by layer; all tensors if there is no donor. */
+  /** Computed tensors, by layer; without a donor, all shards. */
   readonly computed: readonly DistinctShard[];
   /**
-   * An input with the merge's tensor names, shapes and dtypes: programs load it first, then the merge's
-   * tensors. Undefined: the merge must be written.
+   * An input with the merge's tensor names, shapes and dtypes, which programs load first. Undefined: the
+   * merge must be written.
    */
   readonly donor: CheckpointIndex | undefined;
-  /** Contents by shard; merges that share a shard share the part. */
+  /** By shard; merges that share a shard share the part. */
   readonly parts: readonly ContentPart[];
 }
 
-/** A shard's tensors, divided into copied and computed ones. */
 type DividedShard = Pick<PlacedMerge, 'copied' | 'computed'> & { readonly part: ContentPart };
 
-/** Places of all merges' weights, if none is written. */
+/** Places of all merges' weights. */
 export interface PlacedMerges {
   readonly merges: ReadonlyMap<PlannedMerge<BatchMerge>, PlacedMerge>;
   /** The distinct shards to make, by key. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly bytes: number;
-  /** Names of merges without a donor. */
   readonly withoutDonor: readonly string[];
 }
 
@@ -76,7 +74,7 @@ const placeMerge = (
   return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor, parts };
 };
 
-/** Divides the tensors of a shard into unchanged and computed ones. */
+/** Divides a shard into unchanged and computed tensors. */
 const divide = (
   { key, verbatim }: MergeShard,
   { shards, inputs, opened, identify }: BatchPlan<BatchMerge>,
@@ -95,7 +93,7 @@ const divide = (
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // By layer, whatever the layout: other merges have the same layer beside other copies.
+  // By layer, whatever the layout: other merges share layers, but not copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
@@ -108,16 +106,12 @@ const divide = (
   return { copied: copied.map(({ tensor }) => tensor), computed, part };
 };
 
-/** A tensor that is unchanged in an input. */
 interface StoredCopy {
   readonly tensor: PlacedTensor;
   readonly source: StoredTensor;
 }
 
-/**
- * Identifies the contents of a shard: copies by their bytes, like those of a reference; computed tensors by
- * the new shard's key.
- */
+/** Identifies a shard's contents: copies by their bytes, computed tensors by the new shard's key. */
 const partOf = (
   copied: readonly StoredCopy[],
   identify: Identify,

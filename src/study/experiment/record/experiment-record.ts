@@ -13,7 +13,7 @@ import type { Score, Scores } from '../../evaluation/result.js';
 import type { ExperimentReference } from '../file/references.js';
 import { noRecord } from './no-record.js';
 
-/** The reason why a model has no score in a task. */
+/** Why a model has no score in a task. */
 export interface ScoreError {
   readonly code: string;
   readonly message: string;
@@ -35,20 +35,18 @@ export interface MergeRecord extends Scored {
   readonly languageExpert: string | null;
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Directory, relative to the experiment's. */
+  /** Relative to the experiment's directory. */
   readonly path: string;
   readonly state: MergeState;
-  /** SHA-256 of the weights, once planned: merges of equal weights have equal scores. */
+  /** SHA-256 of the weights: equal weights have equal scores. */
   readonly weights?: string;
-  /**
-   * For a merge that depends on statistics: SHA-256 of recipe and inputs, by which a dry run recognises it.
-   */
+  /** With statistics: SHA-256 of recipe and inputs, for dry runs. */
   readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Input bytes read for this merge's new shards; a shared shard counts for the first of its merges. */
+  /** Input bytes of new shards; a shared shard counts for its first merge. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Share of its run's time, by bytes read and written. */
+  /** Share of its run's time, by bytes. */
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -58,16 +56,13 @@ const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 /** Results that counted for a model and no longer do. */
 export interface LeftResults {
   readonly model: string;
-  /**
-   * The model's weights changed, the settings changed, the merge cannot be made, or the model left the
-   * experiment.
-   */
+  /** Changed weights, changed settings, an impossible merge, or a removed model. */
   readonly reason: (typeof leftReasons)[number];
-  /** Result files by task, relative to the experiment's directory. */
+  /** Files by task, relative to the experiment's directory. */
   readonly results: Readonly<Record<string, string>>;
 }
 
-/** Options of the recorded run that merges depend on, beside the experiment's text. */
+/** Options that merges depend on, beside the experiment's text. */
 export interface RecordedOptions {
   /** Base of the text's relative paths. */
   readonly directory: string;
@@ -79,11 +74,10 @@ export interface RecordedOptions {
   readonly analysis?: string;
 }
 
-/** The contents of `experiment.json`: an experiment's merges and their states. */
+/** The contents of `experiment.json`. */
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
-  /** The text of the experiment's file. */
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;
@@ -91,13 +85,13 @@ export interface ExperimentRecord {
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  /** Patterns of the merges that the last batch was to finish first. */
+  /** Patterns of merges that the last batch finished first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
   /** Absent if empty. */
   readonly left?: readonly LeftResults[];
   readonly cost: BatchCost;
-  /** Bytes of inputs read and of shards written by the last run. */
+  /** Inputs read and shards written by the last run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
@@ -174,7 +168,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Evaluations check the rest: an experiment with another block can still be reported.
+  // Evaluations check the rest, so that reports work with any block.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
@@ -190,18 +184,14 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // Only shown; earlier versions counted less.
+  // Only shown.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),
   seconds: z.number(),
 });
 
-/**
- * Reads the record of the experiment in a directory.
- *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
- */
+/** @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED */
 export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
   let isThere = true;
   try {
@@ -220,7 +210,7 @@ export const readRecord = async (directory: string): Promise<ExperimentRecord> =
 };
 
 /**
- * Reads the record that is about to be replaced.
+ * Reads a record before it is replaced.
  *
  * @returns undefined if it is absent or invalid
  * @throws LayerloomError READ_FAILED

@@ -4,8 +4,7 @@ import { findWeights, isWeightsName } from '../../../core/models/checkpoint/cont
 import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
 
 /**
- * Returns the error of a directory without a record. It differs for a model, so that the remedy is not to
- * make an experiment there.
+ * The error of a directory without a record. For a model's, the remedy is not to make an experiment there.
  */
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
   const found = await stat(directory).catch(() => undefined);

@@ -9,18 +9,16 @@ import { holdClaim } from '../../store/hold-claim.js';
 import { Scoreboard } from '../scoring/scoreboard.js';
 import { type ExperimentRecord, formerRecord } from './experiment-record.js';
 
-/** Temporary name of a record being written. */
 const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Writes `experiment.json`. Several processes may write: a batch knows the states of merges, and evaluators
- * add scores. Each writes under a claim and merges its own knowledge with the file and the result files, so
- * no write loses another's.
+ * Writes `experiment.json`, for concurrent processes: a batch knows the states of merges, evaluators add
+ * scores. Each writes under a claim and merges in the file and the result files, so no write loses another's.
  */
 export class RecordFile {
   readonly #directory: string;
   readonly #scoreboard: Scoreboard;
-  /** End and duration of the last write, in milliseconds. */
+  /** In milliseconds. */
   #last = { at: performance.now(), took: 0 };
   #queue: Promise<unknown> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
@@ -33,7 +31,7 @@ export class RecordFile {
   }
 
   /**
-   * Writes a record durably, with the present scores, by an atomic rename.
+   * Writes a record durably, with the present scores.
    *
    * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
@@ -42,7 +40,7 @@ export class RecordFile {
   }
 
   /**
-   * Makes the next record from the file, while nobody else writes it.
+   * Makes the next record while nobody else writes.
    *
    * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
@@ -55,8 +53,8 @@ export class RecordFile {
   }
 
   /**
-   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time, so that a
-   * run's work does not grow with the square of its models.
+   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time: otherwise
+   * a run's work would grow with the square of its models.
    *
    * @throws the error of an earlier scheduled update
    */
@@ -99,7 +97,7 @@ export class RecordFile {
     });
   }
 
-  /** Removes files of killed writers: nobody writes while this process holds the claim. */
+  /** Nobody else writes while this process holds the claim. */
   async #removePartials(): Promise<void> {
     if (this.#isClean) return;
     this.#isClean = true;

@@ -13,12 +13,12 @@ export class WatchedRecord {
   }
 
   /**
-   * Returns the record; the same object until somebody writes it.
+   * Returns the same object until somebody writes the record.
    *
    * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
-    // Records are replaced by renaming: a new file has another inode or time.
+    // Renaming changes inode or time.
     const status = await stat(join(this.#directory, recordName), { bigint: true }).catch(() => undefined);
     const stamp = `${status?.ino} ${status?.size} ${status?.mtimeNs}`;
     if (status === undefined || this.#read?.stamp !== stamp)

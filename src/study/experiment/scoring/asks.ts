@@ -7,7 +7,7 @@ import type { AskedRows } from '../../evaluation/rows.js';
 import { examine } from '../../store/claim-file.js';
 import { taskFolder } from './evaluation-folders.js';
 
-/** Options that select the part of an experiment to evaluate. */
+/** The part of an experiment to evaluate. */
 export interface Asks extends AskedRows {
   readonly only?: readonly string[] | undefined;
   readonly part?: Part | undefined;
@@ -33,7 +33,7 @@ const schema = z.object({
 });
 
 /**
- * Returns the options of each evaluation that is running in an experiment's directory.
+ * Returns the options of each running evaluation of an experiment.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -41,7 +41,7 @@ export const asksNow = async (experiment: string): Promise<Asks[]> => {
   const claims = join(experiment, evaluationsName, '.claims');
   const asks: Asks[] = [];
   for (const name of (await namesIn(claims)).filter((each) => each.startsWith(taskFolder))) {
-    // Uses this host's clock, since the store's could only be read by writing.
+    // Uses this host's clock: the store's is read by writing.
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     const found = schema.safeParse((claimant as { asks?: unknown } | undefined)?.asks).data;
     if (state === 'live' && found !== undefined) asks.push(found);

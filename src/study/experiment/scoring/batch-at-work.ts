@@ -9,7 +9,7 @@ export const isBatchWorking = async (directory: string): Promise<boolean> =>
   (await batchAtWork(directory)) !== undefined;
 
 /**
- * Returns the process that runs a batch in the directory, if it can be examined.
+ * Returns the process that runs a batch, if it can be examined.
  *
  * @throws LayerloomError READ_FAILED
  */

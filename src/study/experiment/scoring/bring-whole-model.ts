@@ -6,7 +6,7 @@ import { plannedInput } from '../../../core/plan/compile/inputs/models.js';
 import { missingWeights } from '../../../core/plan/missing-weights.js';
 
 /**
- * Fetches all missing weights of a model, for programs that load it whole.
+ * Fetches all missing weights of a model.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless fetching is allowed; the codes of `openModel`, `bringModels`
  *   and `bringRanges`

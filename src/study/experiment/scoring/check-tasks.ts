@@ -12,13 +12,12 @@ import type { Experiment } from '../file/read-experiment.js';
 
 export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
 
-/** Tasks that only the harness knows. Listing its tasks is slow, so it is not asked about others. */
+/** Tasks to ask the harness about; listing its tasks is slow. */
 const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness once about tasks that only it knows, and about the user's, whose names must not repeat the
- * harness's own.
+ * Asks the harness for its tasks. The user's must not repeat their names.
  *
  * @returns unknown tasks, and tasks that two files define
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
@@ -49,16 +48,14 @@ export const unknownTasks = async (
   });
 };
 
-/** Errors of an experiment's tasks, found before scoring. */
 export interface CheckedTasks {
   readonly failed: ReadonlyMap<string, LayerloomError>;
-  /** Tasks that only the harness knows, if it is not installed. */
+  /** Tasks of a harness that is not installed. */
   readonly unchecked: readonly string[];
 }
 
 /**
- * Checks the tasks of an experiment's `evaluate:` block: reads local data, and asks the harness, if
- * installed, for the names of its tasks.
+ * Checks the tasks of an `evaluate:` block: reads local data, and asks the harness, if installed.
  *
  * @throws LayerloomError INTERRUPTED
  */

@@ -32,28 +32,25 @@ import { describeTrained } from './trained-problems.js';
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
   readonly directory: string;
-  /** Models scored by this run, and models with existing results. */
+  /** Models scored by this run; models with all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Results (one per model and task) made by this run, and existing results of its models. */
+  /** Counted per model and task. */
   readonly results: { readonly made: number; readonly there: number };
-  /** Models, and tasks that could not be run for any model. */
+  /** Also tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
   /** Merges that do not exist: pending or failed. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /**
-   * Bytes of weights that shared processes loaded, and that their models have. Other processes do not report
-   * what they load.
-   */
+  /** Bytes loaded by shared processes, and bytes of their models. Other processes do not report. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
-  /** Merges available for scoring in place, and bytes made for them; null without `inPlace`. */
+  /** Merges for scoring in place, and bytes made for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
 
-/** Milliseconds between two looks for newly finished merges. */
+/** Between two looks for finished merges. */
 const lookEveryMs = 1000;
 
 const isRecent = (at: number | undefined): boolean =>
@@ -95,27 +92,26 @@ class Evaluation {
   readonly #record: RecordFile;
   readonly #contents: ScoredContents;
   readonly #warnings = new Set<string>();
-  /** Models that need no further look, by name. */
+  /** By name: models that need no further look. */
   readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   #made = 0;
   readonly #loaded = { loaded: 0, ofModels: 0 };
   readonly #failed: { model: string; code: string; message: string }[] = [];
   readonly #running = new Set<string>();
-  /** Models whose weights another process was scoring, and the time of the last look. */
+  /** Models that another process was scoring at the last look, with its time. */
   readonly #busy = new Map<string, number>();
-  /** Merges that existed at the last look. */
   readonly #there = new Set<string>();
-  /** Merges that did not exist: time of the last look, and whether a batch might still make them. */
+  /** Missing merges: time of the last look, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
   /** Merges that are scored without being written. */
   #inPlace: MergesInPlace | undefined;
-  /** The record read last and its number of models; the unsettled ones, by name. */
+  /** The record read last; its unsettled models, by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
   #time: TimeLeft | undefined;
   #without: Scoring['without'] = new Map();
-  /** Tasks without a score in the record, by open model. */
+  /** Tasks of open models without a score in the record. */
   #lacking: readonly OpenModel[] = [];
 
   constructor(directory: string, options: EvaluateOptions) {
@@ -174,7 +170,7 @@ class Evaluation {
           if (state !== 'scored') order.putBack(lane);
         }
       } catch (error) {
-        // Every model would fail the same way: other lanes end after their current models.
+        // Every model would fail the same way.
         isEnding = true;
         throw error;
       }
@@ -191,8 +187,8 @@ class Evaluation {
   }
 
   /**
-   * Starts recording the models' contents, so that moved models keep their results. Reads files while models
-   * are scored, which reads them too.
+   * Records the models' contents, so that moved models keep their results. Runs while models are scored,
+   * which reads the same files.
    */
   #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
     const { signal } = this.#options;
@@ -216,7 +212,7 @@ class Evaluation {
     };
   }
 
-  /** Reads the texts of scored problems, by task; skips unreadable files. */
+  /** By task; skips unreadable files. */
   async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
     const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
     const used = new Set(scores.map(({ result }) => basename(result)));
@@ -238,7 +234,6 @@ class Evaluation {
     );
   }
 
-  /** Plans the unwritten merges. */
   async #openInPlace(record: ExperimentRecord, settings: EvaluationSettings): Promise<MergesInPlace> {
     const { download, signal } = this.#options;
     const names = new Set<string>();
@@ -255,7 +250,7 @@ class Evaluation {
     return opened;
   }
 
-  /** Returns a lane's next model; waits while a batch may make one; undefined if nothing is left. */
+  /** Returns a lane's next model; waits while a batch may make one. */
   async #next(
     settings: EvaluationSettings,
     order: ScoringOrder,
@@ -263,8 +258,7 @@ class Evaluation {
   ): Promise<ModelToScore | undefined> {
     for (;;) {
       checkInterrupt(this.#options.signal);
-      // Check for a batch before reading its record: then the record has all that the batch made before it
-      // ended.
+      // Before reading the record, which then has all that an ended batch made.
       const isWorking = await isBatchWorking(this.#directory);
       this.#list(await this.#watched.read(), settings);
       const there: ModelToScore[] = [];
@@ -301,14 +295,14 @@ class Evaluation {
     );
   }
 
-  /** False for a model that is being scored, or was looked for too recently. */
+  /** False for a model that is being scored, or was looked for recently. */
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
     if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    // If a merge's record cannot be read, scoring it reports the error, and the others continue.
+    // Scoring reports an unreadable record.
     const isThere = await weightsOf(model, this.#contents).then(
       (weights) => weights !== undefined,
       (error: unknown) => {
@@ -350,7 +344,7 @@ class Evaluation {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          // A model has one run per number of examples: count its bytes once.
+          // A model has one run per number of examples.
           if (!isLoaded) this.#loaded.ofModels += ofBytes;
           isLoaded = true;
         },
@@ -389,7 +383,7 @@ class Evaluation {
     }
   }
 
-  /** Returns a failure for each task that could not be run, unless all its results were imported. */
+  /** Returns a failure per task, unless all its results were imported. */
   async #impossible(
     { without }: Scoring,
     settings: EvaluationSettings,
@@ -458,7 +452,7 @@ const exchangingServer = (
     readonly weights: WeightsToLoad;
   },
 ): ExchangingServer | undefined =>
-  // A running server is shared by all models in any case.
+  // All models share a running server anyway.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
     : new ExchangingServer(

@@ -8,8 +8,8 @@ import { prepareScoring } from './prepare-scoring.js';
 import { commandsOf } from './score-model.js';
 
 /**
- * Returns the commands for `--print`, one per run of the harness, each after one that starts a server if
- * needed. Covers existing models, in the tasks without results.
+ * Returns the commands for `--print`: one per run of the harness, preceded by one that starts a server if
+ * needed. Covers existing models, in tasks without results.
  *
  * @throws LayerloomError the codes of `evaluateExperiment`
  */

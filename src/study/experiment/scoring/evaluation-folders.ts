@@ -12,7 +12,7 @@ import { clockAt } from '../../store/clock.js';
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Checks that no such folder is a link: an experiment from somebody else may contain links to any place.
+ * Refuses links in their place: an experiment from elsewhere may contain links to anywhere.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -27,7 +27,7 @@ export const checkEvaluationFolders = (experiment: string): void => {
 const clockName = 'clock';
 
 /**
- * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
+ * Claims weights, or a folder of task files, among evaluating processes.
  *
  * @param directory `evaluations/` of the experiment
  * @param about further fields of the claim's text
@@ -48,8 +48,8 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next
- * evaluation of the same weights. Ignores what cannot be removed.
+ * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next one.
+ * Ignores errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);
@@ -69,7 +69,7 @@ export const removeLeftovers = async (experiment: string): Promise<void> => {
     if (!name.startsWith(taskFolder)) return;
     const claim = await claimIn(directory, name);
     if (claim === undefined) return;
-    // A folder is made under its claim, and removed before the claim is.
+    // A folder exists only under its claim.
     await rm(join(directory, name), { recursive: true, force: true });
     await claim.release();
   });

@@ -15,18 +15,18 @@ import type { RunningRequests } from './time-left.js';
 export interface EvaluateOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
-  /** Score only models with matching names: `*` stands for any text. */
+  /** Patterns of models' names: `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
+  /** Score part `index` of `count` of the models. Several processes may also score at once without. */
   readonly part?: Part | undefined;
   /** Number of models at once; default from `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task within its `problems`: the first so many, or a range, the end excluded. */
+  /** Rows of every task, within its `problems`: the first so many, or a range, the end excluded. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these tasks of `evaluate:`. */
   readonly tasks?: readonly string[] | undefined;
-  /** Start a process of the harness per run, instead of sharing one where possible. Default false. */
+  /** Start a process of the harness per run, even if one could be shared. Default false. */
   readonly separate?: boolean | undefined;
   /** Also score unwritten merges, without writing them. Default false. */
   readonly inPlace?: boolean | undefined;
@@ -34,44 +34,38 @@ export interface EvaluateOptions {
   readonly resume?: boolean | undefined;
   /** Run again even with results. */
   readonly force?: boolean | undefined;
-  /** Fetch references that are hub models, whole. Default false: nothing is asked of the hub. */
+  /** Fetch references from the hub, whole. Default false: nothing is asked of the hub. */
   readonly download?: boolean | undefined;
   /**
-   * Run the commands of an `evaluate:` block (`serve`, `arguments`) even in a folder that no batch of this
-   * user wrote. Default false.
+   * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
+   * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of the jobs that this run belongs to: another version or experiment is refused. */
+  /** The stamp of this run's jobs: refuses another version or experiment. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before the first model, with each task that cannot be run and the reason. */
+  /** Called before the first model, for each task that cannot be run. */
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
   /** Called when a model begins or ends, and as requests are answered. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
-  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
 /** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Models that are done (scored, failed, or scored before). */
+  /** Scored, failed, or scored before. */
   readonly done: number;
   readonly total: number;
-  /** Names of the models being scored. */
   readonly running: readonly string[];
   /** Merges that a batch is still making. */
   readonly waiting: number;
-  /** Requests of running models, if the harness's bars show them. */
+  /** According to the harness's bars. */
   readonly requests: readonly RunningRequests[];
-  /** Remaining seconds for all models, by results and requests so far; null if something was not measured. */
+  /** Estimated from results and requests; null if something was not measured. */
   readonly secondsLeft: number | null;
 }
 
-/**
- * Returns the settings of an experiment's record.
- *
- * @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER
- */
+/** @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
 export const settingsOf = (
   { evaluate }: ExperimentRecord,
   directory: string,
@@ -108,11 +102,7 @@ export const settingsOf = (
   return { ...settings, rowsOf, tasks: wanted };
 };
 
-/**
- * Returns the models that the options select.
- *
- * @throws LayerloomError INVALID_PARAMETER if no name matches
- */
+/** @throws LayerloomError INVALID_PARAMETER if no name matches */
 export const selectModels = (
   models: readonly ModelToScore[],
   { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
@@ -131,5 +121,5 @@ export const selectModels = (
   );
 };
 
-/** Returns an item by its number modulo the length; undefined for an empty list. */
+/** Returns the item at a number modulo the length. */
 export const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];

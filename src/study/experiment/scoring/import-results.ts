@@ -24,20 +24,17 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /**
-   * Imported results that do not count, since the experiment asks for other shots, another seed or answer
-   * length.
-   */
+  /** Results that do not count: other shots, seed or answer length. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
 /**
  * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each goes to the model
- * whose path, or the last parts of it, the harness was given.
+ * whose path, or its last parts, the harness was given.
  *
  * @param directory of the experiment
- * @param from a directory with `results_*.json` and samples, anywhere below it
+ * @param from a directory with `results_*.json` and samples at any depth
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Malformed results, and results
  *   of other weights or unknown models, do not throw: they are in `failed`.
  */
@@ -73,7 +70,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     } catch (error) {
       noteFailure(file, error);
     }
-  // The newest is written last: it replaces older results of the same identity.
+  // Newest last, to replace older results of the same identity.
   wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
@@ -101,7 +98,7 @@ const warningOf = (
 };
 
 /**
- * Reads the requested results of a file. Skips subtasks of groups, which have their own results.
+ * Reads the requested results of a file. Skips subtasks of groups.
  *
  * @throws LayerloomError RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
  */
@@ -128,7 +125,7 @@ const wantedIn = async (
 
 /** A model that results may belong to. */
 export interface Candidate extends ModelToScore {
-  /** Absolute, links resolved; undefined if the checkpoint is not on this machine. */
+  /** Absolute, links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
 }
 
@@ -140,7 +137,7 @@ const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
 });
 
 /**
- * Returns the model that shares the longest path suffix with the harness's model.
+ * Returns the model with the longest common path suffix.
  *
  * @throws LayerloomError RESULTS_FOREIGN unless exactly one model matches
  */
@@ -199,7 +196,7 @@ const take = async (
   return written;
 };
 
-/** Returns the time of a model's weights, in milliseconds. */
+/** In milliseconds. */
 const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
   if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
   const { files } = await openModel(path ?? model);

@@ -16,11 +16,7 @@ import { placeMerges } from '../in-place/plan-in-place.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
 
-/**
- * Checks that merges can be scored without being written.
- *
- * @throws LayerloomError IN_PLACE_REFUSED if processes cannot exchange weights
- */
+/** @throws LayerloomError IN_PLACE_REFUSED if processes cannot exchange weights */
 export const checkInPlace = (
   { backend, serve, baseUrls, exchange }: EvaluationSettings,
   separate: boolean,
@@ -44,7 +40,6 @@ const refusedRecord = (directory: string, reason: string): LayerloomError =>
     reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--in-place')}\``,
   });
 
-/** Returns recorded merges with their planning options. */
 const recordedMerges = async (
   { options, experiment: text }: ExperimentRecord,
   names: ReadonlySet<string>,
@@ -64,7 +59,7 @@ const recordedMerges = async (
 };
 
 /**
- * Plans recorded merges for scoring without writing them.
+ * Plans recorded merges for scoring in place.
  *
  * @param names of the merges
  * @param directory of the experiment
@@ -88,13 +83,12 @@ export const openInPlace = async (
   throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
 };
 
-/** The cost of `openInPlace`, and the contents of its merges. */
 export interface PlannedInPlace {
   readonly cost: CostInPlace;
   readonly contents: ContentsInPlace;
 }
 
-/** Plans like `openInPlace`, but reads only headers and writes nothing. */
+/** Like `openInPlace`, but reads only headers and writes nothing. */
 export const planInPlace = async (
   record: ExperimentRecord,
   names: ReadonlySet<string>,

@@ -10,8 +10,8 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns existing results that counted for a model in the former record and no longer do. Excludes results
- * that count again, and tasks in which the model has another score.
+ * Returns existing results that counted for a model in the former record and no longer do, unless the model
+ * has another score in the task.
  *
  * @param weightsOf the present weights of each entry, if known
  * @param found the results in the directory
@@ -64,11 +64,10 @@ const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remed
   gone: ['it is not in the experiment any more', 'name its models in the experiment again'],
 };
 
-/** Limit on models named in a line. */
 const mostNamed = 3;
 
 /**
- * Describes results that no longer count, one line per reason.
+ * Describes such results, one line per reason.
  *
  * @param before results already reported
  */

@@ -24,16 +24,15 @@ export interface ModelToScore {
   /** A merge's directory, or a model as in recipes. */
   readonly model: string;
   readonly tasks: readonly string[];
-  /** Makes the merge, if it is scored without being written. */
+  /** Makes the merge if it is not written. */
   readonly inPlace?: MergesInPlace | undefined;
 }
 
-/** The distinct tasks of some languages. */
 const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): string[] => [
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** Languages with experts. With `references: false`, only merges tell. */
+/** Languages with experts. With `references: false`, those of merges. */
 export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
@@ -41,7 +40,7 @@ export const ownLanguages = ({ merges, references }: ScorableModels): string[] =
   ]),
 ];
 
-/** Lists the references and merges that an experiment's settings measure, references first. */
+/** References first. */
 export const modelsToScore = (
   record: ScorableModels,
   settings: EvaluationSettings,
@@ -73,12 +72,12 @@ export const modelsToScore = (
 };
 
 /**
- * Returns the identity of a model's weights; undefined for a merge that does not exist yet.
+ * Returns the identity of a model's weights; undefined for a missing merge.
  *
- * @param contents of the experiment's references when they were scored
+ * @param contents of references when they were scored
  * @param keep record the hashes of a moved reference
- * @throws LayerloomError the codes of `openCheckpoint`, for references; for a merge in place why it was
- *   refused, and INPUT_CHANGED
+ * @throws LayerloomError the codes of `openCheckpoint`; for a merge in place why it was refused, and
+ *   INPUT_CHANGED
  */
 export const weightsOf = async (
   { kind, model, name, inPlace }: ModelToScore,
@@ -91,12 +90,12 @@ export const weightsOf = async (
   return weights;
 };
 
-/** Returns the identity of a reference's weights; the former one if it was moved since it was scored. */
+/** A reference that was moved keeps its identity. */
 export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
   weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
 
 /**
- * Returns the directory and weights that programs load for a model.
+ * Returns what programs load for a model.
  *
  * @param directory `evaluations/` of the experiment
  * @throws LayerloomError the codes of `pathToLoad` and of `MergesInPlace.prepare`
@@ -114,7 +113,7 @@ export const loadPathOf = async ({ kind, model }: ModelToScore, directory: strin
   kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
 
 /**
- * Returns the absolute path of a model's checkpoint; `BASE+ADAPTER` for an adapter.
+ * Returns the absolute path of a checkpoint; `BASE+ADAPTER` for an adapter.
  *
  * @throws LayerloomError MODEL_NOT_FOUND
  */
@@ -124,7 +123,7 @@ export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => 
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
 };
 
-/** Lists each model's tasks without a score in the requested rows. */
+/** Lists tasks without a score in the requested rows. */
 export const lackingIn = (
   { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
   models: readonly ModelToScore[],

@@ -13,8 +13,8 @@ import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
 
 /**
- * Records the contents of all models that an experiment's results depend on: references, and inputs of
- * merges. Moved models then keep their results, merges and shards. Skips models that are not on this machine.
+ * Records the contents of references and of inputs of merges, so that moved models keep their results, merges
+ * and shards. Skips models that are not on this machine.
  *
  * @param directory of the experiment
  * @throws LayerloomError WRITE_FAILED, INTERRUPTED
@@ -40,7 +40,7 @@ export const noteContents = async (
     }
 };
 
-/** Returns the models of recorded merges; empty if the record lacks planning options. */
+/** Empty if the record lacks planning options. */
 const mergedModels = async (
   { experiment: text, options }: ExperimentRecord,
   directory: string,
@@ -59,7 +59,7 @@ const mergedModels = async (
   }
 };
 
-/** Returns one merge of each entry, method and pair: others differ only in parameters. */
+/** Keeps one merge of each entry, method and pair: others differ only in parameters. */
 const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
   ...new Map(
     merges.map((merge) => [

@@ -24,11 +24,11 @@ import { resultOf } from './wanted-results.js';
 /** A task, and the models without a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Number of these models; equal weights count once. */
+  /** Equal weights count once. */
   readonly models: number;
-  /** Problems of all of them; null if the task's size is unknown. */
+  /** Null if the task's size is unknown. */
   readonly problems: number | null;
-  /** Seconds of one problem and of all, one model at once; null if not measured. */
+  /** With one model at once; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
@@ -38,7 +38,7 @@ export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
   /** Models scored at once. */
   readonly jobs: number;
-  /** Total seconds with `jobs` models at once; null if a task was not measured. */
+  /** With `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
   /** Results that were measured here. */
   readonly measured: number;
@@ -47,7 +47,7 @@ export interface ScoringTime {
 /** A model, in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** Number of its job, from 0, if all models take equally long in a task. */
+  /** From 0; assumes that all models take equally long in a task. */
   readonly job: number;
   /** Bytes of weights to load; null if unknown. */
   readonly bytes: number | null;
@@ -55,10 +55,9 @@ export interface OrderedModel {
 
 /** Weights that shared processes load. */
 export interface WeightsToBeLoaded {
-  /** Bytes loaded, and bytes of all models. */
   readonly loaded: number;
   readonly ofModels: number;
-  /** Models loaded whole, and models loaded only where tensors differ; the rest is unknown. */
+  /** Models loaded whole, or only where tensors differ. */
   readonly whole: number;
   readonly exchanged: number;
 }
@@ -66,32 +65,28 @@ export interface WeightsToBeLoaded {
 /** The plan of an evaluation. */
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
-  /** Models with tasks that lack results. A merge that does not exist yet is scored once a batch makes it. */
+  /** Models with tasks that lack results, including merges that do not exist yet. */
   readonly models: readonly {
     readonly name: string;
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
-  /** Existing models in scoring order; equal weights once, unless all are scored again. */
+  /** Existing models; equal weights once, unless all are scored again. */
   readonly order: readonly OrderedModel[];
-  /**
-   * Null if every model is loaded whole, by its own process or a server. Equal tensors in files of different
-   * origin count as different.
-   */
+  /** Null if every model is loaded whole. Equal tensors in files of different origin count as different. */
   readonly weights: WeightsToBeLoaded | null;
-  /** Models that have all their results, and existing results. */
+  /** Models with all results, and existing results. */
   readonly kept: number;
   readonly there: number;
   /** Models that cannot be read. */
   readonly failed: readonly (ScoreError & { readonly model: string })[];
-  /** Tasks that cannot be run; and tasks that only the harness knows, if it is not installed. */
+  /** Tasks that cannot be run; tasks of a harness that is not installed. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
-  /** Cost of scoring unwritten merges; null without `inPlace`. */
+  /** Null without `inPlace`. */
   readonly inPlace: CostInPlace | null;
 }
 
-/** Estimates the duration of models in their tasks. */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -125,8 +120,7 @@ export const scoringTime = (
 };
 
 /**
- * Plans `evaluateExperiment` without scoring: models and tasks without results, and their duration by
- * existing results.
+ * Plans `evaluateExperiment`: models and tasks without results, and their duration by existing results.
  *
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
  *   INTERRUPTED
@@ -199,7 +193,7 @@ export const planEvaluation = async (
   };
 };
 
-/** Models of equal weights share results, so a task runs once per weights, unless all are scored again. */
+/** A task runs once per weights, unless all are scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();
@@ -208,7 +202,6 @@ class OncePerWeights {
     this.#force = force;
   }
 
-  /** Returns the tasks not yet listed for these weights. */
   lacking(weights: string, tasks: readonly string[]): string[] {
     const lacking = tasks.filter((task) => this.#force || !this.#scored.has(`${weights} ${task}`));
     for (const task of tasks) this.#scored.add(`${weights} ${task}`);
@@ -217,7 +210,6 @@ class OncePerWeights {
 }
 
 interface WeighedModel extends ModelToScore {
-  /** The identity of its weights. */
   readonly weights: string;
 }
 
@@ -258,8 +250,8 @@ const ordered = async (
 };
 
 /**
- * Estimates, from results in an experiment's directory, how long its models take to score before they exist.
- * Skips models recorded with scores, unless the plan has other weights for them.
+ * Estimates how long an experiment's models take to score, from results in its directory. Skips models
+ * recorded with scores, unless the plan changes their weights.
  *
  * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks

@@ -23,13 +23,12 @@ export interface Scoring extends AsyncDisposable {
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
   readonly directory: string;
-  /** Contents of the experiment's models when they were scored. */
   readonly contents: ScoredContents;
 }
 
 /**
  * Prepares the task files of a run, notes its options in a claim, and finds tasks that cannot be run. With
- * `keep`, the files stay, and the harness is not asked. Removes leftovers of dead evaluations.
+ * `keep`, the files stay, and the harness is not asked. Cleans up after dead evaluations.
  *
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */

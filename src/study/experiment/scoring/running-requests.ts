@@ -8,17 +8,17 @@ import type { RunningRequests } from './time-left.js';
 /** Log of a model's runs, in `evaluations/logs`. */
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** Milliseconds without a write after which a log's run is considered dead. */
+/** Milliseconds without a write after which a run is considered dead. */
 const quietMs = 300_000;
 
-/** Bytes read from a log's end: bars over thousands of requests. */
+/** Bytes read from a log's end. */
 const tailBytes = 1 << 20;
 
-/** The harness logs this at the beginning of each run. */
+/** Logged at the beginning of each run. */
 const beginning = 'Selected tasks';
 
 /**
- * Finds the models that other processes are scoring: recently written logs with an unfinished bar.
+ * Finds models that other processes are scoring: recent logs with an unfinished bar.
  *
  * @param directory of the experiment
  */

@@ -10,10 +10,9 @@ import type { ModelToScore } from './models-to-score.js';
 import type { Scoring } from './prepare-scoring.js';
 import { backendIn } from './wanted-results.js';
 
-/** A run's target, and the identity of its weights. */
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Groups tasks into runs: the harness takes one number of worked examples per run. */
+/** Groups tasks by number of worked examples: the harness takes one per run. */
 export const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
@@ -46,13 +45,12 @@ export const runOf = (
   };
 };
 
-/** The folder of runs' answers. */
 const runsName = '.runs';
 
 const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
   new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
 
-/** Identifies a run's answers: the questions and the weights. */
+/** Identifies a run's answers by questions and weights. */
 const keyOf = (
   tasks: readonly string[],
   fewshot: number | undefined,
@@ -66,8 +64,8 @@ const keyOf = (
 };
 
 /**
- * Finds leftover answers of a model that has all its results: their process died after the last result.
- * Excludes answers of other settings, and answers newer than the results, which `force` may resume.
+ * Finds leftover answers of a process that died after a model's last result. Keeps those of other settings,
+ * and those newer than the results, which `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories
@@ -99,8 +97,7 @@ export const answersLeft = async (
 };
 
 /**
- * Returns when the newest of some files was written, in milliseconds. Ignores folders: removing part of one
- * updates it.
+ * Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them.
  *
  * @throws LayerloomError READ_FAILED
  */

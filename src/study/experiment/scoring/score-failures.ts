@@ -10,7 +10,6 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
 import type { ScoreError } from '../record/experiment-record.js';
 
-/** A failed attempt to score a model in a task. */
 export interface ScoreFailure extends ScoreError {
   readonly weights: string;
   readonly model: string;
@@ -31,10 +30,7 @@ const schema: z.ZodType<ScoreFailure> = z.object({
 /** Returns undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/**
- * The failed attempts of an experiment, each a file in `evaluations/failures/`, removed once there is a
- * result.
- */
+/** Failed attempts, each a file in `evaluations/failures/` until there is a result. */
 export class ScoreFailures {
   readonly #directory: string;
 
@@ -48,7 +44,7 @@ export class ScoreFailures {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
-        // Removed by another process with a result, or left half-written.
+        // Removed meanwhile, or half-written by a process that died.
         const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
@@ -72,8 +68,8 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes failures older than their result, left by a process that died in between. A newer failure has
-   * other settings, such as more rows, and stays.
+   * Removes failures older than their result, left by a process that died in between. A newer failure is of
+   * other settings.
    *
    * @throws LayerloomError READ_FAILED
    */

@@ -33,8 +33,8 @@ import { backendIn, resultOf } from './wanted-results.js';
 export interface ScoringOutcome {
   readonly model: string;
   /**
-   * `kept`: all results existed; `impossible`: none existed, and none of its tasks can be run; `busy`:
-   * another process scores the same weights.
+   * `kept`: all results existed; `impossible`: none of its tasks can be run; `busy`: another process scores
+   * the same weights.
    */
   readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
   readonly results: readonly FoundResult[];
@@ -50,8 +50,7 @@ const printedPort = 8000;
  *
  * @param there the existing results
  * @param baseUrl of a running server, if any
- * @returns the commands; empty for a merge that does not exist. If a server must be started, its command
- *   comes first, and must be ended afterwards.
+ * @returns the commands; empty for a missing merge. The first may start a server, to be ended afterwards.
  */
 export const commandsOf = async (
   model: ModelToScore,
@@ -97,21 +96,20 @@ export interface ScoringContext {
   readonly force: boolean;
   /** Keep the answers of an interrupted run. */
   readonly resume: boolean;
-  /** Fetch missing weights of a reference from the hub. */
+  /** Fetch missing weights from the hub. */
   readonly download: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Called when a run of the harness begins, and as its requests are answered. */
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** A shared process of the harness; undefined: one per run. */
+  /** Undefined: one process per run. */
   readonly kept: KeptHarness | undefined;
-  /** A shared server; undefined: each model has its own, or a running one answers for all. */
+  /** Undefined: one server per model, or a running one. */
   readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * Scores a model in its tasks without results, and writes the results.
+ * Scores a model in its tasks without results.
  *
  * @throws LayerloomError errors that every other model would meet too: INTERRUPTED, WRITE_FAILED,
  *   HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of results
@@ -166,7 +164,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     await failures.write({ ...{ weights, model: model.name, task }, ...error, at: new Date().toISOString() });
   };
   try {
-    // Another process may have written results before it released the claim.
+    // Another process may have written results meanwhile.
     const tasks = (await missing()).filter((task) => !scoring.without.has(task));
     if (tasks.length === 0) return outcome('kept');
 
@@ -235,7 +233,6 @@ const attempt = async <T>(
 const logOf = (model: ModelToScore, { directory }: Scoring): string =>
   join(directory, 'logs', logNameOf(model.name));
 
-/** Environment of the processes on a device. */
 export const environmentOf = ({
   scoring,
   device,
@@ -274,7 +271,6 @@ const serverFor = async (
   });
 };
 
-/** Runs the harness once and writes the results. */
 const runOnce = async (
   run: HarnessRun,
   model: ModelToScore,
@@ -334,7 +330,7 @@ const writeResult = (
       weights,
       source: 'run' as const,
       rows: rows.get(result.task) ?? null,
-      // As requested: the harness formats seeds and back ends differently.
+      // The harness formats seeds and back ends differently.
       seed: settings.seed,
       maxTokens: settings.maxTokensOf(result.task),
       backend: backendIn(settings),

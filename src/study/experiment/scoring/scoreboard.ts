@@ -13,13 +13,12 @@ import { leftResults } from './left-results.js';
 import { weightsOfReference } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 
-/** The results of an experiment, joined to its models by the identity of their weights. */
+/** Joins an experiment's results to its models by weights. */
 export class Scoreboard {
   readonly #directory: string;
   readonly #results: ResultFiles;
   readonly #failures: ScoreFailures;
   readonly #contents: ScoredContents;
-  /** Weights of references by model, computed once. */
   readonly #weights = new Map<string, Promise<string | undefined>>();
 
   constructor(directory: string) {
@@ -30,7 +29,7 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with the present scores and failures, and with results that no longer count.
+   * Returns the record with present scores and failures, and results that no longer count.
    *
    * @param former the record in the file: a missing checkpoint keeps its scores
    */
@@ -83,10 +82,7 @@ export class Scoreboard {
     return left.length === 0 ? filled : { ...filled, left };
   }
 
-  /**
-   * Reads the weights from disk if the record, of an earlier version, lacks them. @returns undefined if the
-   * merge does not exist
-   */
+  /** Records of earlier versions lack weights. @returns undefined if the merge does not exist */
   async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
     if (weights !== undefined || state !== 'done') return weights;
     return await weightsOfMerge(join(this.#directory, path)).catch((error: unknown) => {
@@ -95,7 +91,7 @@ export class Scoreboard {
     });
   }
 
-  /** @returns undefined if the model cannot be read; evaluating it reports the error */
+  /** @returns undefined if unreadable, which evaluating reports */
   #weightsOf(model: string): Promise<string | undefined> {
     const known =
       this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
@@ -104,19 +100,19 @@ export class Scoreboard {
   }
 }
 
-/** @returns undefined without `evaluate:`, or if it is for another program */
+/** @returns undefined without `evaluate:`, or for another program */
 const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
   } catch {
-    // Evaluating reports the error; existing scores are kept.
+    // Evaluating reports the error.
     return undefined;
   }
 };
 
 /**
- * Chooses one result per task, with the experiment's shots, seed and answer length, within its range of
- * problems. Prefers the stated rows, then most problems, then the newest.
+ * Chooses one result per task, with the experiment's shots, seed, answer length and range. Prefers the stated
+ * rows, then most problems, then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -146,7 +142,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** Judges by this result alone; tables choose one metric for all models of a task. */
+/** From this result alone; tables choose one metric for all models. */
 const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
   headlineMetric(
     task,

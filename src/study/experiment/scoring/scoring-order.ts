@@ -6,27 +6,27 @@ import type { ContentsInPlace } from '../in-place/contents-in-place.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { type ModelToScore, pathOf } from './models-to-score.js';
 
-/** A model, and a lane's load for it; undefined if unknown. */
+/** `load` is undefined if unknown. */
 export interface Taken {
   readonly model: ModelToScore;
   readonly load: Load | undefined;
 }
 
-/** Chooses the models that lanes score next; a lane is a program that holds successive models. */
+/** Chooses the models that lanes score next; a lane is a program that holds one model after another. */
 export class ScoringOrder {
   /** Patterns of names, most urgent first. */
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
   readonly #known = new Set<string>();
-  /** By lane: the model before the one that it took last. */
+  /** By lane: the model before the last one taken. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
   readonly #inPlace: ContentsInPlace | undefined;
   #learning: Promise<void> = Promise.resolve();
 
   /**
-   * @param isExchanging false if no program keeps models: then the record's order holds
+   * @param isExchanging false: keep the record's order
    * @param inPlace contents of unwritten merges
    */
   constructor(
@@ -39,7 +39,7 @@ export class ScoringOrder {
     this.#inPlace = inPlace;
   }
 
-  /** Reads the contents of existing models that are not known yet. */
+  /** Reads the contents of new models. */
   learn(models: readonly ModelToScore[]): Promise<void> {
     // Serialised: later lanes wait for what others read.
     this.#learning = this.#learning.then(() => this.#learn(models));
@@ -56,7 +56,7 @@ export class ScoringOrder {
 
   async #add(model: ModelToScore): Promise<void> {
     const contents = await this.#contentsOf(model).catch((error: unknown) => {
-      // Scoring the model reports the error; here it goes last.
+      // Scoring reports the error.
       if (error instanceof LayerloomError) return undefined;
       throw error;
     });
@@ -69,7 +69,7 @@ export class ScoringOrder {
       : await this.#reader.ofModel(await pathOf(model));
   }
 
-  /** Returns the most urgent models: references, then those that the batch was to make first. */
+  /** References first, then those that the batch was to make first. */
   mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
     let urgency = Number.POSITIVE_INFINITY;
     let urgent: ModelToScore[] = [];
@@ -81,10 +81,7 @@ export class ScoringOrder {
     return urgent;
   }
 
-  /**
-   * Returns the model with the fewest bytes to load, and assigns it to the lane. The first of equals;
-   * undefined for an empty list.
-   */
+  /** Assigns to the lane the model with the fewest bytes to load; the first of equals. */
   take(lane: number, models: readonly ModelToScore[]): Taken | undefined {
     const model = this.#loading.nextOf(lane, models);
     if (model === undefined) return undefined;
@@ -94,7 +91,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** Notes that a lane did not load the model that it took. */
+  /** The lane did not load the model that it took. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

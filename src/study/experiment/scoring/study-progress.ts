@@ -16,7 +16,7 @@ export interface Progress {
   readonly by?: Pick<Claimant, 'host' | 'pid'> & { readonly since?: string };
 }
 
-/** Returns a batch's progress: `unfinished` if it ended before trying all merges. */
+/** `unfinished`: the batch ended before trying all merges. */
 export const batchProgress = async (
   directory: string,
   { state, merges }: Pick<ExperimentRecord, 'state' | 'merges'>,
@@ -29,7 +29,7 @@ export const batchProgress = async (
 };
 
 /**
- * Returns the progress of evaluations: `unfinished` if one was killed, or models remain.
+ * `unfinished`: an evaluation was killed, or models remain.
  *
  * @param there existing and requested scores
  */
@@ -39,7 +39,7 @@ export const evaluationProgress = async (
 ): Promise<Progress> => {
   const claims = join(directory, evaluationsName, '.claims');
   const names = (await namesIn(claims)).filter((name) => name.startsWith(taskFolder));
-  // Uses this host's clock, since the store's could only be read by writing.
+  // Uses this host's clock: the store's is read by writing.
   for (const name of names) {
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     if (state === 'live') return { state: 'running', ...(claimant === undefined ? {} : { by: claimant }) };
@@ -48,7 +48,7 @@ export const evaluationProgress = async (
   return { state: there.done === 0 && names.length === 0 ? 'absent' : 'unfinished' };
 };
 
-/** Describes running and interrupted work in an experiment's directory; empty if all is finished. */
+/** Describes running and interrupted work; empty if all is finished. */
 export const describeProgress = async (
   directory: string,
   record: Pick<ExperimentRecord, 'state' | 'merges'>,

@@ -9,26 +9,23 @@ export interface OpenModel {
   readonly tasks: readonly string[];
 }
 
-/** Requests of the run that is scoring a model. */
 export interface RunningRequests extends Requests {
   readonly model: string;
 }
 
-/** A running run of the harness. */
+/** A harness run in progress. */
 interface Running {
   readonly tasks: readonly string[];
   readonly since: number;
   readonly requests: Requests | undefined;
-  /** Tasks of the model scored by earlier runs. */
+  /** Tasks already scored by earlier runs. */
   readonly before: readonly string[];
 }
 
-/** Share of a run's requests after which its own pace is trusted: before, loading the model dominates. */
+/** Before this share of requests, loading the model dominates a run's pace. */
 const settledShare = 0.05;
 
-/**
- * Estimates the remaining time of an evaluation, from results in its directory and requests of running runs.
- */
+/** Estimates the remaining time of an evaluation from results and from requests of current runs. */
 export class TimeLeft {
   readonly #settings: EvaluationSettings;
   readonly #jobs: number;
@@ -51,27 +48,24 @@ export class TimeLeft {
     this.#pace = paceOf(results);
   }
 
-  /** Requests of running runs, if their bars show them. */
+  /** According to the harness's bars. */
   get requests(): RunningRequests[] {
     return [...this.#running].flatMap(([model, { requests }]) =>
       requests === undefined ? [] : [{ model, ...requests }],
     );
   }
 
-  /** Call when a run of the harness begins. */
   begin(model: string, tasks: readonly string[]): void {
     const former = this.#running.get(model);
     const before = former === undefined ? [] : [...former.before, ...former.tasks];
     this.#running.set(model, { tasks, since: this.#now(), requests: undefined, before });
   }
 
-  /** Call when a run has answered requests. */
   answered(model: string, requests: Requests): void {
     const running = this.#running.get(model);
     if (running !== undefined) this.#running.set(model, { ...running, requests });
   }
 
-  /** Call when a model has ended. */
   end(model: string, results: readonly ResultSummary[]): void {
     this.#running.delete(model);
     if (results.length === 0) return;
@@ -79,7 +73,7 @@ export class TimeLeft {
     this.#pace = paceOf(this.#results);
   }
 
-  /** Returns the remaining seconds of some models; null if a duration is unknown. */
+  /** Null if a duration is unknown. */
   secondsOf(models: readonly OpenModel[]): number | null {
     const each = models.map((model) => this.#secondsOf(model));
     const known = each.filter((seconds) => seconds !== undefined);
@@ -96,7 +90,7 @@ export class TimeLeft {
     return now === undefined || then === undefined ? undefined : now + then;
   }
 
-  /** Returns seconds by results; undefined if a task has none. */
+  /** By results; undefined if a task has none. */
   #measured(tasks: readonly string[]): number | undefined {
     const each = tasks.map((task) => this.#pace.secondsOf(task, this.#settings.rowsOf(task)));
     return each.reduce<number | undefined>(
@@ -105,7 +99,7 @@ export class TimeLeft {
     );
   }
 
-  /** Returns the total seconds of a run, extrapolated from its requests. */
+  /** Extrapolates the total seconds of a run from its requests. */
   #wholeOf({ since, requests }: Running): number | undefined {
     const share = requests === undefined || requests.total === 0 ? 0 : requests.done / requests.total;
     return share < settledShare ? undefined : (this.#now() - since) / 1000 / share;
@@ -113,14 +107,14 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // Loading makes a run look slow at first: weight its own pace by its progress.
+    // Loading makes a run look slow at first: its own pace counts by its progress.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;
     return whole === undefined ? undefined : Math.max(0, whole - (this.#now() - running.since) / 1000);
   }
 
-  /** Without results, returns the seconds of a running run with the same tasks. */
+  /** Without results: from a current run of the same tasks. */
   #likeRunning(tasks: readonly string[]): number | undefined {
     const key = [...tasks].sort().join(' ');
     for (const running of this.#running.values()) {

@@ -14,7 +14,7 @@ import {
 import type { ProblemTexts } from '../../evaluation/result.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 
-/** Folders above a checkpoint that may contain its training: of one run, or of a sweep. */
+/** Levels above a checkpoint to search for its training. */
 const mostAbove = 4;
 
 const schema = z.looseObject({
@@ -28,8 +28,8 @@ interface Training {
 }
 
 /**
- * Finds the trainings of an experiment's models, with hashes of their rows: as noted by `train init`, and of
- * rows that a run prepared.
+ * Finds the trainings of an experiment's models, with hashes of rows from `train init` and from prepared
+ * data.
  */
 const trainingsOf = async ({ references }: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
   const found = new Map<string, Set<string>>();
@@ -82,7 +82,7 @@ const foldersAbove = (path: string): string[] => {
 };
 
 /**
- * Reports tasks that were scored on problems from a model's training, one line per task.
+ * Reports tasks with problems from a model's training.
  *
  * @param tasks the texts of scored problems, by task
  */
