@@ -6,7 +6,7 @@
 // Merges checkpoints with the 291 tensors of Llama 3.1 8B and 80 KB of weights: memory can grow only by what
 // is kept of each merge. `--loop` calls `swap` repeatedly in one process; `--batch` runs one experiment.
 // Prints private memory (RssAnon) and V8's heap over time, and the slope of a least-squares fit after the
-// first tenth. `--gc` collects garbage before each sample, so that growth means leaks.
+// first tenth. `--gc` collects garbage before each sample, so that only kept memory grows.
 //
 // `--plan` plans an experiment of so many swaps by `batch --dry-run --json`, and prints seconds and peak
 // resident memory.

@@ -42,11 +42,11 @@ export interface PlannedMerge<M extends BatchMerge> {
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
   /**
-   * For merges that depend on statistics of whole models: SHA-256 of the recipe and the inputs' identities.
-   * Finds such a merge without measuring again.
+   * For merges with statistics of whole models: SHA-256 of the recipe and the inputs' identities, to find the
+   * merge without measuring.
    */
   readonly basis?: string;
-  /** True if an earlier run made it: nothing was measured, and only the keys of its shards are known. */
+  /** True if an earlier run made it: nothing was measured, and only its shards' keys are known. */
   readonly isMade?: boolean;
 }
 
@@ -55,16 +55,16 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
   /** Merges that cannot be made; the others are planned. */
   readonly refused: readonly RefusedMerge<M>[];
-  /** Distinct shards by key, in the order in which merges need them; excludes shards that are input files. */
+  /** Distinct shards by key, in the order of merges; excludes input files. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Identifies the content of byte ranges in the keys of shards. */
+  /** Identifies byte ranges in the keys of shards. */
   readonly identify: Identify;
   /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
-  /** Bytes of the distinct input files that are linked as shards. */
+  /** Bytes of the distinct linked input files. */
   readonly bytesVerbatim: number;
   readonly statistics: StatisticsByRecipe;
   readonly warnings: readonly string[];
@@ -73,19 +73,19 @@ export interface BatchPlan<M extends BatchMerge> {
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
    * Plan without reading weights: placeholders stand for statistics of whole models, so sizes are right but
-   * coefficients are not. Never execute such a plan. All errors that need no weights are still thrown.
+   * coefficients are not. Never execute such a plan.
    */
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
   /**
-   * Returns the identities of a checkpoint's files for the keys of shards: the former ones for files that
-   * were moved. Default: as they are. Unused with `checksums`, which no move changes.
+   * Returns the identities of a checkpoint's files: the former ones if they were moved. Default: as they are.
+   * Unused with `checksums`, which no move changes.
    */
   identitiesOf?: IdentitiesOf | undefined;
   /**
-   * Finds a merge of the same basis that an earlier run made. Returns its shards with their keys, or
-   * undefined if it must be made. Default: always undefined.
+   * Returns the shards of an equal merge that an earlier run made, with their keys; undefined if there is
+   * none to reuse.
    */
   made?:
     | ((
@@ -94,16 +94,16 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
         shards: readonly MergeShard[],
       ) => Promise<readonly MergeShard[] | undefined>)
     | undefined;
-  /** The caller's warnings, placed before the plan's own. */
+  /** The caller's warnings, placed first. */
   warnings?: readonly string[] | undefined;
 }
 
 /**
- * Plans many merges together. Opens every checkpoint once, and identifies shards by a hash of their formulas
- * and inputs, so that merges share them.
+ * Plans many merges together. Opens every checkpoint once, and identifies shards by a hash of formulas and
+ * inputs, so that merges share them.
  *
- * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details. Codes of
- *   incompatible models and of methods only if every merge is refused; otherwise they are in `refused`.
+ * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details. Incompatible
+ *   models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -222,7 +222,6 @@ const identitiesIn = (
     ),
   );
 
-/** Returns the plan of some of the merges. */
 export const narrowed = <M extends BatchMerge>(
   plan: BatchPlan<M>,
   isWanted: (merge: M) => boolean,
@@ -245,9 +244,9 @@ export const narrowed = <M extends BatchMerge>(
 };
 
 /**
- * Returns the complete plan of one merge, with its side files.
+ * Returns the complete plan of a merge, with side files.
  *
- * @throws LayerloomError WRITE_FAILED if the merge was found made but has changed since
+ * @throws LayerloomError WRITE_FAILED if an earlier run made it and it has changed since
  */
 export const planOf = async <M extends BatchMerge>(
   { recipe, merge, isMade }: PlannedMerge<M>,
@@ -267,7 +266,6 @@ export const plannedInputsOf = <M extends BatchMerge>(
   { opened }: BatchPlan<M>,
 ): PlannedInput[] => inputsOf(recipe, opened).checkpoints.map(plannedInput);
 
-/** Groups the wanted shards for computing. */
 export const groupsOf = (
   { shards, inputs }: Pick<BatchPlan<BatchMerge>, 'shards' | 'inputs'>,
   isWanted: (key: string) => boolean,
@@ -285,7 +283,7 @@ const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
   }
 };
 
-/** Opens every checkpoint once. An error names the first merge that needs the checkpoint. */
+/** An error names the first merge that needs the checkpoint. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
@@ -301,7 +299,7 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 
 /**
  * Refuses incompatible models before reading weights. Composes one merge for each method and list of models;
- * if it is refused, tries the others too.
+ * if refused, the others too.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],

@@ -21,7 +21,7 @@ interface BeginOptions extends StatisticsOptions {
   readonly first?: readonly string[] | undefined;
 }
 
-/** A batch after its checks: its store, the keys present there, and the opened inputs. */
+/** A checked batch. */
 export interface Begun {
   readonly store: ShardStore;
   readonly present: ReadonlySet<string>;
@@ -31,8 +31,7 @@ export interface Begun {
 }
 
 /**
- * Runs all checks of a batch, then makes its store. A refused batch makes no store, and leaves an existing
- * one unchanged.
+ * Checks a batch, then makes its store. A refused batch leaves an existing store unchanged, and makes none.
  *
  * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
  *   READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
@@ -48,7 +47,7 @@ export const beginBatch = async (
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
   await checkDevices(directory, out, link);
-  // A process that died may have left a store without some folders.
+  // A process that died may have left an incomplete store.
   const there =
     (await openThere(directory)) === undefined
       ? undefined

@@ -17,9 +17,8 @@ import type { BatchPlan } from './batch-plan.js';
 import { keysOfPart, type Part } from './part.js';
 import { hasRecord, lockName } from './record-names.js';
 
-/** Options of a run that its checks depend on. */
 export interface CheckedBatch {
-  /** If absent, the output is not checked. */
+  /** If absent, outputs are not checked. */
   readonly out?: string | undefined;
   readonly store?: string | undefined;
   readonly link?: Link | undefined;
@@ -30,10 +29,9 @@ export interface CheckedBatch {
 }
 
 /**
- * Runs all checks of an experiment before its first weight, except those of the merges themselves. Writes
- * nothing.
+ * Checks an experiment before its first weight, except the merges themselves. Writes nothing.
  *
- * @param present keys of the shards that exist already
+ * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
  *   fewer threads are used
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
@@ -101,18 +99,18 @@ export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.m
 
 /** Disk space in bytes. */
 export interface DiskNeed {
-  /** Shards that are not in the store yet. */
+  /** Missing shards. */
   readonly shards: number;
-  /** Adds all bytes of merges that are copies. */
+  /** Adds all bytes of copied merges. */
   readonly needed: number;
   /** Free on the store's file system; null if unknown. */
   readonly free: number | null;
 }
 
 /**
- * Returns the disk space that a run needs and has. Writes nothing.
+ * Returns the disk space that a run needs and has.
  *
- * @param present keys of the shards that exist already
+ * @param present keys of existing shards
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
 export const diskNeedOf = async (
@@ -141,9 +139,8 @@ const missingBytes = (
 };
 
 /**
- * Checks that links work from a store to a directory of merges; either may not exist yet.
- *
- * @throws LayerloomError LINK_REFUSED
+ * @throws LayerloomError LINK_REFUSED if links from the store to the output would fail; either may not exist
+ *   yet
  */
 export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
   if (link === 'hard' || link === 'reflink')
@@ -151,14 +148,14 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 };
 
 /**
- * Opens an existing store; returns undefined if it must be made.
+ * Opens a store, if it exists.
  *
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
-  // A temporary marker belongs to a process that died, or that is making the store now.
+  // A temporary marker: its process died, or is making the store.
   const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
   return isBegun ? await ShardStore.open(directory) : undefined;
 };

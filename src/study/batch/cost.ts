@@ -16,18 +16,15 @@ export interface BatchCost {
   /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
-  /** Bytes of the distinct shards that are not in the store yet. */
+  /** Bytes of the missing shards. */
   readonly bytesToWrite: number;
   /** Input bytes to read, once a stage; excludes statistics. */
   readonly bytesToRead: number;
-  /**
-   * Input bytes to read for statistics of whole models and tensors; excludes a further pass and sample for
-   * magnitudes.
-   */
+  /** For statistics of whole models and tensors; excludes a further pass and sample for magnitudes. */
   readonly bytesToMeasure: number;
-  /** Part of `bytesToRead` that an earlier stage reads too: the price of finishing the first merges early. */
+  /** Part of `bytesToRead`, read by an earlier stage too: the price of finishing the first merges early. */
   readonly bytesReadAgain: number;
-  /** Bytes of input files that are linked as shards. */
+  /** Bytes of linked input files. */
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;
@@ -35,7 +32,7 @@ export interface BatchCost {
   readonly seconds: number;
 }
 
-/** Bytes per second that the assumed disk writes; it reads at twice the rate. */
+/** Bytes per second that the assumed disk writes; it reads twice as fast. */
 const assumedRate = 1e9;
 
 /** @param analysis the saved analysis with statistics of whole models, if any */
@@ -76,7 +73,7 @@ const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
     .flatMap(({ expression }) => passesOf(expression))
     .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
 
-/** Sums the bytes of models to measure; models measured in one pass count once. */
+/** Models measured in one pass count once. */
 const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
   const passes = new Map<string, Set<number>>();
   const measured = merges.filter(({ isMade }) => !isMade);

@@ -11,14 +11,13 @@ import {
   sourceId,
 } from '../../core/tensor/stored-tensor.js';
 
-/** A shard that merges may share; the store finds it by its key. */
+/** A shard that merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A slab with its cost. */
 export interface CostedSlab extends Slab<DistinctShard> {
   /** Bytes of the distinct input ranges. */
   readonly bytesToRead: number;
@@ -29,9 +28,7 @@ export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/**
- * Limit on the files written together. A larger group is cut, and each piece reads the shared inputs again.
- */
+/** Limit on files written together. A larger group is cut; each piece reads shared inputs again. */
 const mostShards = 256;
 
 /** Union-find over small integers, with path compression. The root of a set is its smallest member. */
@@ -60,8 +57,8 @@ class Components {
 }
 
 /**
- * Groups shards that read a common byte range of an input, directly or through other shards. Groups are in
- * the order of their first shards.
+ * Groups shards that read a common byte range, directly or through others, in the order of their first
+ * shards.
  *
  * @param idOf returns equal ids for equal byte ranges
  */
@@ -95,8 +92,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor copied bit
- * for bit, or of a dtype without arithmetic, has its own slab.
+ * Returns slabs of tensors of one shape that share a source, directly or through others. Tensors copied bit
+ * for bit, or without arithmetic, have their own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -110,7 +107,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
-      // Tensors of different shapes cannot share slices, even if they read the same bytes.
+      // Different shapes cannot share slices, even of the same bytes.
       const key = `${idOf(source)} ${slicing}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);

@@ -11,10 +11,7 @@ import type { StatisticsByRecipe } from '../../core/plan/compile/composed.js';
 import type { BatchMerge, ParsedMerge } from './batch-merge.js';
 import { isRefusal, type Refusals } from './refusals.js';
 
-/**
- * Measures the statistics of whole models that the recipes need, once for recipes with the same needs. An
- * error refuses the merge.
- */
+/** Measures statistics of whole models, once for recipes with the same needs. An error refuses the merge. */
 export const measureEach = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
   refusals: Refusals<M>,
@@ -37,8 +34,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * Like `measureEach`, but measures task vectors against one base, with the same kind of rows, in one pass
- * over all experts. If that fails, measures recipe by recipe, to find the merge at fault.
+ * Like `measureEach`, but with one pass over all task vectors against one base. After an error, measures
+ * recipe by recipe, to find the merge at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -63,7 +60,6 @@ export const measureTogether = async <M extends BatchMerge>(
   return await measureEach(merges, refusals, options, found);
 };
 
-/** Returns a text of all that a recipe's statistics depend on. */
 const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): string =>
   JSON.stringify([statistics, models, companions, { ...tokenizer, tokens: [...tokenizer.tokens] }]);
 
@@ -74,7 +70,7 @@ const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns the key of recipes whose task vectors are measured together; undefined for other statistics, or
+ * Returns the key of recipes measured together; undefined for statistics other than of task vectors, and for
  * nested recipes.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
@@ -85,7 +81,7 @@ const statisticsKey = ({ statistics }: Recipe): string | undefined => {
     : undefined;
 };
 
-/** Returns the key of a measuring pass; recipes with the same key share one. */
+/** Recipes with the same key share a measuring pass. */
 export const passOf = (recipe: Recipe): string => statisticsKey(recipe) ?? keyOfNeed(recipe);
 
 const taskVectorsOf = async (

@@ -12,12 +12,12 @@ import { type PlannedInput, type PlannedShard, verbatimPath } from '../../core/p
 import { type Identify, shardKey } from '../../core/plan/shard-key.js';
 import type { DistinctShard } from './groups.js';
 
-/** A shard of one merge: the store's file of that key, or an unchanged input file. */
+/** A shard of a merge: the store's file of that key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
   readonly key: string;
-  /** The path of the input file, if the shard is one. */
+  /** The path of the input file, if it is one. */
   readonly verbatim?: string;
 }
 
@@ -29,7 +29,7 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of the merges of one frame: names, indexes of their tensors, and the shards decided so far. */
+/** Files of the merges of one frame, with the shards decided so far. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
@@ -38,14 +38,14 @@ interface Files {
 }
 
 /**
- * Decides the shards of merges. Lays out a shard and hashes its key once for all merges over the same models,
- * and shares its object: a plan then keeps little more than a list of references per merge.
+ * Decides the shards of merges. Shares each shard's layout, key and object between merges over the same
+ * models: a plan then keeps little more than lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;
-  /** Distinct shards by key, in the order in which merges need them; excludes shards that are input files. */
+  /** By key, in the order of merges; excludes input files. */
   readonly distinct = new Map<string, DistinctShard>();
-  /** Bytes of the input files that are shards, by path. */
+  /** Bytes of linked input files, by path. */
   readonly verbatim = new Map<string, number>();
   /** Keyed by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();
@@ -69,9 +69,7 @@ export class MergeShards {
     });
   }
 
-  /**
-   * Returns the shards of a merge on its own, without adding them to `distinct`: a run may never make them.
-   */
+  /** Returns a merge's shards without adding them to `distinct`: a run may never make them. */
   alone(composed: Composed): {
     readonly shards: readonly MergeShard[];
     readonly distinct: ReadonlyMap<string, DistinctShard>;

@@ -21,16 +21,14 @@ import { storedNonFinite } from './stored-non-finite.js';
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /**
-   * Shards that existed already (from another merge or an earlier run), and shards made first for this merge.
-   */
+  /** Shards from another merge or an earlier run; shards made first for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
   /** Bytes read and written for its new shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   /** True if an earlier run made its directory. */
   readonly isKept?: true;
-  /** SHA-256 of its weights, once it is done. */
+  /** SHA-256 of the weights, once done. */
   readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -47,13 +45,13 @@ export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutc
 export interface TrackerOptions extends PlanOptions {
   /** The directory of the merges. */
   readonly out: string;
-  /** The part of an array job: makes shards and assembles no merge. */
+  /** A part of an array job assembles no merge. */
   readonly range?: Part | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes to read, by the first merge that needs them; each byte counts once a stage. */
+/** Returns input bytes by the first merge that needs them; each byte counts once a stage. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -86,7 +84,7 @@ export const readsOf = (
 /** Errors that stop the whole batch: every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
-/** Tracks the shards that each merge waits for, and assembles a merge once all exist. */
+/** Assembles a merge once all its shards exist. */
 export class MergeTracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: TrackerOptions;
@@ -100,7 +98,7 @@ export class MergeTracker {
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
   readonly #pool: WorkerPool;
   readonly warnings: string[] = [];
-  /** Assembles several merges at once, so that the fsyncs of their small files overlap. */
+  /** Several at once, so that the fsyncs of small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -135,7 +133,7 @@ export class MergeTracker {
     }
   }
 
-  /** Records that a shard is in the store. @param made its bytes if this run made it */
+  /** @param made the shard's bytes if this run made it */
   async ready(key: string, made: number | undefined): Promise<void> {
     if (made !== undefined) this.#made.set(key, made);
     await this.#refuseNonFinite(key);
@@ -163,13 +161,13 @@ export class MergeTracker {
       if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
   }
 
-  /** Waits for running assemblies. @throws the error that stops the batch, if any */
+  /** @throws the error that stops the batch, if any */
   async settled(): Promise<void> {
     await Promise.all(this.#lanes);
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Begins no more assemblies, and waits for running ones. */
+  /** Begins no more assemblies; waits for running ones. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);
@@ -221,7 +219,7 @@ export class MergeTracker {
     }
   }
 
-  /** A shared shard counts as new for the first of its merges. */
+  /** A shared shard is new for the first of its merges. */
   #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
     let [fresh, bytesWritten] = [0, 0];
     for (const { key } of merge.shards) {

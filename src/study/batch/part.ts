@@ -3,7 +3,7 @@ import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
-/** Part `index` of `count` parts of a batch, from 0. */
+/** Part `index` of `count`, from 0. */
 export interface Part {
   readonly index: number;
   readonly count: number;
@@ -20,9 +20,8 @@ export const checkPart = ({ index, count }: Part): void => {
 };
 
 /**
- * Returns the keys of a part's shards; without a part, all. Divides groups greedily by size: each group,
- * largest first, goes to the part with the fewest bytes. Existing shards are divided too, so that parts which
- * start at different times agree.
+ * Returns a part's keys; without a part, all. Greedy: each group, largest first, goes to the part with the
+ * fewest bytes. Existing shards are divided too, so that parts which start at different times agree.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

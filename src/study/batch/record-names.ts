@@ -2,15 +2,15 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from '../../core/base/unless-missing.js';
 
-/** An experiment's record, in its output directory. */
+/** An experiment's record. */
 export const recordName = 'experiment.json';
 
-/** Lock of a run, in its output directory. */
+/** Lock of a run. */
 export const lockName = '.layerloom-lock';
 
 /**
- * Directories whose lock still names a run of this process that has ended, since emptying the lock failed.
- * Other processes consider that run alive until this process ends.
+ * Directories where emptying the lock of an ended run failed. Other processes consider that run alive until
+ * this process ends.
  */
 export const endedRuns = new Set<string>();
 

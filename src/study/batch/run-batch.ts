@@ -29,13 +29,13 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   /** Make only one part's shards, and assemble no merge. */
   range?: Part | undefined;
   /**
-   * Merges to finish first, by patterns of names in which `*` stands for any text, most urgent first. Inputs
-   * that later merges share are then read again (`bytesReadAgain` of the cost).
+   * Merges to finish first: patterns of names in which `*` stands for any text, most urgent first. Shared
+   * inputs are then read again (`bytesReadAgain` of the cost).
    */
   first?: readonly string[] | undefined;
   /**
-   * Called before any shard is written, with the plan of all merges, the cost of those to write, and the keys
-   * of existing shards.
+   * Called before writing, with the plan of all merges, the cost of those to write, and the keys of existing
+   * shards.
    */
   onPlan?:
     | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
@@ -52,7 +52,7 @@ export interface BatchResult extends RunCost {
 
 /**
  * Makes many merges over one store. Makes each distinct shard once, in stages that read their inputs once,
- * and assembles each merge from links as soon as its shards exist. If a merge fails, the others continue.
+ * and assembles each merge as soon as its shards exist. If a merge fails, the others continue.
  *
  * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
  *   STORE_INVALID, WRITE_FAILED, INTERRUPTED
@@ -69,7 +69,7 @@ export const runBatch = async (
   const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
   await options.onPlan?.(whole, cost, present);
   await inputs.verify();
-  // Parts of an array job only make shards; the job that links the merges reports refusals.
+  // The job that links the merges reports refusals.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
 
@@ -122,15 +122,13 @@ export const runBatch = async (
   };
 };
 
-/**
- * True if a rerun can use the shards made so far; a changed input leaves the shards of other inputs valid.
- */
+/** True if a rerun can use the shards made so far. A changed input leaves other shards valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes the shards that the stages left: those of failed groups one by one, to find the shard at fault; then
- * those that other processes claimed and did not finish.
+ * Makes the remaining shards: those of failed groups one by one, to find the shard at fault; then those that
+ * other processes did not finish.
  */
 export const makeLeft = async (
   pool: WorkerPool,

@@ -11,18 +11,18 @@ import type { MergeShard } from './merge-shards.js';
 /** Merges that are finished before the next stage begins. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of the shards that no earlier stage makes. A merge without such shards joins the stage before. */
+  /** Groups of shards that no earlier stage makes. Merges without such shards join the stage before. */
   readonly groups: readonly ShardGroup[];
   readonly bytesToWrite: number;
 }
 
 /**
- * Returns the stages of a batch, ordered so that its first merges are done early: those that `first` names;
- * then by entry and language those made mostly of copied layers and shared averages; then the others, such as
- * soups, together. A stage reads each input byte once.
+ * Orders the shards so that the first merges are done early: those that `first` names; then by entry and
+ * language those of mostly copied layers and shared averages; then the others, such as soups, together. A
+ * stage reads each input byte once.
  *
- * @param isWanted selects the shards to make, by key; does not change the order
- * @param first patterns of merges' names, in which `*` stands for any text, most urgent first
+ * @param isWanted selects the shards to make; does not change the order
+ * @param first patterns of names, in which `*` stands for any text, most urgent first
  * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
 export const stagesOf = <M extends BatchMerge>(
@@ -79,8 +79,8 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Returns a function that is true for merges whose layers are mostly copies of one model, or shared. Ignores
- * tensors outside the layers: every merge of two models averages them.
+ * Returns a predicate of merges whose layers are mostly copied or shared. Ignores other tensors: every merge
+ * of two models averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
@@ -101,7 +101,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** Returns the bytes of a shard's layers, in total and made from several models. */
+/** Returns the bytes of all layers, and of those made from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {

@@ -23,10 +23,7 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/**
- * Writes shards into a store. Collects shards that other processes have claimed in `elsewhere`, for the
- * caller to wait for.
- */
+/** Writes shards into a store. Collects shards claimed by other processes in `elsewhere`. */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
@@ -35,13 +32,13 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   readonly elsewhere = new Set<DistinctShard>();
-  /** Shards of a failed group, to be made again one by one: this shows which of them fails. */
+  /** Shards of a failed group, to make one by one and find the faulty one. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
-  /** Header bytes of the shards begun here; workers count the rest. */
+  /** Workers count all bytes but those of headers. */
   headerBytes = 0;
 
-  /** @param mayBeNonFinite true for the key of a shard for which some merge allows NaN and infinity */
+  /** @param mayBeNonFinite true for the keys of shards for which some merge allows NaN and infinity */
   constructor(
     store: ShardStore,
     pool: WorkerPool,
@@ -87,10 +84,9 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const sources = sourcesOfTensors(shard.tensors);
     let published: StoredShard | undefined;
     try {
-      // If an input was written since the run began, the shard's bytes may not match its key.
+      // An input written since the run began may not match the key.
       await this.#inputs.verifySources(sources);
-      // Hash while the file is in the page cache, and before publishing: this process may die at any time.
-      // `store verify` compares with this checksum.
+      // Hash while the file is in the page cache, before publishing: this process may die at any time.
       const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
@@ -103,7 +99,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       await claim.release();
       throw error;
     }
-    // This process was suspended for minutes, and another one makes the shard now.
+    // This process was suspended, and another one makes the shard now.
     if (published === undefined) this.elsewhere.add(shard);
     else await this.#events.onReady(shard, true);
   }
@@ -121,7 +117,6 @@ export class StoreSink implements ShardSink<DistinctShard> {
     return this.#store.pathOf(key);
   }
 
-  /** Abandons the shards in progress. */
   async close(): Promise<void> {
     for (const making of this.#making.values()) await this.#abandon(making);
     this.#making.clear();

@@ -10,8 +10,8 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
 
 /**
- * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. If the record,
- * of an earlier version, does not say, reads the computed tensors once and updates the record.
+ * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. If an earlier
+ * version's record does not say, reads the computed tensors once and updates the record.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */
@@ -32,7 +32,7 @@ export const storedNonFinite = async (
   return found;
 };
 
-/** Returns the first NaN or infinity in tensors of a file; null if all are finite. */
+/** Reads tensors of a file. */
 const lookAt = async (
   path: string,
   tensors: readonly PlannedTensor[],

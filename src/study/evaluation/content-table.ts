@@ -1,7 +1,7 @@
 import { itemAt, valueAt } from '../../core/base/lookup.js';
 import type { ContentPart, ModelContents } from './model-contents.js';
 
-/** Content number of a tensor that the model lacks. */
+/** The model lacks the tensor. */
 const absent = -1;
 
 /** Numbers things in order of first appearance. */
@@ -18,8 +18,8 @@ class Numbers<T> {
 type Cell = readonly [column: number, content: number];
 
 /**
- * The contents of models as numbers. A column is a set of tensors that change together between models, such
- * as a layer's. So comparing two models costs one step per column, however many tensors they have.
+ * The contents of models as numbers. A column is a set of tensors that change together, such as a layer's, so
+ * comparing two models costs one step per column.
  */
 export class ContentTable {
   readonly #columns: number;
@@ -64,7 +64,7 @@ export class ContentTable {
     );
   }
 
-  /** Returns the row of a model; undefined if it is not in the table. */
+  /** Returns a model's row, if it has one. */
   rowOf(model: string): number | undefined {
     return this.#rows.get(model);
   }
@@ -79,8 +79,8 @@ export class ContentTable {
   }
 
   /**
-   * Returns the bytes of the tensors in which two models differ; undefined if their forms or sets of tensors
-   * differ. Stops counting beyond `most`.
+   * Returns the bytes in which two models differ; undefined for different forms or sets of tensors. Stops
+   * counting beyond `most`.
    */
   differenceOf(from: number, to: number, most = Number.POSITIVE_INFINITY): number | undefined {
     if (this.#forms[from] !== this.#forms[to]) return undefined;
@@ -99,8 +99,7 @@ export class ContentTable {
 }
 
 /**
- * Divides tensors into columns, by partition refinement: tensors stay in one column as long as each part has
- * all or none of them, and their contents vary together.
+ * Divides tensors by partition refinement: a column's tensors are all in a part or none, and change together.
  */
 const columnsOf = (
   parts: ReadonlySet<ContentPart>,
@@ -126,7 +125,7 @@ const columnsOf = (
   const bytesOfSets = new Map<number, number>();
   for (const [name, set] of sets)
     bytesOfSets.set(set, (bytesOfSets.get(set) ?? 0) + valueAt(bytesOfSlots, name));
-  // Largest first: distant models are then recognised early.
+  // Largest first, to recognise distant models early.
   const bySize = [...bytesOfSets].sort(([, one], [, other]) => other - one);
   const columns = new Map(bySize.map(([set], column) => [set, column]));
   const cells = new Map(

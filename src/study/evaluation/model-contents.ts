@@ -22,7 +22,7 @@ export interface Slot {
   readonly bytes: number;
 }
 
-/** The tensors of one file, with a text for each that identifies its bytes. */
+/** The tensors of a file, with a text for each that identifies its bytes. */
 export interface ContentPart {
   readonly slots: readonly Slot[];
   readonly contents: readonly string[];
@@ -30,19 +30,16 @@ export interface ContentPart {
 
 /** A model's weights, identified without reading them. */
 export interface ModelContents {
-  /**
-   * Identifies the small files beside the weights. A program exchanges weights only between models with the
-   * same ones.
-   */
+  /** Identifies the small files beside the weights; programs exchange weights only between equal forms. */
   readonly form: string;
   /** Models that share a shard share the part. */
   readonly parts: readonly ContentPart[];
 }
 
-/** Small files that do not affect what programs compute, as in `exchange.py`. */
+/** Files that do not affect what programs compute, as in `exchange.py`. */
 export const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
 
-/** Larger files beside weights, such as tokenizers, are identified by size. */
+/** Larger files, such as tokenizers, are identified by size. */
 const mostHashedBytes = 1 << 16;
 
 /** A file beside weights, as a form identifies it. */
@@ -59,11 +56,10 @@ export const smallFile = async (
   read: () => Promise<Buffer>,
 ): Promise<SmallFile> => ({ name, size, content: size <= mostHashedBytes ? await read() : undefined });
 
-/** True for a file beside weights that affects the model. */
+/** True for a file that affects the model, beside weights. */
 export const isOfTheModel = (name: string): boolean =>
   !name.endsWith('.safetensors') && !notOfTheModel.includes(name) && !name.includes('/');
 
-/** Identifies the small files of a model. */
 export const formOfFiles = (files: readonly SmallFile[]): string => {
   const hash = createHash('sha256');
   for (const { name, size, content } of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -80,7 +76,7 @@ export const slotOf = (
 
 /**
  * Identifies the weights of models: merges by the keys of their shards, other checkpoints by the identities
- * of their files. Reads the headers of each shard once.
+ * of their files. Reads each shard's headers once.
  */
 export class ContentsReader {
   /** By key. */
@@ -90,10 +86,10 @@ export class ContentsReader {
   readonly #sources: Source[] = [];
 
   /**
-   * Returns the contents of a checkpoint. Later merges are compared with it, tensor by tensor.
+   * Returns a checkpoint's contents. Later merges are compared with it.
    *
    * @param path absolute, of its directory
-   * @returns undefined unless all weights are in safetensors files; adapters and GGUF are not
+   * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws LayerloomError the codes of `openModel`; INPUT_CHANGED, READ_FAILED
    */
   async ofModel(path: string): Promise<ModelContents | undefined> {
@@ -152,7 +148,7 @@ export class ContentsReader {
   }
 }
 
-/** A checkpoint whose tensors may be copied into shards of merges. */
+/** A checkpoint that merges may copy tensors from. */
 class Source {
   readonly #tensors: CheckpointIndex['tensors'];
   /** By file. */
@@ -169,7 +165,7 @@ class Source {
     return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
   }
 
-  /** Returns the key of a shard that copies these tensors; undefined if the checkpoint lacks some. */
+  /** Returns the key of a shard of copies; undefined if the checkpoint lacks some tensor. */
   keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
     if (this.#keys.has(slots)) return this.#keys.get(slots);
     const copies = [...shard].flatMap(([name, { dtype, shape }]) => {

@@ -3,7 +3,7 @@ import { type Benchmark, taskOf } from './data/task-facts.js';
 import type { ResultSummary } from './result-files.js';
 import type { Rows } from './settings.js';
 
-/** Published numbers of problems: MGSM's, and the test sets of the others. */
+/** Published numbers of problems. */
 const published: Partial<Record<Benchmark, number>> = {
   MGSM: 250,
   perplexity: 250,
@@ -18,25 +18,24 @@ const publishedSize = (task: string): number | undefined => {
   return facts === undefined || task.startsWith('mbpp_plus') ? undefined : published[facts.benchmark];
 };
 
-/** Durations of the harness's runs in a directory, by task. */
+/** Durations of the harness's runs, by task. */
 export interface Pace {
-  /** Results that were measured. */
   readonly results: number;
   /** Includes loading the model; undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
-  /** Number of problems in some rows (null: all); undefined if neither a result nor the benchmark tells. */
+  /** Null rows mean all; undefined if neither a result nor the benchmark tells. */
   problemsIn(task: string, rows: Rows | null): number | undefined;
   /** Seconds of one model; undefined if never measured. */
   secondsOf(task: string, rows: Rows | null): number | undefined;
 }
 
 /**
- * Reads the pace of this machine from results, without imported ones. A run of several tasks states its
- * seconds once; they are divided in proportion to problems.
+ * Reads this machine's pace from results, without imported ones. A run's seconds are divided among its tasks
+ * by problems.
  */
 export const paceOf = (results: readonly ResultSummary[]): Pace => {
   const own = results.filter(({ source, seconds, n }) => source === 'run' && seconds > 0 && n > 0);
-  // All results of a run repeat its model, start and duration.
+  // The fields that identify a run.
   const runs = groupBy(own, ({ weights, started, seconds }) => `${weights} ${started} ${seconds}`);
   const shares = [...runs.values()].flatMap((run) => {
     const all = run.reduce((sum, { n }) => sum + n, 0);

@@ -5,7 +5,6 @@ import { networkInterfaces } from 'node:os';
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
-/** True if only this machine reaches what listens at the host. */
 export const isOfThisMachine = (host: string): boolean => loopback.test(host);
 
 /** Milliseconds for a machine to answer itself. */
@@ -29,10 +28,7 @@ export const outerAddresses = (): readonly string[] =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/**
- * Returns an address by which others can reach a server, whatever its command says; undefined if only this
- * machine can. Firewalls are not seen.
- */
+/** Returns an address by which others can reach a server, if there is one. Does not see firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

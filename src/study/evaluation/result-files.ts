@@ -31,24 +31,24 @@ const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 const shortHash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
-/** File name of a result: the task, and a hash of its identity. */
+/** The task, and a hash of the result's identity. */
 const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Only if stated, so that results of earlier versions keep their names.
+  // Results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
 
 /**
  * An experiment's result files: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
- * problem, `TASK-HASH.texts.json` the texts, which many results share. Files are written by atomic rename,
- * figures last, and never changed, so they may be cached.
+ * problem, `TASK-HASH.texts.json` the texts, which results share. Written by atomic rename, figures last, and
+ * never changed, so they may be cached.
  */
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
-  /** Results by file and by weights, as of the last look. */
+  /** As of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
 
@@ -58,7 +58,7 @@ export class ResultFiles {
   }
 
   /**
-   * Lists the results, sorted by file. Reports and skips malformed files; read errors throw.
+   * Sorted by file. Reports and skips malformed files.
    *
    * @throws LayerloomError READ_FAILED
    */
@@ -73,8 +73,7 @@ export class ResultFiles {
   }
 
   /**
-   * Returns the present results of some weights. Reads only names and new files, so asking for many models is
-   * cheap.
+   * Reads only names and new files, so asking for many models is cheap.
    *
    * @throws LayerloomError READ_FAILED
    */
@@ -112,7 +111,7 @@ export class ResultFiles {
     if (known?.stamp === stamp) return known.result;
     try {
       const { result } = await this.read(file);
-      // A result without its problems does not count, and is made again.
+      // A result without its problems is made again.
       const problems = this.#problemsAt(file);
       if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });
@@ -125,8 +124,7 @@ export class ResultFiles {
   }
 
   /**
-   * Returns the problems of a result; empty without samples.
-   *
+   * @returns an empty list for a result without samples
    * @throws LayerloomError RESULTS_INVALID, READ_FAILED
    */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
@@ -144,7 +142,7 @@ export class ResultFiles {
   }
 
   /**
-   * Writes a result, replacing one of the same identity; with `keepNewer`, only if that is not newer.
+   * Replaces a result of the same identity; with `keepNewer`, unless that is newer.
    *
    * @returns the result now present, and its file
    * @throws LayerloomError WRITE_FAILED, READ_FAILED
@@ -170,8 +168,7 @@ export class ResultFiles {
       await makeDirectories(this.directory, true);
       if (textsFile !== null) await this.#put(textsFile, texts);
       await this.#put(`${name}.problems.json`, problems);
-      // Directory entries become durable in any order: sync, so that no result exists without its texts and
-      // problems.
+      // Otherwise the figures might become durable before the problems.
       await syncDirectory(this.directory);
       await this.#put(`${name}.json`, stored, 2);
       await syncDirectory(this.directory);
@@ -181,7 +178,7 @@ export class ResultFiles {
     return { file: `${name}.json`, result: stored };
   }
 
-  /** Removes partial files of dead processes, if last written before a time. */
+  /** Removes partial files of dead processes. */
   async removePartials(before: () => Promise<number>): Promise<void> {
     const names = await namesIn(this.directory);
     for (const name of names.filter((name) => partialName.test(name))) {

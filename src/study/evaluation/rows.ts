@@ -3,7 +3,7 @@ import { invalidParameter } from '../../core/base/invalid-parameter.js';
 /** Rows of a task's data, the end excluded. */
 export type Rows = readonly [from: number, to: number];
 
-/** Rows to score instead of those that the experiment states. */
+/** Replaces the experiment's rows. */
 export interface AskedRows {
   /** The first so many. */
   readonly limit?: number | undefined;
@@ -11,11 +11,11 @@ export interface AskedRows {
 }
 
 /**
- * Decides the rows of a task to score. All scoring commands ask here, so that no row outside the experiment's
- * range is scored: its models may have been trained on those.
+ * Decides the rows of a task to score. All scoring commands ask here, so that none leaves the experiment's
+ * range: its models may have been trained on other rows.
  *
  * @param range `problems` of the experiment; null: all rows
- * @param stated rows from the experiment: the range, or `limit`
+ * @param stated the experiment's rows: the range, or `limit`
  * @throws LayerloomError INVALID_PARAMETER for rows outside the range
  */
 export const rowsToScore = (

@@ -12,10 +12,10 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import type { IdentitiesOf } from '../store/weights.js';
 import { evaluationsName } from './result-files.js';
 
-// A file's identity, found without reading all of it, includes inode and time. Copying or moving a file to
-// another file system changes them, and would orphan the results, merges and shards made from it. So an
-// evaluation records the SHA-256 of all files that results depend on. A file with the same size and header
-// but another stamp is hashed once; if its bytes are the same, it keeps its former identity.
+// A file's identity, found without reading it whole, includes inode and time, which copying or moving
+// changes. To keep the results, merges and shards made from such files, an evaluation records the SHA-256 of
+// all files that results depend on. A file with the same size and header but another stamp is hashed once; if
+// its bytes are the same, it keeps its former identity.
 
 interface ScoredFile {
   readonly file: string;
@@ -32,7 +32,7 @@ interface ScoredFile {
 interface ScoredModel {
   /** ISO 8601. */
   readonly noted: string;
-  /** True if it was only compared: results were made from another model with the same bytes. */
+  /** True if results were made from another model with the same bytes. */
   readonly isMoved: boolean;
   readonly files: readonly ScoredFile[];
 }
@@ -63,7 +63,6 @@ const folderName = '.contents';
 
 const recordName = /^[0-9a-f]{32}\.json$/;
 
-/** Contents of the models that an experiment's results were made from. */
 export class ScoredContents {
   static readonly #known = new Map<string, ScoredContents>();
 
@@ -79,7 +78,7 @@ export class ScoredContents {
   readonly #models = new Map<string, ScoredModel | undefined>();
   /** Recorded models, by their files. */
   readonly #noted = new Set<string>();
-  /** SHA-256 of files that match no record, by identity: not hashed again. */
+  /** By identity: files that match no record are not hashed again. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
 
   private constructor(directory: string) {
@@ -87,10 +86,10 @@ export class ScoredContents {
   }
 
   /**
-   * Returns the identities of a checkpoint's files: the former ones for files that were copied or moved since
-   * they were scored.
+   * Returns the identities of a checkpoint's files; the former ones if they were copied or moved since they
+   * were scored.
    *
-   * @param keep record the hashes, so that no other process computes them again
+   * @param keep record the hashes for other processes
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED
    */
   async identitiesOf(all: readonly FileIdentity[], keep: boolean): Promise<readonly string[]> {
@@ -131,7 +130,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // The record is untrusted: the former identity must fit the present samples.
+      // The record is untrusted: its identity must fit the present samples.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }
@@ -145,7 +144,7 @@ export class ScoredContents {
   }
 
   /**
-   * Records the contents of a scored model, once.
+   * Records a scored model, once.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
@@ -186,7 +185,7 @@ export class ScoredContents {
     }
     const found = this.#others.get(identity) ?? contentOf(file, signal);
     this.#others.set(identity, found);
-    // After an interrupt, the file is read again.
+    // After an interrupt, read the file again.
     found.catch(() => this.#others.delete(identity));
     return await found;
   }
@@ -225,10 +224,7 @@ export class ScoredContents {
   }
 }
 
-/**
- * Returns a function for the identities of inputs in an experiment's directory: the former ones for files
- * that were copied or moved since they were scored.
- */
+/** As `identitiesOf`, for an experiment's directory. */
 export const movedIn =
   (experiment: string, keep: boolean): IdentitiesOf =>
   (files) =>

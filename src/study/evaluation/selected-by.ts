@@ -13,7 +13,7 @@ export const rangeOf = (text: string): Rows | null => {
 export const overlap = (a: Rows | null, b: Rows | null): boolean =>
   a === null || b === null || (a[0] < b[1] && b[0] < a[1]);
 
-/** Returns the tasks of `selected_by` in an `evaluate:` block, each with its rows as text. */
+/** Returns tasks and rows of `selected_by`. */
 export const selectedIn = (evaluate: unknown): [task: string, rows: string][] => {
   const selected = isObject(evaluate) ? evaluate['selected_by'] : undefined;
   return Object.entries(isObject(selected) ? selected : {}).filter(
@@ -31,5 +31,5 @@ export const selectedNote = (evaluate: unknown): string | undefined => {
 
 const wordsOf = (rows: string): string => (rows === 'all' ? 'all problems' : `problems ${rows}`);
 
-/** With fewer problems, the standard error is 9 points or more: too large to choose between checkpoints. */
+/** With fewer problems, the standard error is 9 points or more. */
 export const fewProblems = 30;

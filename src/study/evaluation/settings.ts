@@ -24,7 +24,7 @@ export interface EvaluationSettings
   /** The harness's `--seed`, all four parts. */
   readonly seed: string;
   readonly devices: readonly string[];
-  /** URLs of running servers; empty if each model has its own server or process. */
+  /** Running servers; empty if each model has its own server or process. */
   readonly baseUrls: readonly string[];
   readonly jobs: number;
   readonly arguments: readonly string[];
@@ -32,7 +32,7 @@ export interface EvaluationSettings
   readonly include: readonly string[];
   /** Worked examples before a problem; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
-  /** Limit of an answer's tokens; null: the task's default, or nothing is generated. */
+  /** Null: the task's default, or nothing is generated. */
   maxTokensOf(task: string): number | null;
   /** Rows to score, the end excluded; null: all. */
   rowsOf(task: string): Rows | null;
@@ -122,7 +122,7 @@ const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
 /**
- * @throws LayerloomError RECIPE_INVALID for a server that cannot exchange weights, or that others could reach
+ * @throws LayerloomError RECIPE_INVALID for servers that cannot exchange weights, or that others could reach
  */
 const checkExchange = ({
   exchange,
@@ -152,7 +152,7 @@ const checkExchange = ({
 /** Options of `lm_eval run` that would override a setting. */
 const replaced = { maxTokens: 'gen_kwargs', include: 'include_path' } as const;
 
-/** @throws LayerloomError RECIPE_INVALID for a setting that an argument of the harness would override */
+/** @throws LayerloomError RECIPE_INVALID for settings that an argument would override */
 const checkArguments = (
   words: readonly string[],
   settings: Readonly<Record<keyof typeof replaced, unknown>>,
@@ -176,7 +176,7 @@ const checkSpelling = (language: string, task: string): void => {
     });
 };
 
-/** @throws LayerloomError RECIPE_INVALID for a setting of an unlisted task, which would have no effect */
+/** @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, which would have no effect */
 const checkTasks = (
   settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
   tasks: ReadonlySet<string>,
@@ -199,7 +199,7 @@ const rowsIn = (text: string, path: readonly string[]): Rows => {
   return [first, last + 1];
 };
 
-/** Expands a seed to the harness's four: one number stands for all. */
+/** Expands a single number to the harness's four. */
 const seedOf = (seed: number | string): string => {
   const parts = String(seed).split(',');
   const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));

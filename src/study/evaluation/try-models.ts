@@ -38,8 +38,8 @@ export interface Trial {
 }
 
 /**
- * Gives several models the same prompt, one after another in one process of lm-evaluation-harness. Loads only
- * the tensors that differ from the model before. Decoding is greedy.
+ * Gives models the same prompt, one after another in one process of lm-evaluation-harness, which loads only
+ * tensors that differ. Decoding is greedy.
  *
  * @param models directories, `BASE+ADAPTER`, `org/name` of the hub cache
  * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER,
@@ -92,7 +92,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // The second attempt starts a new process, which loads the model whole.
+      // Now a new process loads the model whole.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)

@@ -48,8 +48,9 @@ export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSet
  * Each step depends on the former by `afterany`, and runs even if jobs fail: the last job computes missing
  * shards and records failed merges, and existing models are scored.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, which cannot
- *   be quoted safely, and directives that are not long options of sbatch or that the script sets itself
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
+ *   cannot be quoted safely. Also for directives that are not long options of sbatch, or that the script sets
+ *   itself.
  */
 export const slurmScript = ({
   evaluation: scoring,

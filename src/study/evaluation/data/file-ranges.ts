@@ -31,11 +31,7 @@ export class FilesToRead implements AsyncDisposable {
   }
 }
 
-/**
- * Returns the SHA-256 of consecutive ranges of a file.
- *
- * @throws Error if the file ends before
- */
+/** @throws Error if the file ends before */
 export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(chunkBytes);
@@ -60,7 +56,7 @@ const within = (ranges: readonly Range[], first: number, last: number): Range[] 
 };
 
 /**
- * Returns equally spaced runs of elements of the concatenated ranges.
+ * Returns equally spaced samples of the concatenated ranges.
  *
  * @param bytes of an element
  */

@@ -12,7 +12,7 @@ const linesOf = async (file: string): Promise<readonly string[]> =>
   (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
 
 /**
- * Reads two languages of FLORES-200: parallel files with one sentence a line.
+ * Reads parallel files with one sentence a line.
  *
  * @throws LayerloomError DATA_INVALID for different numbers of lines, or an empty line
  */

@@ -5,7 +5,7 @@ import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 
 const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
-/** Languages without spaces between words: their tasks also compute BLEU over characters. */
+/** Without spaces between words: their tasks also compute BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
 /** For prompts: `Swahili`. */
@@ -18,7 +18,7 @@ const taskOf = ([source, target]: Direction): string =>
 
 const english = mgsmLanguages.filter(({ code }) => code === 'en');
 
-/** Returns a language's tasks: from English and to English. */
+/** From English and to English. */
 export const floresTasksOf = (language: EvaluationLanguage): string[] => directionsOf(language).map(taskOf);
 
 const directionsOf = (language: EvaluationLanguage): Direction[] =>
@@ -35,7 +35,6 @@ const directions = new Map(
 
 export const floresTaskNames: readonly string[] = [...directions.keys()];
 
-/** Returns a translation task with local FLORES-200 files. */
 export const localFloresTask = (task: string): LocalTask | undefined => {
   const direction = directions.get(task);
   if (direction === undefined) return undefined;

@@ -4,8 +4,8 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
-// A user's folders of task files (`include:`). If two files define one task, the harness takes the first and
-// only logs the second, so duplicates are found here.
+// A user's folders of task files (`include:`). The harness only logs a second file that defines a task, so
+// duplicates are found here.
 
 /** Folders that the harness skips. */
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
@@ -13,10 +13,9 @@ const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
 /** Prefix of the package's own tasks. */
 const ownBeginning = 'layerloom_';
 
-/** Limit on nested includes: a deeper chain is circular. */
+/** A deeper chain of includes is circular. */
 const mostNested = 20;
 
-/** A user's file that defines a task. */
 interface IncludedTask {
   /** As in `include:`. */
   readonly directory: string;
@@ -25,9 +24,9 @@ interface IncludedTask {
 }
 
 /**
- * Finds the tasks and groups that folders define, in `*.yaml` files at any depth, like the harness.
+ * Finds the tasks and groups in `*.yaml` files at any depth, like the harness.
  *
- * @returns file by name of task, in the order of folders and files
+ * @returns file by task, in the order of folders and files
  * @throws LayerloomError INCLUDE_INVALID for a missing folder, two files of one task, and names of
  *   layerloom's own tasks
  */
@@ -67,9 +66,7 @@ const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Pr
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/**
- * Returns a task file's settings merged with those of the files that it includes; {} if it cannot be read.
- */
+/** Merges in the files that it includes; returns {} for an unreadable file. */
 const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined || depth > mostNested) return {};
@@ -81,7 +78,7 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Reads YAML leniently, for names only; the harness reports faulty files of requested tasks. */
+/** Lenient: the harness reports faulty files. */
 const plainYaml = (text: string): unknown => {
   try {
     return yamlValue(text, 'last');

@@ -28,7 +28,7 @@ const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['wr
   return async (data, into) => new Map([[task, await filesIn(data, into)]]);
 };
 
-/** Returns a task with local rows; undefined if only the hub has its data. */
+/** Returns undefined if only the hub has the task's data. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
   if (code !== undefined)
@@ -52,9 +52,9 @@ const ownTasks: readonly string[] = [
   ...mbppTaskNames,
 ];
 
-/** Returns the package's tasks if `task` looks like one but is not. */
+/** Returns the package's tasks if `task` is a misspelt one. */
 export const misspelt = (task: string): readonly string[] | undefined =>
   task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
 
-/** True for tasks that the hub has no data for. */
+/** True if the hub has no data. */
 export const isLocalOnly = (task: string): boolean => localTaskOf(task)?.needed !== undefined;

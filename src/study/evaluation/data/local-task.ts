@@ -14,11 +14,11 @@ export interface WrittenRows {
 
 /** A task whose rows can come from a local directory. */
 export interface LocalTask {
-  /** The benchmark of the files: if a directory has none of them, the hub's are used. */
+  /** If the directory has no file of this benchmark, the hub's data are used. */
   readonly benchmark: string;
   /** Template in the package's `tasks/`. */
   readonly template: string;
-  /** Names the needed files in messages, if the hub has no data. */
+  /** The needed files, for messages; only if the hub has no data. */
   readonly needed?: string;
   /** Task settings that depend on which files exist. */
   readonly settingsFor?: (files: DataFiles) => object;
@@ -26,7 +26,7 @@ export interface LocalTask {
    * Writes the task's rows as JSON lines.
    *
    * @param data directory of the published data
-   * @param into absolute directory to write to
+   * @param into absolute directory
    * @param shots worked examples before each problem; undefined: the task's default
    * @returns files and numbers of problems by task, or by member for a group
    * @throws LayerloomError DATA_MISSING, DATA_INVALID
@@ -39,9 +39,7 @@ export interface LocalTask {
 }
 
 /**
- * Returns the path of a data file.
- *
- * @param places possible names, relative to the directory; the first that exists counts
+ * @param places possible names in the directory; the first that exists counts
  * @throws LayerloomError DATA_MISSING with the first name
  */
 export const requiredFile = async (

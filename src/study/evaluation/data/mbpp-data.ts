@@ -10,16 +10,16 @@ const text = z.string().min(1);
 /** A row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
 const mbppRow = z.object({
   task_id: z.int().min(1),
-  /** The description; translated in other languages. */
+  /** Translated in other languages. */
   text,
   code: text,
-  /** The prompt shows three tests, and they decide the score. */
+  /** The prompt shows three tests, which decide the score. */
   test_list: z.array(text).min(3),
 });
 
 type MbppRow = z.output<typeof mbppRow>;
 
-/** Ids of the published test set (Austin et al. 2021): 1 to 10 are for prompts, later ones for training. */
+/** Ids of the test set (Austin et al. 2021). */
 const testSet = { first: 11, last: 510 } as const;
 
 /** Worked examples in the harness's `mbpp`. */
@@ -29,9 +29,9 @@ const invalid = (file: string, reason: string): LayerloomError =>
   new LayerloomError('DATA_INVALID', { file, reason });
 
 /**
- * Returns the test set, and the worked examples if the file has them.
+ * Returns the test set, and worked examples if the file has them.
  *
- * @param shots wanted worked examples; default three
+ * @param shots wanted examples
  * @throws LayerloomError DATA_INVALID
  */
 const readMbpp = async (
@@ -64,7 +64,6 @@ const readMbpp = async (
 /** The hub has data of English only. */
 export const mbppTaskNames: readonly string[] = mgsmLanguages.map(({ code }) => `layerloom_mbpp_${code}`);
 
-/** Returns an MBPP task with local rows. */
 export const localMbppTask = (task: string): LocalTask | undefined => {
   if (!mbppTaskNames.includes(task)) return undefined;
   const code = task.slice(-2);

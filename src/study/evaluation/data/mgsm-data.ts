@@ -5,8 +5,8 @@ import { itemAt } from '../../../core/base/lookup.js';
 import { parseJson } from '../../../core/texts/json.js';
 
 /**
- * A row of MGSM with the fields of `juletxara/mgsm`, which the harness's templates read. Problems have no
- * worked answer. No template reads the equations, which `exemplars.json` lacks.
+ * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer; no template reads the
+ * equations, which `exemplars.json` lacks.
  */
 export interface MgsmRow {
   readonly question: string;
@@ -16,7 +16,7 @@ export interface MgsmRow {
 }
 
 /**
- * Reads the problems of a language: `question TAB answer`, no header, no quoting.
+ * Reads lines `question TAB answer`, without header and quoting.
  *
  * @throws LayerloomError DATA_INVALID for the first invalid line
  */
@@ -48,8 +48,8 @@ const readJson = (file: string, text: string): unknown => {
 };
 
 /**
- * Reads a language's worked examples, with their labels, in published order: `{LANGUAGE: {"1": {q, a}, …}}`.
- * The last number in an answer's text is the answer.
+ * Reads worked examples, with their labels: `{LANGUAGE: {"1": {q, a}, …}}`. The last number in an answer's
+ * text counts.
  *
  * @returns undefined if the file lacks the language
  * @throws LayerloomError DATA_INVALID

@@ -1,4 +1,4 @@
-/** The 57 subjects of MMLU and Global-MMLU, by their names in the data and in the harness. */
+/** The 57 subjects of MMLU and Global-MMLU. */
 export const mmluSubjects: readonly string[] = [
   'abstract_algebra',
   'anatomy',

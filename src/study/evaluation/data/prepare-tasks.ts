@@ -7,7 +7,7 @@ import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 import { runsCode } from './task-facts.js';
 
-/** The package's task files, for `--include_path` of `lm_eval`. Data come from the hub. */
+/** The package's task files, with data from the hub. */
 export const shippedTasks = fileURLToPath(new URL('../../../../tasks', import.meta.url));
 
 interface TaskPlaces {
@@ -18,7 +18,6 @@ interface TaskPlaces {
   readonly fewshotOf?: (task: string) => number | undefined;
 }
 
-/** Tasks as the harness needs them. */
 export interface PreparedTasks {
   /** For `include_path`; empty if the harness's own tasks suffice. */
   readonly includePaths: readonly string[];
@@ -26,15 +25,15 @@ export interface PreparedTasks {
   readonly included: ReadonlyMap<string, string>;
   /** Environment of the harness's process. */
   readonly environment: Readonly<Record<string, string>>;
-  /** For users: tasks that read the hub in spite of a local directory. */
+  /** Tasks that read the hub in spite of a local directory. */
   readonly notes: readonly string[];
   /** Tasks that cannot run. */
   readonly failures: ReadonlyMap<string, LayerloomError>;
 }
 
 /**
- * Returns the benchmarks to take from the hub: those that a directory with data of others has no file of. A
- * benchmark with only some files missing stays local, and so do all if the directory has no data.
+ * Returns the benchmarks to take from the hub. A benchmark with some local files stays local, and so do all
+ * if the directory has no data.
  */
 const notInDirectory = (
   local: readonly string[],
@@ -52,12 +51,11 @@ const notInDirectory = (
 };
 
 /**
- * Prepares tasks for `lm_eval`. With local data, writes their rows and a copy of each task file with another
- * data set. Keeps the harness offline if every task that can run is local.
+ * Prepares tasks for `lm_eval`. For local data, writes rows and a copy of each task file with another data
+ * set. Keeps the harness offline if every task that can run is local.
  *
  * @param tasks names; the harness's own need no preparation
- * @param settings `data`: a directory with files of benchmarks; `include`: directories with the user's task
- *   files
+ * @param settings `data`: directory of benchmarks' files; `include`: directories with the user's task files
  * @param into made if needed; must stay until the run has ended
  * @throws LayerloomError INCLUDE_INVALID
  */
@@ -116,8 +114,7 @@ export const prepareTasks = async (
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.filter((task) => task.startsWith('layerloom_') && !local.includes(task));
-  // If two folders have a task, the harness takes either. So beside local tasks, tasks of the hub are
-  // included one by one.
+  // If two folders have a task, the harness takes either: include the hub's tasks one by one.
   if (local.length > 0)
     for (const task of shipped)
       await writeFile(

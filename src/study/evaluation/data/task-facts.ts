@@ -2,17 +2,17 @@ import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 
 export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perplexity';
 
-/** Facts about a task of the harness, derived from its name. */
+/** Facts derived from a task's name. */
 export interface TaskFacts {
   readonly benchmark: Benchmark;
-  /** `swahili`; for FLORES the language that is not English; a code for languages outside MGSM. */
+  /** `swahili`; for FLORES the one that is not English; a code for languages outside MGSM. */
   readonly language: string;
   /** For FLORES. */
   readonly direction: 'from English' | 'to English' | null;
-  /** Metrics that judge the task, as `metric,filter`; the first that a result has counts. */
+  /** As `metric,filter`; the first that a result has counts. */
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** The paper's few-shot examples (Table 5); null if the paper does not measure the task. */
+  /** Few-shot examples in the paper's Table 5; null if not measured there. */
   readonly paperShots: number | null;
 }
 
@@ -63,7 +63,7 @@ const families: readonly TaskFamily[] = [
   {
     name: /^layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?$/,
     benchmark: 'FLORES',
-    // Tasks with BLEU over characters are in languages without spaces, where BLEU over words says little.
+    // If a task has BLEU over characters, BLEU over words says little.
     headline: ['bleu_char,none', 'bleu,none'],
     higherIsBetter: true,
     paperShots: 0,
@@ -107,19 +107,19 @@ export const taskOf = (task: string): TaskFacts | undefined => {
   return undefined;
 };
 
-/** True for tasks of this package whose files fix 0 worked examples: the harness ignores any other number. */
+/** True if the task's file fixes 0 worked examples: the harness ignores other numbers. */
 export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
 
-/** True for tasks that are known to need log-likelihoods only. */
+/** True for tasks known to need log-likelihoods only. */
 export const generatesNothing = (task: string): boolean => {
   const benchmark = taskOf(task)?.benchmark;
   return benchmark === 'BELEBELE' || benchmark === 'MMLU' || benchmark === 'perplexity';
 };
 
-/** True for tasks that are known to run generated code. The harness itself refuses other such tasks. */
+/** True for tasks known to run generated code. The harness refuses others. */
 export const runsCode = (task: string): boolean => taskOf(task)?.benchmark === 'MBPP';
 
-/** Metrics of tasks that `taskOf` does not know, most quoted first. */
+/** For tasks that `taskOf` does not know; most quoted first. */
 const usual = [
   'exact_match,flexible-extract',
   'exact_match,strict-match',
@@ -131,9 +131,9 @@ const usual = [
 ];
 
 /**
- * Returns the metric that a task is judged by, as `metric,filter`.
+ * Returns the metric that judges a task, as `metric,filter`.
  *
- * @param metrics names in the task's result, with or without standard errors
+ * @param metrics of the task's result, with or without standard errors
  */
 export const headlineMetric = (task: string, metrics: Iterable<string>): string | undefined => {
   const present = [...metrics].filter((metric) => !/^alias$|_stderr(,|$)/.test(metric));

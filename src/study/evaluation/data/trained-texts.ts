@@ -4,13 +4,12 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-// Hashes of the texts that a model was trained on: they reveal whether a problem is among them, but not the
-// texts.
+// Hashes of training texts: they reveal whether a problem is among them, but not the texts.
 
-/** The list of a training's runs, with the hashes of its rows. */
+/** A training's list of runs, with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** If there are more, the smallest are kept: a sample that estimates the share of the problems. */
+/** Beyond this, only the smallest are kept: a sample to estimate shares of problems. */
 const mostHashes = 50_000;
 
 /** Shorter texts, such as an answer, do not identify a problem. */
@@ -24,7 +23,7 @@ export interface TextHashes {
   readonly isSample: boolean;
 }
 
-/** Returns a text's letters and digits, without a label such as `Question:`; undefined if short. */
+/** Keeps letters and digits, without a label such as `Question:`; undefined if short. */
 const essenceOf = (text: string): string | undefined => {
   const essence = text
     .slice(0, 1 << 16)
@@ -44,7 +43,7 @@ export const hashesOf = (text: string): string[] =>
     return essence === undefined ? [] : [hashOf(essence)];
   });
 
-/** Returns each column of a row, and all joined: a prompt and its completion may be one text. */
+/** Returns each column, and all joined: a prompt and its completion may be one text. */
 const textsOf = (row: unknown): string[] => {
   if (!isObject(row)) return [];
   const texts = Object.values(row).filter((value): value is string => typeof value === 'string');

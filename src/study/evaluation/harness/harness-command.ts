@@ -6,10 +6,7 @@ import { LayerloomError } from '../../../core/base/errors.js';
 
 export const harnessName = 'lm_eval';
 
-/**
- * Exits with 0 if `python -m lm_eval` runs an installed harness, not a folder of that name in the working
- * directory.
- */
+/** Exits with 0 if `python -m lm_eval` runs an installed harness, not a folder in the working directory. */
 const isInstalled = `import importlib.util, os, sys
 found = importlib.util.find_spec("${harnessName}")
 origin = found.origin if found is not None else None
@@ -34,12 +31,12 @@ export const findHarness = (path: string): FoundHarness | undefined => {
     : { command: `${shellWord(python)} -m ${harnessName}`, file: python };
 };
 
-/** Returns the given command, else the one found, else `lm_eval`, which another machine may have. */
+/** The default is `lm_eval`, which another machine may have. */
 export const harnessCommand = (given: string | undefined): string =>
   given ?? findHarness(process.env['PATH'] ?? '')?.command ?? harnessName;
 
 /**
- * Checks early that the shell finds the command's program. Skips commands with shell syntax.
+ * Checks early that the shell finds the program. Skips commands with shell syntax.
  *
  * @throws LayerloomError HARNESS_MISSING
  */
@@ -47,7 +44,7 @@ export const checkHarness = (command: string): void => {
   const [word = ''] = command.trim().split(' ');
   if (!command.split(' ').every((each) => each === '' || isPlainWord(each)) || word.includes('=')) return;
   const { status, error } = spawnSync('sh', ['-c', 'command -v "$1"', 'sh', word], { stdio: 'ignore' });
-  // If no process can start, the actual start reports it.
+  // The actual start reports that no process can start.
   if (status === 0 || error !== undefined) return;
   const others = command === harnessName ? ', and no Python there has it' : '';
   throw new LayerloomError('HARNESS_MISSING', { command, reason: `${word} is not on the PATH${others}` });

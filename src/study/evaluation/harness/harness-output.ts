@@ -27,9 +27,9 @@ export interface HarnessResult {
   readonly problems: readonly ProblemResult[];
   readonly texts: ProblemTexts;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /** The harness's `model`, and its `model_args` without those that name the checkpoint or the machine. */
+  /** The harness's `model` and `model_args`, without the checkpoint and the machine. */
   readonly backend: string;
-  /** The checkpoint as given to the harness: a path, or a server's name for it. */
+  /** A path, or a server's name. */
   readonly model: string;
   /** The scored rows, the end excluded; null: all. */
   readonly rows: Rows | null;
@@ -41,7 +41,7 @@ export interface HarnessResult {
 
 const resultsName = /^results_(.+)\.json$/;
 
-/** Lists the harness's results files below a directory. */
+/** Searches at any depth. */
 export const findHarnessResults = async (directory: string): Promise<string[]> => {
   const names = await readdir(directory, { recursive: true });
   return names
@@ -50,7 +50,7 @@ export const findHarnessResults = async (directory: string): Promise<string[]> =
     .map((name) => join(directory, name));
 };
 
-/** Keys of `model_args` that name the checkpoint or the machine, and do not affect answers. */
+/** Keys of `model_args` for the checkpoint or the machine, which do not affect answers. */
 const placeArguments = [
   'pretrained',
   'model',
@@ -67,7 +67,7 @@ const placeArguments = [
   'data_parallel_size',
 ];
 
-/** Formats a back end with the arguments that may change answers, sorted. */
+/** Includes the arguments that may change answers, sorted. */
 export const backendOf = (name: string, given: Readonly<Record<string, unknown>>): string => {
   const kept = Object.entries(given)
     .filter(([key]) => !placeArguments.includes(key))
@@ -79,7 +79,7 @@ export const backendOf = (name: string, given: Readonly<Record<string, unknown>>
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Reads one results file of the harness and the samples beside it.
+ * Reads a results file and the samples beside it.
  *
  * @throws LayerloomError RESULTS_INVALID if it is incomplete or malformed
  */
@@ -159,7 +159,7 @@ const timeIn = (file: string, { date }: HarnessResults): string => {
   return time.toISOString();
 };
 
-/** Parses a number, or a text of one; `other` for `N/A` and absence. */
+/** Accepts text; returns `other` for `N/A` and absence. */
 const numberOr = (other: number, value: unknown): number => {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : other;
@@ -173,7 +173,7 @@ const of = <Value>(
 const mostNested = 100;
 
 /**
- * Returns the tasks of a group, each once; a plain task returns itself.
+ * Returns the tasks of a group; a plain task returns itself.
  *
  * @throws LayerloomError RESULTS_INVALID for circular groups, or nesting deeper than `mostNested`
  */
@@ -206,7 +206,7 @@ const countIn = (
   which: 'original' | 'effective',
 ): number => members.reduce((total, task) => total + (of(whole['n-samples'], task)?.[which] ?? 0), 0);
 
-/** The harness states its limit, but not the rows of `--samples`: those follow from the problems. */
+/** The harness does not state the rows of `--samples`: they follow from the problems. */
 const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
   // A limit below 1 is a share of the rows.
   if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
@@ -214,7 +214,7 @@ const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], al
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };
 
-/** Returns the metrics only; the harness writes `N/A` for a missing standard error. */
+/** The harness writes `N/A` for a missing standard error. */
 const figuresIn = (figures: Json): Record<string, number | null> =>
   Object.fromEntries(
     Object.entries(figures)
@@ -235,7 +235,7 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
   return isObject(given) ? given : pairsIn(given ?? '');
 };
 
-/** The harness accepts several names; the first of these counts. */
+/** The first of the harness's names counts. */
 const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
   const pairs = isObject(given) ? given : pairsIn(given ?? '');
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])

@@ -8,21 +8,19 @@ export interface Requests {
 
 /**
  * The harness's tqdm bars over requests: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`. Bars
- * over contexts, tokens and texts cost nothing and do not count.
+ * over contexts, tokens and texts do not count.
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
-/** Logged before the requests of a kind: those an earlier run has answered, and the rest. */
+/** Logged before the requests of a kind: cached ones, and the rest. */
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**
- * Counts requests from a growing log. For perplexities the harness draws a bar per batch, for others one per
- * kind. A text longer than the context is several requests, which count as one here.
+ * Counts requests from a growing log. The harness draws a bar per batch for perplexities, else one per kind.
+ * A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /**
-   * Requests of earlier kinds; then of this kind: all and cached, those of ended bars, and the current bar.
-   */
+  /** Requests of earlier kinds; of this kind: all and cached, ended bars, current bar. */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;
@@ -63,7 +61,7 @@ export class RequestCounter {
 }
 
 /**
- * Watches a run's log for its bars. An unreadable log has none: the run itself reports the error.
+ * Watches a run's log for bars. The run itself reports an unreadable log.
  *
  * @param begin size of the log before the run
  * @returns ends the watch

@@ -14,9 +14,7 @@ type Json = Readonly<Record<string, unknown>>;
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**
- * Reads the samples of a task.
- *
- * @returns undefined if the file is absent: the harness ran without `--log_samples`
+ * @returns undefined without a file: the harness ran without `--log_samples`
  * @throws LayerloomError RESULTS_INVALID
  */
 export const readSamples = async (
@@ -118,8 +116,8 @@ const textOf = (value: unknown): string => (isObject(value) ? JSON.stringify(val
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
 /**
- * Returns the generated text; undefined for requests of log-likelihoods, whose results are texts too. Only
- * requests to generate have generation settings as their second argument.
+ * Returns undefined for log-likelihoods, which are texts too. Only requests to generate have settings as
+ * second argument.
  */
 const generatedIn = (sample: Json): string | undefined => {
   const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
@@ -128,7 +126,7 @@ const generatedIn = (sample: Json): string | undefined => {
   return typeof response === 'string' ? response : undefined;
 };
 
-/** Parses a number, or a log-likelihood with its weight, which may be text. */
+/** A log-likelihood may be text, and has a weight. */
 const scoreOf = (value: unknown): ProblemScore | undefined => {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return value;
@@ -139,7 +137,7 @@ const scoreOf = (value: unknown): ProblemScore | undefined => {
     : undefined;
 };
 
-/** Returns a problem's text, by the names that tasks commonly use. */
+/** Tries the names that tasks commonly use. */
 const questionIn = (doc: Json): string => {
   for (const key of ['question', 'query', 'text', 'sentence', 'prompt']) {
     const value = doc[key];

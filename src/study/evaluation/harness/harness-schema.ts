@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-// The parts of the harness's output that are read. Untrusted: results come from other machines and people.
+// The parts of the harness's output that are read. Untrusted: results come from other people.
 
 /** Part of file names. */
 const name = z

@@ -22,7 +22,7 @@ import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 
-/** A run of the harness: one model, in tasks with one number of worked examples. */
+/** A run of one model, in tasks with the same number of worked examples. */
 export interface HarnessRun {
   /** For messages. */
   readonly name: string;
@@ -38,17 +38,17 @@ export interface HarnessRun {
   readonly settings: EvaluationSettings;
   /** Folders of further task files. */
   readonly includePaths: readonly string[];
-  /** URL of the checkpoint's server, for back ends that need one. */
+  /** For back ends that ask a server. */
   readonly server: string | undefined;
   /** The server's name of the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
-  /** Directory for the run's files; made if needed, and kept. */
+  /** Made if needed, and kept. */
   readonly directory: string;
 }
 
 const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
 
-/** Returns the completions URL of a server, unless `url` already is one. */
+/** Leaves URLs of completions unchanged. */
 const completionsAt = (url: string, backend: string): string => {
   if (/\/completions\/?$/.test(url)) return url;
   const server = url.replace(/\/(v1\/?)?$/, '');
@@ -73,16 +73,15 @@ const modelArguments = async ({
   };
 };
 
-/** Returns the configuration for `lm_eval run --config`. */
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
   const { tasks, fewshot, rows, settings, includePaths, directory } = run;
-  // Has no effect on tasks that generate nothing.
+  // Ignored by tasks that generate nothing.
   const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // If all tasks start at row 0 with equal ends, uses a limit: unlike a list of rows, it also applies to
+  // A limit works if all tasks start at row 0 with equal ends: unlike a list of rows, it also applies to
   // groups.
   const [first] = wanted;
   const isLimit =
@@ -120,11 +119,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
   };
 };
 
-/**
- * Writes a run's configuration.
- *
- * @returns the words of the command after `lm_eval`
- */
+/** @returns the words of the command after `lm_eval` */
 export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const config = join(run.directory, configName);
   const content = await harnessConfig(run);
@@ -140,11 +135,11 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
-/** A shell command with its variables, for people to copy. */
+/** For people to copy. */
 export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
   [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
 
-/** The command line of a run, for people to copy. */
+/** For people to copy. */
 export const commandLine = (
   command: string,
   words: readonly string[],
@@ -155,28 +150,27 @@ interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** A process shared by successive models, if possible; undefined: one process per run. */
+  /** Shared by successive models; undefined: one process per run. */
   readonly kept?: KeptHarness | undefined;
   /** The output is appended to this file. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
-  /** Called as requests are answered, according to the harness's bars in the log. */
+  /** According to the harness's bars in the log. */
   readonly onRequests?: ((requests: Requests) => void) | undefined;
-  /** Called when a kept process has loaded weights. */
   readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
 }
 
 /**
  * Runs the harness.
  *
- * @returns the results of the run's tasks and their subtasks
+ * @returns results of the tasks and their subtasks
  * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
  *   WEIGHTS_DIFFER, INTERRUPTED
  */
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   checkHarness(execution.command);
   const words = await prepareRun(run);
-  // The second attempt starts a new process, which loads the model whole.
+  // Now a new process loads the model whole.
   if ((await executed(run, words, execution)).length > 0) {
     const still = await executed(run, words, execution);
     if (still.length > 0)
@@ -194,11 +188,7 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
   return readHarnessResults(file);
 };
 
-/**
- * Runs the harness once.
- *
- * @returns tensors of a kept process that differ from the model's files; if any, it answered nothing
- */
+/** @returns tensors of a kept process that differ from the model's files; if any, it answered nothing */
 const executed = async (
   run: HarnessRun,
   words: readonly string[],
@@ -236,7 +226,7 @@ const executed = async (
 interface Runner {
   /** @param output file descriptor */
   run(output: number): Promise<HarnessEnd>;
-  /** Ends a running run; a later one ends at once. */
+  /** A run that begins later ends at once. */
   stop(): Promise<void>;
 }
 
@@ -264,7 +254,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
   };
 };
 
-/** Runs the harness under the time limit and the caller's signal; derives errors from its log. */
+/** Applies the time limit and the caller's signal; derives errors from the log. */
 const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
   const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);

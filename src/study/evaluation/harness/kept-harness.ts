@@ -12,14 +12,14 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** The supported harness. Other versions run in one process per model, with a warning. */
+/** Other versions run in one process per model, with a warning. */
 export const knownHarnessVersion = '0.4.13';
 
-/** The program that runs the harness for successive models, and the version of its protocol. */
+/** Runs the harness for successive models; the version of its protocol. */
 const program = fileURLToPath(new URL('../../../../python/layerloom_eval', import.meta.url));
 const programVersion = 1;
 
-/** Time limit in milliseconds for its greeting, before which it imports nothing. */
+/** Time limit for its greeting, before which it imports nothing. */
 const greetingMs = 30_000;
 
 const greetingSchema = z.object({
@@ -34,7 +34,7 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/** A run's lines: at most one when the weights are loaded, before the first request, and one at the end. */
+/** At most one line when the weights are loaded, before the first request, and one at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
@@ -66,7 +66,7 @@ export interface TrialWords {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Tensors in the process that differ from their files; it was ended before answering a request. */
+/** Tensors that differ from their files; the process was ended before answering. */
 export interface WrongWeights {
   readonly differing: readonly string[];
 }
@@ -76,9 +76,7 @@ interface KeptRun {
   readonly words: readonly string[] | TrialWords;
   /** The output is appended to this file. */
   readonly log: string;
-  /**
-   * The weights to hold: a checkpoint's absolute path, or a merge in place; undefined if a server holds them.
-   */
+  /** A checkpoint's absolute path, or a merge in place; undefined if a server holds them. */
   readonly weights: string | WeightsInPlace | undefined;
   /** How to compare tensors that stayed loaded; default samples. */
   readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
@@ -93,8 +91,8 @@ export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boo
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True if one process or server holds successive models and loads only what differs: a server of `exchange`,
- * or a kept process of a harness whose Python is known. The version is checked only at its start.
+ * True if successive models share a process or server that loads only what differs. A kept process needs a
+ * harness with a known Python; its version is checked only at its start.
  *
  * @param separate true for one process per model
  */
@@ -120,8 +118,8 @@ interface Session {
 }
 
 /**
- * A process of the harness for successive models. Starts with the first run, and again after a run that ended
- * it; disposing ends it.
+ * A process of the harness for successive models. Starts with the first run, or after a run that ended it;
+ * disposing ends it.
  */
 export class KeptHarness implements AsyncDisposable {
   readonly #command: string;
@@ -144,11 +142,7 @@ export class KeptHarness implements AsyncDisposable {
     this.#weights = weights;
   }
 
-  /**
-   * Runs the harness once.
-   *
-   * @returns undefined if the harness cannot be kept: another version, or an unknown Python
-   */
+  /** @returns undefined if the harness cannot be kept: another version, or an unknown Python */
   async run({
     words,
     log,
@@ -177,8 +171,7 @@ export class KeptHarness implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // No fingerprint: the model came from the directory's files, which are the wrong ones for a merge in
-      // place.
+      // No fingerprint: the model came from the directory's files, which are not the merge's.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };

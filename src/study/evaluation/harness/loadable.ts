@@ -14,11 +14,10 @@ import { isBareAdapter, readAdapter, readWhole } from '../../../core/models/read
 import { baseOf } from '../../../core/plan/compile/adapters/form.js';
 
 /**
- * Returns the absolute path by which programs load a model as merges read it; `BASE+ADAPTER` for an adapter.
- * A model named by a file gets a directory of links: programs take directories, and would read other files
- * beside it.
+ * Returns the absolute path by which programs load a model like merges do; `BASE+ADAPTER` for an adapter. A
+ * model named by a file gets a directory of links: programs would read other files beside it.
  *
- * @param views parent of such directories, which are made once and kept
+ * @param views parent of such directories, made once and kept
  * @throws LayerloomError NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
  */
 export const pathToLoad = async (model: string, views: string): Promise<string> =>
@@ -44,7 +43,7 @@ const adapterFolder = async (adapter: ModelAddress): Promise<string> => {
   return folder;
 };
 
-/** Makes a directory of links to a model's files only. */
+/** Links only a model's files. */
 const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string): Promise<string> => {
   const { path, files, sideFiles, carried } = checkpoint;
   const key = createHash('sha256')
@@ -80,10 +79,10 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
   return view;
 };
 
-/** The name under which loaders expect a single weights file. */
+/** The file name that loaders expect. */
 const singleName = (name: string): string =>
   name.endsWith(writer.extension) ? writer.shardName(0, 1) : 'pytorch_model.bin';
 
-/** Removes the name of another weights file from the configuration. */
+/** Removes the name of another weights file. */
 const configFor = async (file: string): Promise<string> =>
   withoutKey((await readSideFile(file)).toString(), 'transformers_weights');

@@ -9,7 +9,7 @@ import { baseOf } from '../../../core/plan/compile/adapters/form.js';
 const backendOfAdapters = 'hf';
 
 /**
- * Returns the harness's arguments for a model's weights: `pretrained`, and `peft` for an adapter.
+ * Returns `pretrained`, and `peft` for an adapter.
  *
  * @param path from `pathToLoad`, or the directory of a merge
  * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED,

@@ -2,16 +2,16 @@ import { join } from 'node:path';
 import { exists } from '../../../core/base/exists.js';
 import { isObject, readJsonObject } from '../../../core/models/checkpoint/json.js';
 
-/** Keys of `config.json` with the context length, in the harness's order. */
+/** The context length in `config.json`, in the harness's order. */
 const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
 
 /**
  * Returns the harness's `max_length` and `add_bos_token` for a checkpoint behind a server, so that prompts
- * equal those of `hf`. The harness's defaults for servers are no special tokens, and 2048 tokens, to which it
- * silently cuts prompts from the left. Eight exemplars of MGSM are longer in many languages.
+ * equal those of `hf`. The harness's defaults are no special tokens, and 2048 tokens, to which it silently
+ * cuts prompts from the left. Eight exemplars of MGSM are longer in many languages.
  *
- * @param path of the checkpoint; if its configuration states no length, none is returned
- * @param isTemplated true if a chat template writes the special tokens itself
+ * @param path of the checkpoint, whose configuration may state no length
+ * @param isTemplated true if a chat template writes the special tokens
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID
  */
 export const promptArguments = async (

@@ -9,8 +9,8 @@ export class Fault extends Error {}
 export class Permanent extends Fault {}
 
 /**
- * Imports the HTTP client on first use. Loading weights may take longer than undici's five minutes for
- * headers: only `timeoutSeconds` counts.
+ * Imported on first use. Loading weights may take longer than undici's five minutes for headers: only
+ * `timeoutSeconds` counts.
  */
 const loadClient = async () => {
   const { Agent, request } = await import('undici');
@@ -19,7 +19,7 @@ const loadClient = async () => {
 
 let client: ReturnType<typeof loadClient> | undefined;
 
-/** Limit on an answer: hashes of a model's tensor parts are a few megabytes. */
+/** Hashes of a model's tensor parts are a few megabytes. */
 const mostBytes = 64 * 1024 * 1024;
 
 const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string> => {
@@ -42,11 +42,11 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
 interface Patience {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
-  /** The server's requirements, for messages about an unknown path. */
+  /** For messages about an unknown path. */
   readonly needs: string;
 }
 
-/** A client of a server, which sends GET without a body, POST with one. Every request may throw Fault. */
+/** Sends GET without a body, POST with one. Every request may throw Fault. */
 export class AskedServer {
   readonly url: string;
   readonly timeoutSeconds: number;
@@ -60,7 +60,7 @@ export class AskedServer {
     this.#needs = needs;
   }
 
-  /** A client whose requests only time out: for cleaning up after a run is stopped. */
+  /** Requests that only time out, to clean up after a run is stopped. */
   unstoppable(): AskedServer {
     const { url, timeoutSeconds } = this;
     return new AskedServer(url, { timeoutSeconds, signal: undefined, needs: this.#needs });

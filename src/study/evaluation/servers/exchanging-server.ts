@@ -37,7 +37,7 @@ export interface HeldModel {
   /** The server's name of its model, whatever the weights. */
   readonly servedName: string;
   /**
-   * Checks that nobody has given the server other weights since: other programs may know it.
+   * Checks that no other program has given the server other weights since.
    *
    * @throws LayerloomError EXCHANGE_FAILED
    */
@@ -46,7 +46,7 @@ export interface HeldModel {
 
 interface ExchangeSettings {
   readonly exchange: WeightServerKind;
-  /** Shell command that starts a server; undefined: a server runs at `url`. */
+  /** Starts a server; undefined: one runs at `url`. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
@@ -60,19 +60,17 @@ interface ModelToHold {
   readonly path: string;
   /** Weights of a merge in place; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
-  /** The output of a server started here is appended to this file. */
+  /** A server started here appends its output. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * A server that holds successive checkpoints, and loads only the tensors that differ. Starts with the first
- * checkpoint; restarts after a failure, or for a checkpoint of another form. Disposing ends a server that was
- * started here.
+ * A server that holds successive checkpoints, and loads only tensors that differ. Starts with the first
+ * checkpoint; restarts after a failure, or for another form. Disposing ends a server started here.
  *
- * A checkpoint counts as held only if the server's hashes of its weights match the files and its prefix cache
- * is empty.
+ * A checkpoint is held once the server's hashes match its files and the prefix cache is empty.
  */
 export class ExchangingServer implements AsyncDisposable {
   readonly #settings: ExchangeSettings;
@@ -89,13 +87,13 @@ export class ExchangingServer implements AsyncDisposable {
 
   /**
    * Makes the server hold a checkpoint's weights. After a failure, loads everything once more, in a new
-   * server if it is started here.
+   * server if possible.
    *
    * @throws LayerloomError SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and
    *   the codes of `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // A new server may start with any weights in the directory: it first loads everything.
+    // The directory's weights do not matter: a new server first loads everything.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
@@ -117,7 +115,7 @@ export class ExchangingServer implements AsyncDisposable {
     }
   }
 
-  /** Ends the server, if it was started here. */
+  /** Only if it was started here. */
   async end(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -207,7 +205,7 @@ export class ExchangingServer implements AsyncDisposable {
     return new AskedServer(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
   }
 
-  /** Returns the form of the checkpoint that a running server was started for. */
+  /** Returns the form of a running server's first checkpoint. */
   async #formAt(url: string, model: ModelToHold): Promise<string> {
     const { root } = await this.#kind.model(this.#asked(url, model));
     const isHere = await stat(root).then(
@@ -233,9 +231,7 @@ class Differing extends Fault {
   }
 }
 
-/**
- * Whoever reaches such a server may replace its weights and call functions in its workers. @throws Permanent
- */
+/** Whoever reaches the server may replace its weights and call functions in its workers. @throws Permanent */
 const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
@@ -244,7 +240,7 @@ const refuseReached = async (url: string): Promise<void> => {
     );
 };
 
-/** Identifies what a server derives from a checkpoint, except the values of tensors. */
+/** Identifies a checkpoint without its tensors' values. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
   const hash = createHash('sha256');
   const entries = await readdir(path, { withFileTypes: true });
@@ -253,7 +249,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
     // A dangling link is no file of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger files are weights in another format, which the server does not load beside safetensors.
+    // Larger files are weights in another format, not loaded beside safetensors.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);

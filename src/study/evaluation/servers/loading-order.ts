@@ -6,18 +6,17 @@ export interface Load {
   readonly bytes: number;
   /** Bytes of all tensors. */
   readonly ofBytes: number;
-  /** True if the whole model is loaded, and nothing of the former one stays. */
+  /** True if no tensor of the former model stays. */
   readonly isWhole: boolean;
 }
 
 /**
- * Chooses an order of models that loads few bytes. Each lane (program) takes the model nearest to the one it
- * holds. Among equally near models, it takes the one that shares least with all others, which would otherwise
+ * Chooses an order of models that loads few bytes. Each lane (program) takes the model nearest to its present
+ * one. Among equally near models, it takes the one that shares least with all others, which would otherwise
  * be left over.
  *
  * On the paper's grids, within 8 % of a lower bound (minimum spanning tree); 2-opt and Or-opt would gain 1 to
- * 4 %, but need all models beforehand. Lanes share one queue: together they load what one does, plus about a
- * whole model per further lane.
+ * 4 %, but need all models beforehand. Lanes share one queue; each further lane costs about one whole model.
  */
 export class LoadingOrder {
   readonly #contents = new Map<string, ModelContents>();
@@ -25,7 +24,7 @@ export class LoadingOrder {
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 
-  /** Adds a model. A model that was not added goes last, with an unknown load. */
+  /** Unknown models go last. */
   add(model: string, contents: ModelContents): void {
     this.#contents.set(model, contents);
     this.#table = undefined;
@@ -40,7 +39,6 @@ export class LoadingOrder {
     else this.#held.set(lane, model);
   }
 
-  /** Returns what a lane loads for a model; undefined if unknown. */
   loadOf(lane: number, model: string): Load | undefined {
     const table = this.#tableOf();
     const row = table.rowOf(model);
@@ -51,7 +49,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns a lane's next model; the first of equals. */
+  /** Returns the first of equals. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

@@ -8,13 +8,13 @@ import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
 
-/** A part of a tensor in a server's worker, as the worker reports it. */
+/** A part of a tensor, as a server's worker reports it. */
 export const partSchema = z.object({
   /** Begin and end in each dimension of the tensor. */
   box: boxSchema,
-  /** Columns within the box, hashed one after another; undefined: hashed by rows. */
+  /** Columns within the box, hashed in this order; undefined: rows. */
   columns: z.array(z.int().nonnegative()).optional(),
-  /** Number of equally spaced runs of 1024 elements that are hashed; undefined: all elements. */
+  /** Equally spaced runs of 1024 elements that are hashed; undefined: all. */
   samples: z.int().min(2).max(1024).optional(),
   sha256: z.string(),
 });
@@ -28,13 +28,12 @@ const isWithin = (box: Box, { shape }: TensorToLoad): boolean =>
   box.length === shape.length &&
   box.every(([begin, end], dimension) => begin < end && end <= (shape[dimension] ?? 0));
 
-/** True if all elements of a part are hashed. */
 const isWhole = ({ box, columns, samples }: PartHeld): boolean => {
   const [begin, end] = box[1] ?? [0, 0];
   return samples === undefined && (columns === undefined || new Set(columns).size === end - begin);
 };
 
-/** Limit on parts of a tensor: more workers than any server has. */
+/** More than the workers of any server. */
 const mostParts = 1024;
 
 const isApart = (a: Box, b: Box): boolean =>
@@ -52,7 +51,7 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   return held === shape.reduce((product, size) => product * size, 1);
 };
 
-/** Returns the byte ranges of a box in the file, in order. */
+/** Returns the byte ranges of a box, in order. */
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];
@@ -72,7 +71,7 @@ const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   return ranges;
 };
 
-/** Returns the SHA-256 of columns of a two-dimensional box, one after another, with −0 as 0. */
+/** Hashes columns of a two-dimensional box in order, with −0 as 0. */
 const hashColumns = async (
   handle: FileHandle,
   tensor: TensorToLoad,
@@ -113,12 +112,12 @@ const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes:
   }
 };
 
-/** Compares what a server's workers report with the files. Hashes each part of a file once. */
+/** Compares the workers' reports with the files. Hashes each part of a file once. */
 export class PartsHeld {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns the tensors that the workers do not hold whole, or that differ from the files.
+   * Returns tensors that the workers do not hold whole, or that differ from the files.
    *
    * @param workers each worker's parts, by tensor
    * @param asked `whole` accepts no samples

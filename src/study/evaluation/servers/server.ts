@@ -13,7 +13,7 @@ export interface ModelServer extends AsyncDisposable {
 }
 
 interface ServerSettings {
-  /** Shell command; `{model}`, `{name}` and `{port}` become references to variables. */
+  /** Shell command with placeholders `{model}`, `{name}` and `{port}`. */
   readonly command: string;
   readonly model: string;
   readonly name: string;
@@ -41,9 +41,9 @@ const variablesOf = (words: ServerWords): Record<string, string> =>
 const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
 
 /**
- * Fills in the placeholders of a server's command. Names come from other people's files. Outside quotes,
- * `spell` makes a placeholder one word of the shell. Within quotes another shell may read it (`sh -c "…
- * {name}"`), for which no quoting is known: only words without special characters are filled in.
+ * Fills in the placeholders of a command. Names come from other people's files. Outside quotes, `spell` makes
+ * one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), with unknown quoting:
+ * only words without special characters are filled in.
  *
  * @throws LayerloomError SERVER_UNSAFE
  */
@@ -57,7 +57,7 @@ const withWords = (
     if (key === undefined) {
       if (text === quote) quote = undefined;
       else if (text.length === 1) quote ??= text;
-      // Within single quotes a backslash is literal, and the next character may end them.
+      // Within single quotes a backslash is literal, and the quote after it ends them.
       else if (quote === "'" && text.endsWith("'")) quote = undefined;
       return text;
     }
@@ -69,7 +69,7 @@ const withWords = (
 };
 
 /**
- * A server's command for people to copy, quoted for the shell.
+ * For people to copy.
  *
  * @throws LayerloomError SERVER_UNSAFE
  */
@@ -80,9 +80,9 @@ export const serverCommand = (command: string, words: ServerWords): string =>
 const askEveryMs = 250;
 
 /**
- * Starts a server for a checkpoint and waits until `GET /v1/models` answers with a status below 500: a server
- * that needs a key (OPENAI_API_KEY, which the harness sends) or lists no models is ready too; a loading one
- * says 503. Disposing ends it with all its child processes.
+ * Starts a server and waits until `GET /v1/models` answers with a status below 500: servers that need a key
+ * (OPENAI_API_KEY, which the harness sends) or list no models are ready too; loading ones say 503. Disposing
+ * ends all its processes.
  *
  * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */

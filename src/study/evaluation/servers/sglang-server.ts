@@ -7,7 +7,7 @@ import { isOfThisMachine } from '../reach.js';
 import { type AskedServer, Fault, Permanent } from './asked-server.js';
 import { probe, type WeightServer } from './weight-server.js';
 
-/** The function of `sglang_weights.py`, for the server's command and updates. */
+/** The function of `sglang_weights.py`. */
 const loader = 'layerloom_eval.sglang_weights.load';
 
 const modelSchema = z.object({ model_path: z.string(), served_model_name: z.string() });
@@ -22,8 +22,8 @@ const serverSchema = z.object({
 });
 
 /**
- * Pickles `[(NAME, torch.Tensor())]` in base64, the form in which SGLang takes tensors by HTTP. Protocol 2:
- * an empty list, the name with its length, the class without arguments, a pair, appended.
+ * Pickles `[(NAME, torch.Tensor())]` in base64, as SGLang expects tensors by HTTP. Protocol 2: an empty list,
+ * the name with its length, the class without arguments, a pair, appended.
  */
 const emptyTensor = (name: string): string => {
   const text = Buffer.from(name);
@@ -37,7 +37,7 @@ const emptyTensor = (name: string): string => {
 /**
  * Returns the number of workers.
  *
- * @throws Permanent for a server without our loader, or one that it cannot serve
+ * @throws Permanent for a server without our loader, or with unsupported options
  */
 const workersOf = async (server: AskedServer): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
@@ -51,7 +51,7 @@ const workersOf = async (server: AskedServer): Promise<number> => {
   return found.tp_size;
 };
 
-/** SGLang, by a custom weight loader, called with the model in each worker. */
+/** Uses a custom weight loader, called with the model in each worker. */
 export const sglang: WeightServer = {
   title: 'SGLang',
   option: `--custom-weight-loader ${loader}`,
@@ -67,7 +67,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An update left open blocks the next one: stopping a run must not stop its begin or end.
+      // An open update blocks the next one: stopping a run must not stop its begin or end.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});

@@ -4,15 +4,11 @@ import type { AskedServer } from './asked-server.js';
 export interface WeightServer {
   /** The program's name. */
   readonly title: string;
-  /** Option of its command that loads our code into its workers. */
+  /** Option that loads our code into its workers. */
   readonly option: string;
   /** Environment variables, besides PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
-  /**
-   * Returns the server's name of its model, and the checkpoint that it was started for.
-   *
-   * @throws Fault
-   */
+  /** @throws Fault */
   readonly model: (server: AskedServer) => Promise<{ readonly servedName: string; readonly root: string }>;
   /** Sends each worker a request of `parts.py`. @throws Fault */
   readonly exchange: (server: AskedServer, request: object) => Promise<readonly string[]>;

@@ -6,24 +6,23 @@ import { sglang } from './sglang-server.js';
 import { vllm } from './vllm-server.js';
 import type { WeightServer } from './weight-server.js';
 
-/** Servers that take weights, by the value of `exchange`. */
+/** By the value of `exchange`. */
 export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = { vllm, sglang };
 
 const python = fileURLToPath(new URL('../../../../python', import.meta.url));
 
-/** The requirements of exchanging weights, in words. */
+/** In words, for messages. */
 export const exchangeNeeds = ({ title, option, variables }: WeightServer): string => {
   const words = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return `${title}, started with ${[...words, option].join(' and ')}`;
 };
 
-/** Environment of such a server. */
 export const exchangeEnvironment = (kind: WeightServerKind): Record<string, string> => ({
   PYTHONPATH: [python, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
   ...weightServers[kind].variables,
 });
 
-/** Returns what is wrong with a command for such a server, and the remedy; undefined if nothing. */
+/** Returns what is wrong with a command, and the remedy. */
 export const faultInCommand = (
   command: string,
   kind: WeightServerKind,
@@ -31,7 +30,7 @@ export const faultInCommand = (
   const { title, option } = weightServers[kind];
   if (!command.includes(option.split(' ')[1] ?? ''))
     return { reason: 'starts a server that cannot exchange weights', expected: `${title} with ${option}` };
-  // Whoever reaches such a server may replace its weights and call functions in its workers.
+  // Whoever reaches the server may replace its weights and call functions in its workers.
   const hosts = [...command.matchAll(/--host[=\s]+(\S+)/g)].map(([, host = '']) =>
     host.replaceAll(/['"]/g, ''),
   );

@@ -7,7 +7,7 @@ import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file
 /** A tensor, and where its bytes are. */
 export interface PlacedTensor {
   readonly name: string;
-  /** Absolute path of a safetensors file; offsets are from its start. */
+  /** Absolute path of a safetensors file, with offsets from its start. */
   readonly file: string;
   readonly begin: number;
   readonly end: number;
@@ -21,14 +21,14 @@ export interface TensorToLoad extends PlacedTensor {
   readonly key: string;
 }
 
-/** The weights of a merge that is not written; its directory has another model's. */
+/** The weights of an unwritten merge; its directory has another model's. */
 export interface WeightsInPlace {
   readonly tensors: readonly PlacedTensor[];
-  /** Tensors of the same names, shapes and dtypes in the directory's files. */
+  /** Equal tensors by name, shape and dtype in the directory's files. */
   readonly donated: readonly PlacedTensor[];
 }
 
-/** A program's hash of a tensor in memory: of all its bytes, or of samples. */
+/** A program's hash of a tensor: of all its bytes, or of samples. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
 
 /** Dtypes that the program exchanges, as in `exchange.py`. */
@@ -40,19 +40,14 @@ export const exchangedDtypes: readonly Dtype[] = [
 /** Runs of elements in a sample, as in `exchange.py`. */
 const samples = 8;
 
-/**
- * The tensors of models as programs load them. Reads the bytes of a file once, though merges of a batch share
- * files of their store.
- */
+/** Identifies the tensors of models. Hashes the bytes of a file once, though merges share files. */
 export class WeightsToLoad {
   /** By file and range. */
   readonly #keys = new Map<string, Promise<string>>();
 
   /**
-   * Returns the tensors of a checkpoint; undefined unless all are in safetensors files; adapters and GGUF are
-   * not.
-   *
    * @param path absolute, of its directory
+   * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws LayerloomError the codes of `openModel`; READ_FAILED
    */
   async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
@@ -96,7 +91,7 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
   sampledRanges([[begin, end]], samples, bitsOf(dtype) / 8);
 
 /**
- * Returns the tensors that a program does not hold as their files have them, or does not report.
+ * Returns tensors that a program does not hold like their files, or does not report.
  *
  * @param asked `whole` accepts no samples
  * @throws LayerloomError READ_FAILED
