@@ -60,7 +60,7 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   tokenizer?: string | undefined;
   /** Allow NaN and infinity in every merge, instead of refusing them with NON_FINITE. */
   allowNonFinite?: boolean | undefined;
-  /** Base of relative paths in an object. */
+  /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
   /**
    * The stamp of this run's jobs, from `planExperiment`: refuses another version of layerloom or text of the
@@ -397,7 +397,7 @@ const storeOf = async ({
     ? undefined
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
-/** Considers only shards with certain keys. */
+/** Considers only shards whose keys are certain. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,

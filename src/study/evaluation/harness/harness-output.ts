@@ -41,7 +41,7 @@ export interface HarnessResult {
 
 const resultsName = /^results_(.+)\.json$/;
 
-/** Searches at any depth. */
+/** Finds results files at any depth. */
 export const findHarnessResults = async (directory: string): Promise<string[]> => {
   const names = await readdir(directory, { recursive: true });
   return names
@@ -235,7 +235,7 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
   return isObject(given) ? given : pairsIn(given ?? '');
 };
 
-/** The first of the harness's names counts. */
+/** The harness accepts several names; the first of these counts. */
 const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
   const pairs = isObject(given) ? given : pairsIn(given ?? '');
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])

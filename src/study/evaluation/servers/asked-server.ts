@@ -46,7 +46,7 @@ interface Patience {
   readonly needs: string;
 }
 
-/** Sends GET without a body, POST with one. Every request may throw Fault. */
+/** A client of a server: sends GET without a body, POST with one. Every request may throw Fault. */
 export class AskedServer {
   readonly url: string;
   readonly timeoutSeconds: number;
@@ -60,7 +60,7 @@ export class AskedServer {
     this.#needs = needs;
   }
 
-  /** Requests that only time out, to clean up after a run is stopped. */
+  /** Returns a client whose requests only time out, to clean up after a run is stopped. */
   unstoppable(): AskedServer {
     const { url, timeoutSeconds } = this;
     return new AskedServer(url, { timeoutSeconds, signal: undefined, needs: this.#needs });

@@ -115,7 +115,7 @@ export class ExchangingServer implements AsyncDisposable {
     }
   }
 
-  /** Only if it was started here. */
+  /** Ends the server, if it was started here. */
   async end(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

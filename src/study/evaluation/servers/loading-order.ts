@@ -24,7 +24,7 @@ export class LoadingOrder {
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 
-  /** Unknown models go last. */
+  /** A model that was not added goes last. */
   add(model: string, contents: ModelContents): void {
     this.#contents.set(model, contents);
     this.#table = undefined;
@@ -49,7 +49,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns the first of equals. */
+  /** Returns the model nearest to the lane's present one; the first of equals. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

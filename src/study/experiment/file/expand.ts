@@ -220,7 +220,7 @@ interface BaseQuestion {
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** Each expert is merged alone, so no other expert can be the base. */
+  /** True if each expert is merged alone: then no other expert can be the base. */
   readonly isSingle: boolean;
 }
 

@@ -4,7 +4,7 @@ import { allLanguages } from './subjects.js';
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's own role. */
   readonly role: string;
-  /** Languages of an expert or merge (`all` for no single one), or those that limit a reference. */
+  /** Languages of an expert or merge (`all` for no single one), or those that a reference is limited to. */
   readonly languages?: readonly string[] | undefined;
 }
 

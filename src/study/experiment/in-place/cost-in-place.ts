@@ -6,11 +6,11 @@ import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 /** Data made to score unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
-  /** Computed tensors, and whole merges without a donor. */
+  /** Bytes of computed tensors, and of whole merges without a donor. */
   readonly bytes: number;
   /** Directory of these data. */
   readonly place: string;
-  /** Distinct shards if the merges were written. */
+  /** Bytes of the distinct shards if the merges were written. */
   readonly bytesWritten: number;
   /** Merges without a donor: written there, and removed. */
   readonly withoutDonor: number;

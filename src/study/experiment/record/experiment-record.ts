@@ -85,7 +85,7 @@ export interface ExperimentRecord {
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  /** Patterns of merges that the last batch finished first. */
+  /** Patterns of merges that the last batch was to finish first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
   /** Absent if empty. */
@@ -184,7 +184,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // Only shown.
+  // Only displayed, never computed with.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),

@@ -50,7 +50,7 @@ export interface EvaluationOutcome {
   readonly experiment: ExperimentRecord;
 }
 
-/** Between two looks for finished merges. */
+/** Milliseconds between two looks for finished merges. */
 const lookEveryMs = 1000;
 
 const isRecent = (at: number | undefined): boolean =>

@@ -17,7 +17,7 @@ export interface EvaluateOptions {
   readonly lmEval?: string | undefined;
   /** Patterns of models' names: `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models. Several processes may also score at once without. */
+  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
   readonly part?: Part | undefined;
   /** Number of models at once; default from `evaluate:`. */
   readonly jobs?: number | undefined;

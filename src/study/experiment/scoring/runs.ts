@@ -64,8 +64,8 @@ const keyOf = (
 };
 
 /**
- * Finds leftover answers of a process that died after a model's last result. Keeps those of other settings,
- * and those newer than the results, which `force` may resume.
+ * Finds leftover answers of a process that died after a model's last result. Excludes those of other
+ * settings, and those newer than the results, which `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories

@@ -69,7 +69,7 @@ export class ScoringOrder {
       : await this.#reader.ofModel(await pathOf(model));
   }
 
-  /** References first, then those that the batch was to make first. */
+  /** Returns the most urgent models: references, else those that the batch was to make first. */
   mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
     let urgency = Number.POSITIVE_INFINITY;
     let urgent: ModelToScore[] = [];
@@ -91,7 +91,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** The lane did not load the model that it took. */
+  /** Call if the lane did not load the model that it took. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }
