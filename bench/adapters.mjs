@@ -1,10 +1,11 @@
 // @ts-check
-// What it costs to merge adapters, beside the same merges of full checkpoints, in turn.
+// The cost of merging adapters, compared with the same merges of full checkpoints, run alternately.
 //
 //   npm run bench:adapters [-- --dir DIR --out DIR --rounds N --ranks 16,32,256]
 //
-// Makes a base and two experts of the shapes of Llama 3.1 8B with 5 layers (4.28 GB each), and two adapters of all attention and MLP weights for each rank.
-// Prints medians with the least and the most, the ratio to the full merge of the same round, and the most private memory.
+// Makes a base and two experts with the shapes of Llama 3.1 8B and 5 layers (4.28 GB each). For each rank,
+// makes two adapters of all attention and MLP weights. Prints medians with range, the ratio to the full merge
+// of the same round, and peak private memory.
 import { rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,12 +1,14 @@
 // @ts-check
-// What commands cost in this tree and at another commit, in seconds, beside cp.
+// The cost of commands in this tree and at another commit, in seconds, compared with cp.
 //
 //   npm run bench:before -- COMMIT [--layers 2] [--rounds 5] [--only NAME]... [--inputs DIR] [--dir DIR] [--tree DIR]
 //
-// Makes models of the shapes of Llama 3.1 8B with as many layers as asked for (2 at least), in --inputs, and builds the commit in --tree; both are kept for the
-// next time. Jobs are grouped by their inputs. In each round a group's inputs are read into the page cache, `cp -r` copies one of them to --dir, and each job runs
-// in the one tree and in the other, in an order that turns with the round. Prints medians with the least and the most, the seconds of processor time, and the most
-// private memory. Bytes that both trees wrote are compared: the run ends with 1 where they differ. On a busy machine read `bench:work`, which counts.
+// Makes models with the shapes of Llama 3.1 8B in --inputs, with at least 2 layers, and builds the commit in
+// --tree; keeps both. Jobs are grouped by inputs. Each round reads a group's inputs into the page cache,
+// copies one of them to --dir by `cp -r`, and runs each job in both trees, alternating the order.
+//
+// Prints medians with range, processor seconds and peak private memory. Exits with 1 if the trees wrote
+// different bytes. On a busy machine use `bench:work`, which counts.
 import { createHash } from 'node:crypto';
 import {
   createReadStream,
@@ -54,7 +56,7 @@ const file = (name, lines) => {
 };
 
 /**
- * A command: its words behind `node`, in a tree. What is `quick` runs five times as often.
+ * A command: its words after `node`, in a tree. A `quick` job runs five times as often.
  *
  * @typedef {{ name: string, words: (tree: string) => string[], quick?: true }} Job
  */
@@ -67,7 +69,9 @@ const command = (name, args) => ({
 /** @param {Job} job @returns {Job} */
 const quick = (job) => ({ ...job, quick: true });
 
-/** @param {string[]} models base and two experts @param {string} method @param {string[]} lines @returns {Job} */
+/**
+ * @param {string[]} models base and two experts @param {string} method @param {string[]} lines @returns {Job}
+ */
 const merge = ([base = '', ...experts], method, ...lines) => {
   const models = experts.map((model) => `  - { model: ${model}, weight: 1 }`);
   const recipe = file(`${method}-${lines.join('-').replaceAll(/[^\w.]/g, '')}.yaml`, [
@@ -116,7 +120,7 @@ const groups = [
     ],
   },
   {
-    // Of a small vocabulary, so that ten models fit into the page cache.
+    // A small vocabulary, so that ten models fit into the page cache.
     title: 'analyses',
     make: () =>
       makeCheckpoints(
@@ -161,7 +165,7 @@ const groups = [
       quick({
         name: "import 'layerloom'",
         words: (of) => {
-          // Where the package was not bundled yet its modules are what is imported.
+          // Before the package was bundled, its modules were imported.
           const main = ['dist/layerloom.js', 'dist/index.js'].map((path) => join(of, path)).find(existsSync);
           return ['-e', `import(${JSON.stringify(pathToFileURL(main ?? '').href)})`];
         },
@@ -172,7 +176,7 @@ const groups = [
   },
 ];
 
-/** Hashes of what a command wrote, but records, which say when. */
+/** Hashes a command's output, except records, which contain times. */
 const written = async () => {
   if (!existsSync(out)) return '';
   const hash = createHash('sha256');
@@ -216,7 +220,7 @@ for (const { title, make, jobs } of groups) {
     chosen.map((job) => [job, trees.map(() => /** @type {Measured} */ ({ costs: [], hash: '' }))]),
   );
   for (let round = 0; round < Number(values.rounds); round += 1) {
-    // So that no job finds its inputs colder than another.
+    // So that every job finds its inputs in the page cache.
     for (const path of files)
       for await (const part of createReadStream(path, { highWaterMark: 2 ** 22 })) void part;
     prime(work, layers * 0.5e9 + 2.5e9);

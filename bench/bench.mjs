@@ -1,13 +1,14 @@
 // @ts-check
-// Merges and analyses of the size of Llama 3.1 8B beside cp and the peers.
+// Merges and analyses of the size of Llama 3.1 8B, compared with cp and peers.
 //
 //   npm run bench -- [--layers 5] [--repeats 5] [--peer-repeats 2] [--inputs DIR] [--dir DIR] [--python PATH] [--results DIR]
 //                    [--only copies,links,methods,batch,analysis] [--cold]
 //
-// Makes a base and experts of the exact shapes, with as many layers as asked for (3 at least), in --inputs, kept for the next time. Then, in
-// rounds: each job's inputs are read into the page cache (or with --cold dropped from it), memory for its output is made sure of (`prime`),
-// the job runs with its output in --dir, and the output is removed. Ratios are of medians, to `cp -r` of one checkpoint followed by a sync of its
-// files, as layerloom syncs its own. Without a Python that has mergekit, or torch and safetensors, these are left out and said to be.
+// Makes a base and experts with the exact shapes and at least 3 layers in --inputs, and keeps them. Each
+// round reads a job's inputs into the page cache, or with --cold drops them, and reserves memory for its
+// output (`prime`). Then it runs the job with output in --dir, and removes the output. Ratios are of medians,
+// to `cp -r` of one checkpoint and a sync of its files, since layerloom syncs too. Skips peers that the
+// Python lacks (mergekit, or torch and safetensors), with a message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -49,7 +50,11 @@ const phases = values.only.split(',');
 const onTmpfs = values.dir.startsWith('/dev/shm');
 const counts = ['--bottom', '2', '--top', '1'];
 
-/** `memory`: what it may need, in checkpoints. @typedef {{ name: string, command: string, args: string[], inputs: string[], repeats: number, own: boolean, memory: number, env?: NodeJS.ProcessEnv }} Job */
+/**
+ * `memory`: its need, in checkpoints.
+ *
+ * @typedef {{ name: string, command: string, args: string[], inputs: string[], repeats: number, own: boolean, memory: number, env?: NodeJS.ProcessEnv }} Job
+ */
 /** @typedef {import('./lib/measure.mjs').Cost} Cost */
 
 const work = mkdtempSync(join(values.dir, 'layerloom-bench-'));
@@ -101,7 +106,7 @@ const peer = (name, inputs, args) => ({
   env: { HF_HUB_OFFLINE: '1' },
 });
 
-/** A recipe of mergekit's, which both read. @param {string} name @param {string[]} lines */
+/** A mergekit recipe, for both programs. @param {string} name @param {string[]} lines */
 const recipe = (name, lines) => {
   const file = join(work, `${name}.yaml`);
   writeFileSync(file, [...lines, ''].join('\n'));
@@ -126,13 +131,13 @@ const mergingPeers = (models) => {
   ];
 };
 
-/** The weights of checkpoints, links followed. @param {string[]} inputs */
+/** The weights files of checkpoints, links followed. @param {string[]} inputs */
 const filesOf = (inputs) =>
   inputs.flatMap((input) =>
     execFileSync('find', ['-L', input, '-name', '*.safetensors'], { encoding: 'utf8' }).trim().split('\n'),
   );
 
-/** A command's result as JSON; a batch's is its last event. @param {string} stdout */
+/** Parses a command's result; a batch's is its last event. @param {string} stdout */
 const resultOf = (stdout) =>
   JSON.parse(stdout.startsWith('{"event"') ? (stdout.trim().split('\n').at(-1) ?? '') : stdout);
 
@@ -144,7 +149,7 @@ const run = async (jobs) => {
       if (round >= job.repeats) continue;
       const files = filesOf(job.inputs);
       const bytes = files.reduce((total, file) => total + statSync(file).size, 0) / job.inputs.length;
-      // Read once more, so that no job finds its inputs colder than another.
+      // Read again, so that every job finds its inputs in the page cache.
       if (!values.cold) execFileSync('cat', files, { stdio: ['ignore', 'ignore', 'inherit'] });
       else
         for (const file of files)
@@ -219,7 +224,7 @@ const copies = async () => {
   ]);
 };
 
-/** Inputs laid out by layer on the file system of the output, which inputs and output must fit together. */
+/** Inputs laid out by layer, on the output's file system, which must hold both. */
 const links = async () => {
   const models = makeCheckpoints(values.inputs, layers, ['task', 'language']);
   const laidOut = models.map((model, index) => {
@@ -234,7 +239,7 @@ const links = async () => {
   return costs;
 };
 
-/** What needs statistics of whole tensors first. */
+/** Methods with statistics of whole tensors. */
 const methods = async () => {
   const inputs = makeCheckpoints(values.inputs, layers, ['base', 'tuned-1', 'tuned-2']);
   const [base = '', first = '', second = ''] = inputs;
@@ -268,7 +273,10 @@ const methods = async () => {
   ]);
 };
 
-/** Four merges of two task and two language experts, over one store, beside a copy of what it comes to hold. */
+/**
+ * Four merges of two task and two language experts over one store, compared with a copy of the store's final
+ * content.
+ */
 const batch = async () => {
   const names = ['tuned-1', 'tuned-2', 'tuned-3', 'tuned-4'];
   const inputs = makeCheckpoints(values.inputs, layers, names);

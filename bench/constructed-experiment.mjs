@@ -1,6 +1,6 @@
 /**
- * A constructed experiment: nothing in it was merged or scored. Pages are tested, measured and pictured with
- * it. Names of models and texts say so.
+ * A constructed experiment: no model was merged or scored, as its names and texts say. For tests,
+ * measurements and pictures of pages.
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -10,14 +10,10 @@ import { join } from 'node:path';
 /** @typedef {import('../src/study/scores/scored-experiment.js').ScoredModel} ScoredModel */
 /** @typedef {import('../src/study/evaluation/result.js').EvaluationResult} EvaluationResult */
 
-/** The metric of the constructed results. */
+/** The metric of the results. */
 export const metric = 'exact_match,flexible-extract';
 
-/**
- * Returns a generator of numbers in [0, 1): the same sequence for the same seed (mulberry32).
- *
- * @param {number} seed
- */
+/** Returns a seeded generator of numbers in [0, 1) (mulberry32). @param {number} seed */
 const seeded = (seed) => {
   let state = seed >>> 0;
   return () => {
@@ -54,11 +50,11 @@ const known = {
 };
 
 /**
- * Constructs an experiment: three task experts, three language experts a language, a default swap and a soup
- * of each pair and, for the languages of `gridOf`, the 81 configurations of the paper's ranges.
+ * Constructs an experiment: three task experts, three language experts a language, and a default swap and a
+ * soup of each pair. Languages in `gridOf` also get the 81 configurations of the paper's ranges.
  *
- * @param {{ languages?: readonly string[], gridOf?: readonly string[], alphas?: readonly number[], problems?: number,
- *   directory?: string | null, scored?: boolean }} options `alphas`: of merges base + α·τ
+ * @param {{ languages?: readonly string[], gridOf?: readonly string[], alphas?: readonly number[], problems?:
+ *   number, directory?: string | null, scored?: boolean }} options `alphas`: of merges base + α·τ
  * @returns {ScoredExperiment}
  */
 export const constructedExperiment = ({
@@ -194,7 +190,7 @@ export const constructedExperiment = ({
               weights: experts.task && experts.languageExpert ? [1, 1] : [1],
             },
           },
-          // Gains that grow less than α does.
+          // Gains grow less than α.
           gains.map(([of, gain]) => [of, baseOf(of) + gain * alpha * (1.4 - 0.4 * alpha)]),
         );
       for (const { name, strength } of language === languages[0] && alpha !== 1 ? tasks : [])
@@ -292,8 +288,7 @@ export const constructedExperiment = ({
 };
 
 /**
- * Writes what a batch of the experiment would have left in its directory: `experiment.json`, and the
- * provenance of one merge, from which the number of layers is read.
+ * Writes `experiment.json`, and the provenance of one merge, which gives the number of layers.
  *
  * @param {ScoredExperiment} experiment
  * @param {number} layers

@@ -3,9 +3,9 @@
 //
 //   npm run bench:evaluator [-- --models 1000,2000,4000 --dir DIR]
 //
-// Scores an experiment of as many merges with a stand-in for lm_eval: a shell script that copies one result, so that what is
-// measured is layerloom's own. Merges are directories without weights; a result needs their identity alone. Prints the processor
-// time of the evaluating process, in all and for each model, which must not grow with their number.
+// Scores experiments with so many merges by a stand-in for lm_eval: a shell script that copies one result, so
+// only layerloom's work is measured. Merges are directories without weights; a result needs only their
+// identity. Prints the evaluating process's processor time, total and per model; the latter must not grow.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   options: {
     models: { type: 'string', default: '1000,2000,4000' },
     dir: { type: 'string', default: tmpdir() },
-    /** In a process of its own: an experiment to evaluate. */
+    /** Internal: the experiment to evaluate in this process. */
     run: { type: 'string' },
     harness: { type: 'string', default: '' },
   },
@@ -26,7 +26,12 @@ const { values } = parseArgs({
 
 const task = 'mgsm_direct_sw';
 
-/** An experiment as a batch leaves it, of merges that have no weights. @param {string} directory @param {number} count */
+/**
+ * Writes an experiment like a batch, with merges without weights.
+ *
+ * @param {string} directory
+ * @param {number} count
+ */
 const writeExperiment = (directory, count) => {
   const names = Array.from({ length: count }, (_, index) => `swahili/math-1+swh-1/grid/${index}`);
   for (const [index, name] of names.entries()) {
@@ -51,7 +56,7 @@ const writeExperiment = (directory, count) => {
   writeFileSync(join(directory, 'experiment.json'), JSON.stringify(record, null, 2));
 };
 
-/** A program that answers as the stub of the tests does, by copying what that wrote once. @param {string} folder */
+/** Makes a program that copies the output of one run of the tests' stub. @param {string} folder */
 const writeHarness = (folder) => {
   const stub = fileURLToPath(new URL('../test/fixtures/lm-eval.mjs', import.meta.url));
   const config = join(folder, 'config.json');

@@ -1,10 +1,10 @@
 // @ts-check
-// Usable merges over time: runs `layerloom batch` of an experiment and draws when each merge was in place.
+// Usable merges over time: runs `layerloom batch` and draws when each merge was in place.
 //
 //   npm run bench:first -- EXPERIMENT.yaml [--before DIR] [--dir DIR] [--svg FILE] [--repeats 1]
 //
-// --before is another built tree of layerloom, to be compared with this one; they take turns, and the run of the median time is drawn.
-// The outputs are written in --dir and removed.
+// --before: another built tree to compare with, run alternately. Draws the runs of median time. Writes
+// outputs in --dir and removes them.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

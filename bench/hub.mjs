@@ -1,10 +1,11 @@
 // @ts-check
-// What a swap of two models of a hub costs, beside the same swap of models that are here.
+// The cost of swapping two hub models, compared with local ones.
 //
 //   npm run bench:hub [-- --dir DIR --out DIR --rounds N]
 //
-// Serves two checkpoints of the shapes of Llama 3.1 8B with 5 layers (4.28 GB each) by a server of its own on this machine, and swaps them with
-// --download and an empty cache, once more with the cache of that, and by their directories. Prints medians, bytes sent and private memory.
+// Serves two checkpoints with the shapes of Llama 3.1 8B and 5 layers (4.28 GB each) from a local server.
+// Swaps them with --download and an empty cache, again with the filled cache, and by directories. Prints
+// medians, bytes sent and private memory.
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

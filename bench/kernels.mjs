@@ -1,11 +1,11 @@
 // @ts-check
-// Kernels against memcpy, on one thread, in and out of cache.
+// Kernels compared with memcpy, on one thread, in and out of cache.
 //
 //   npm run bench:kernels
 //
-// GB/s counts the traffic that the work needs: every input byte read once and every output byte written once.
-// Weights are of N(0, 0.02), as those of models nearly are: most of these are subnormal in E4M3, and a few in E5M2 and
-// F16. The same from numbers around 1, of which none is, stands beside it, so that what subnormals cost shows.
+// GB/s counts the necessary traffic: every input byte read once, every output byte written once. Weights are
+// drawn from N(0, 0.02), close to real models: most are subnormal in E4M3, a few in E5M2 and F16. Numbers
+// around 1, never subnormal, show the cost of subnormals.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bench, do_not_optimize, run, summary } from 'mitata';
@@ -21,7 +21,7 @@ const sizes = { 'in cache (64 KiB)': 64 * 1024, 'out of cache (256 MiB)': 256 * 
 const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
 const weights = { 'N(0, 0.02)': () => 0.02 * normal(), 'around 1': () => 0.5 + Math.random() };
 
-/** So many elements are drawn, and repeated: too many for branch predictors to learn. */
+/** Drawn elements, then repeated: too many for branch predictors to learn. */
 const period = 2 ** 18;
 
 /** @param {() => number} draw @param {number} dtype @param {number} width @param {Uint8Array} to */
@@ -42,7 +42,7 @@ const measure = (name, bytes, elements, work) => {
 };
 
 for (const [place, bytes] of Object.entries(sizes)) {
-  // Written first: some memory skips zeros.
+  // Fill memory first: some hardware skips zeros.
   const [a, b, out] = [1, 2, 3].map((byte) => new Uint8Array(bytes).fill(byte));
   if (!a || !b || !out) throw new Error('three pages');
   let held = '';
@@ -53,7 +53,7 @@ for (const [place, bytes] of Object.entries(sizes)) {
       for (const [drawn, draw] of Object.entries(weights))
         for (const isa of addon.instructionSets)
           measure(`average of two ${name}, ${isa}, ${drawn}, ${place}`, 3 * bytes, bytes / width, () => {
-            // In the first call, as benchmarks run after all of this: a median does not see it.
+            // Benchmarks run after all this, so fill in the first call; a median ignores it.
             if (held !== `${name}, ${drawn}`) for (const to of [a, b]) fill(draw, dtype, width, to);
             held = `${name}, ${drawn}`;
             return addon.linear(isa, [a, b], dtype, out, dtype, bytes / width);
@@ -61,7 +61,7 @@ for (const [place, bytes] of Object.entries(sizes)) {
   });
 }
 
-// Panels of a product as jobs make them, which stay in the L2 cache: 2 operations a rank and element.
+// Panels of a product as in jobs, which stay in the L2 cache: 2 operations per rank and element.
 /** @type {Map<string, number>} by benchmark */
 const operations = new Map();
 const panel = { rows: 60, columns: 528 };

@@ -1,13 +1,16 @@
 // @ts-check
-// Commands over checkpoints of the shapes of Llama 3.1 405B: what memory they take, and that they come through.
+// Commands on checkpoints with the shapes of Llama 3.1 405B: their memory, and whether they succeed.
 //
 //   npm run bench:large [-- --dir DIR] [--only NAME]...
 //
-// The checkpoints are sparse files: headers, index and sizes are real, and a little of each tensor is weights. What reads headers alone runs on all 126
-// layers (812 GB in 191 files, or in one); what reads or writes weights on one layer between embeddings and head, 14.8 GB with matrices as large as those of all
-// layers; and on a matrix of more than 2³² elements. Outputs are not sparse: DIR is a disk with 45 GB free. A job that reads another's output has that made
-// first where it is not there, without being measured. Prints for each command its private memory (RssAnon), address space, processor time, and bytes that it read
-// and wrote. Ends with 1 where a command failed. Two hours on two cores.
+// Checkpoints are sparse: real headers, index and sizes, but few weights of each tensor. Commands that read
+// only headers run on all 126 layers (812 GB in 191 files, or in one). Others run on one layer between
+// embeddings and head (14.8 GB, with full-size matrices), and on a matrix of more than 2³² elements. Outputs
+// are not sparse: DIR needs 45 GB.
+//
+// A job that reads another's output runs that job first if needed, unmeasured. Prints private memory
+// (RssAnon), address space, processor time, and bytes read and written. Exits with 1 if a command failed.
+// Takes two hours on two cores.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -52,7 +55,12 @@ const carryOut = ({ args }) => measure(process.execPath, [cli, ...args, '-q'], e
 /** The job whose output is in `out`. @type {string | undefined} */
 let made;
 
-/** Makes what a job reads of another, or makes room for what it writes. @param {import('./lib/large-jobs.mjs').Job} job @param {import('./lib/large-jobs.mjs').Job[]} jobs */
+/**
+ * Makes a job's input from another job, or room for its output.
+ *
+ * @param {import('./lib/large-jobs.mjs').Job} job
+ * @param {import('./lib/large-jobs.mjs').Job[]} jobs
+ */
 const prepare = async ({ name, args, of }, jobs) => {
   if (args.includes('--download')) for (const path of [task, language]) await hashFiles(path);
   if (of !== undefined && of === made) return;

@@ -3,10 +3,13 @@
 //
 //   npm run bench:many [-- --loop 1000 --batch 1000,3000 --plan 100000 --dir DIR]
 //
-// Merges checkpoints that have the 291 tensors of Llama 3.1 8B and 80 KB of weights, so that nothing but what is kept of each merge can
-// make memory grow: `--loop` by as many calls of `swap` in one process, `--batch` by one experiment. Prints the private memory (RssAnon)
-// and V8's heap as they go, and the slope of a least-squares fit behind the first tenth. `--gc` collects garbage before each sample: what
-// then grows is kept. `--plan` plans an experiment of as many swaps by `batch --dry-run --json`, and prints seconds and the peak of all resident memory.
+// Merges checkpoints with the 291 tensors of Llama 3.1 8B and 80 KB of weights: memory can grow only by what
+// is kept of each merge. `--loop` calls `swap` repeatedly in one process; `--batch` runs one experiment.
+// Prints private memory (RssAnon) and V8's heap over time, and the slope of a least-squares fit after the
+// first tenth. `--gc` collects garbage before each sample, so that only kept memory grows.
+//
+// `--plan` plans an experiment of so many swaps by `batch --dry-run --json`, and prints seconds and peak
+// resident memory.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +27,7 @@ const { values } = parseArgs({
     batch: { type: 'string' },
     plan: { type: 'string' },
     gc: { type: 'boolean', default: false },
-    /** In a process of its own: the work to watch, `loop N` or `batch N`. */
+    /** Internal: the work to sample in this process, `loop N` or `batch N`. */
     run: { type: 'string' },
   },
 });
@@ -35,7 +38,11 @@ const [tasks, languages] = [
   ['swh-1', 'swh-2', 'swh-3', 'swh-4', 'swh-5'],
 ];
 
-/** An experiment of so many merges, at most 100,000: two tasks by five language experts, and a grid of swaps. @param {number} merges */
+/**
+ * An experiment of at most 100,000 merges: two tasks by five language experts, and a grid of swaps.
+ *
+ * @param {number} merges
+ */
 const experimentOf = (merges) => {
   const count = Math.ceil(merges / (tasks.length * languages.length));
   const list = (/** @type {number} */ length, /** @type {number} */ from = 0) =>
@@ -66,7 +73,13 @@ const privateBytes = () =>
 
 /** @typedef {{ merges: number, rss: number, heap: number, external: number }} Sample */
 
-/** Does the work and prints samples as JSON. @param {string} kind @param {number} merges @param {string} directory */
+/**
+ * Does the work and prints samples as JSON.
+ *
+ * @param {string} kind
+ * @param {number} merges
+ * @param {string} directory
+ */
 const watch = async (kind, merges, directory) => {
   /** @type {Sample[]} */
   const samples = [];
@@ -100,7 +113,11 @@ const watch = async (kind, merges, directory) => {
   process.stdout.write(JSON.stringify(samples));
 };
 
-/** Slope of a least-squares line, in units of y per unit of x. @param {readonly (readonly [number, number])[]} points */
+/**
+ * Slope of a least-squares line, in units of y per unit of x.
+ *
+ * @param {readonly (readonly [number, number])[]} points
+ */
 const slopeOf = (points) => {
   const mean = (/** @type {0 | 1} */ of) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];

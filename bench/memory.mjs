@@ -1,11 +1,11 @@
 // @ts-check
-// Private memory of a merge, by the size of its inputs, and of a batch, by its merges.
+// Private memory of a merge by input size, and of a batch by number of merges.
 //
 //   npm run bench:memory [-- --dir DIR]
 //
-// Swaps two checkpoints of 100 MB and two of 1 GB; runs batches of 1, 9 and 81 merges of three and three checkpoints of 100 MB (it takes
-// 2 GB of disk). Prints the most anonymous memory (RssAnon, all processes of the tree, sampled every 20 ms) that each took, beside that
-// of an idle Node. Mapped files are not counted: they are the page cache's.
+// Swaps two checkpoints of 100 MB and two of 1 GB; runs batches of 1, 9 and 81 merges of six checkpoints of
+// 100 MB (2 GB of disk). Prints the peak anonymous memory (RssAnon of the process tree, sampled every 20 ms),
+// and that of an idle Node. Mapped files belong to the page cache and do not count.
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,13 @@ const { values } = parseArgs({
   options: { dir: { type: 'string', default: tmpdir() }, repeats: { type: 'string', default: '3' } },
 });
 
-/** A checkpoint of `megabytes` in bfloat16: embeddings, eight layers and a norm. @param {string} directory @param {number} megabytes @param {number} fill */
+/**
+ * Writes a checkpoint of `megabytes` in bfloat16: embeddings, eight layers and a norm.
+ *
+ * @param {string} directory
+ * @param {number} megabytes
+ * @param {number} fill
+ */
 const writeCheckpoint = (directory, megabytes, fill) => {
   mkdirSync(directory, { recursive: true });
   const rows = Math.round((megabytes * 1e6) / 9 / 2 / 1024);
@@ -57,7 +63,7 @@ const experimentOf = (/** @type {number} */ experts, /** @type {string} */ merge
   return `tasks: {${some(tasks)}}\nlanguages:\n  language: {${some(languages)}}\nmerges:\n  - {name: merge, method: layer_swap, ${merge}}\n`;
 };
 
-/** By the number of merges: one pair, nine pairs, nine pairs by a grid of nine. @type {[number, string][]} */
+/** By number of merges: one pair, nine pairs, nine pairs by a grid of nine. @type {[number, string][]} */
 const batches = [
   [1, experimentOf(1, 'bottom: 2, top: 1')],
   [9, experimentOf(3, 'bottom: 2, top: 1')],

@@ -1,10 +1,11 @@
 // @ts-check
-// What it costs to average quantised models, beside models of bfloat16 whose output is as large, in turn.
+// The cost of averaging quantised models, compared with bfloat16 models of equal output, run alternately.
 //
 //   npm run bench:quantised [-- --dir DIR --out DIR --rounds N --layers N --only PATTERN]
 //
-// Makes pairs of the layers of Llama 3.1 8B in FP8 blocks, NF4, GPTQ and bfloat16, and of experts of the same size in MXFP4 and bfloat16.
-// Prints medians with the least and the most, the ratio to bfloat16 of the same round, and the most private memory.
+// Makes pairs of the layers of Llama 3.1 8B in FP8 blocks, NF4, GPTQ and bfloat16, and of equally large
+// experts in MXFP4 and bfloat16. Prints medians with range, the ratio to bfloat16 in the same round, and peak
+// private memory.
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +38,7 @@ const written = new Map();
 for (let round = 0; round <= Number(values.rounds); round += 1)
   for (const [kind, paths] of models) {
     const cost = await measure(process.execPath, [cli, 'soup', ...paths, '-o', out, '-q']);
-    // The first round brings the inputs into memory.
+    // The first round fills the page cache.
     if (round > 0) found.get(kind)?.push(cost);
     written.set(kind, sizeOf(out));
     rmSync(out, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Measures the report page with a constructed experiment of 729 grid merges × 250 problems (and its defaults
- * and soups): size of the file, time to write it, and time from an input to the second frame after it.
+ * Measures the report page of a constructed experiment with 729 grid merges × 250 problems, defaults and
+ * soups: file size, time to write it, and time from an input to the second frame after it.
  *
  *     npm run build && node bench/report.mjs [--out FILE.html]
  */
@@ -20,7 +20,7 @@ const root = mkdtempSync(join(tmpdir(), 'layerloom-report-'));
 const directory = join(root, 'constructed');
 const out = values.out ?? join(root, 'report.html');
 
-/** What a reader does, as expressions that are evaluated in the page. */
+/** A reader's actions, as expressions evaluated in the page. */
 const interactions = {
   'find a merge': `type('#merges input[type=search]', 'math-2+swh-3 b4')`,
   'choose a merge': `click('#merges .models li:nth-child(2) button')`,
@@ -34,7 +34,7 @@ const interactions = {
   'change the colours': `click('.theme label:last-of-type')`,
 };
 
-/** Functions of the page that `interactions` call. */
+/** Functions of the page for `interactions`. */
 const library = `
 const element = (selector) => {
   const found = document.querySelector(selector);
@@ -82,7 +82,7 @@ try {
   });
   console.log(`opened in ${loaded.toFixed(0)} ms`);
   await page.evaluate(library);
-  // The tables that it opened are laid out first, which is no part of what follows.
+  // Let the page lay out its open tables first.
   await page.waitForTimeout(500);
   for (const [name, action] of Object.entries(interactions)) {
     const first = Number(await page.evaluate(`timed(() => ${action})`));

@@ -1,14 +1,19 @@
 // @ts-check
-// How time falls with threads, and what a model of it says of more threads than this machine has.
+// Time by number of threads, and a model for more threads than this machine has.
 //
 //   npm run bench:scaling -- [--threads 1,2] [--model 16,64] [--layers 5] [--full 32] [--repeats 3] [--inputs DIR] [--dir DIR] [--bandwidth GB/s] [--only copy,swap,soup,ties,file,analyze]
 //
-// Each job runs with each number of threads, in turns; medians. Processor time and page faults are what the kernel counted for the process (GNU
-// time). The model, in seconds for n threads: start + max(work / n, file, memory). The start is that of `--dry-run`: one thread loads and plans. The work is the
-// processor time of the run at the most threads measured, without that of the start. One file: writes to a file exclude each other, so the largest takes
-// its share of the system time, however many threads there are. Memory: all bytes at the machine's bandwidth (--bandwidth), what is written twice, since the
-// kernel fetches the lines that it writes. A model of --full layers has as much more work as it has more bytes. `of a copy` is the bytes that a job reads
-// and writes a second, divided by those of `copy`: `cp` of the swap's output, a process for each file, as many at once as there are threads.
+// Runs each job with each number of threads, alternately; prints medians. Processor time and page faults are
+// from GNU time. The model, in seconds for n threads: start + max(work / n, file, memory).
+//
+// - start: `--dry-run`, in which one thread loads and plans.
+// - work: processor time at the most threads measured, without the start.
+// - file: writes to one file exclude each other, so the largest file takes its share of the system time.
+// - memory: all bytes at --bandwidth, written ones twice, since the kernel first fetches the cache lines.
+//
+// For --full layers, work grows with the bytes. `of a copy`: bytes that a job reads and writes per second,
+// divided by those of `copy`. That job runs `cp` of the swap's output file by file, with one process per
+// thread.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -50,14 +55,22 @@ const [tuned = '', other = ''] = values.only.includes('ties')
   ? makeCheckpoints(values.inputs, layers, ['tuned-1', 'tuned-2'])
   : [];
 
-/** One matrix of the embeddings, and a layer, in bytes. */
+/** Bytes of the embedding matrix, and of a layer. */
 const matrix = 2 * 128_256 * 4096;
 const layer = 2 * (4096 * 4096 * 2 + 1024 * 4096 * 2 + 3 * 14_336 * 4096);
 /** @param {number} layers */
 const checkpointOf = (layers) => 2 * matrix + layers * layer;
 
-/** @typedef {{ read: number, written: number, largest: number }} Bytes `largest`: those of the largest file that is written */
-/** @typedef {{ name: string, command: (threads: number) => string[], start?: string[], inputs: string[], bytes: (layers: number) => Bytes }} Job `start`: what loads and plans alone */
+/**
+ * `largest`: bytes of the largest written file.
+ *
+ * @typedef {{ read: number, written: number, largest: number }} Bytes
+ */
+/**
+ * `start`: the command that only loads and plans.
+ *
+ * @typedef {{ name: string, command: (threads: number) => string[], start?: string[], inputs: string[], bytes: (layers: number) => Bytes }} Job
+ */
 
 /** @param {(layers: number) => number} read @returns {(layers: number) => Bytes} */
 const merging = (read) => (layers) => ({
@@ -102,7 +115,7 @@ const jobs = {
     inputs: [task, language],
     bytes: merging((layers) => 2 * checkpointOf(layers)),
   },
-  // Its inputs are read twice.
+  // Reads its inputs twice.
   ties: {
     name: 'TIES of two, density 0.5',
     ...layerloom(['merge', JSON.stringify(ties)]),
@@ -156,7 +169,7 @@ const bandwidth = Number(values.bandwidth) * 1e9;
 const full = Number(values.full);
 /** @type {Record<string, string | number>[]} */
 const rows = [];
-/** Bytes a second of copies, by what they are of. @type {Record<string, number>} */
+/** Bytes per second of the copy job, by model and threads. @type {Record<string, number>} */
 const copies = {};
 if (values.only.includes('copy')) {
   execFileSync(process.execPath, [cli, ...swap, '-o', files, '-q']);

@@ -1,11 +1,12 @@
 // @ts-check
-// Seconds a model takes to be scored: by a process or server of its own, and by one for all models that exchanges weights.
+// Seconds to score a model: with its own process or server, and with a shared one that exchanges weights.
 //
 //   npm run bench:scoring -- --python PYTHON --experts DIR --mgsm DIR [--vllm PYTHON] [--merges 3 --problems 10,50 --dir DIR]
 //
-// DIR of the experts has checkpoints `base`, `math-1` and `jpn-1`; PYTHON has lm_eval 0.4.13, and the other one vLLM. Merges are
-// scored in MGSM with two worked examples and answers of 64 tokens, `hf` in batches of ten, vLLM with ten requests at once. Of
-// each way it prints the median of the merges, and of their requests alone, as the harness's bars have them.
+// The experts' DIR has checkpoints `base`, `math-1` and `jpn-1`. PYTHON has lm_eval 0.4.13, the other one
+// vLLM. Scores merges in MGSM with two worked examples and answers of 64 tokens: `hf` in batches of ten, vLLM
+// with ten requests at once. Prints for each way the median per merge, in total and for requests alone, from
+// the harness's bars.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +50,10 @@ const layerloom = (words) => {
   return stdout;
 };
 
-/** What holds the weights, by name: settings of `evaluate:` for one that is started for each model, and for all. */
+/**
+ * Settings of `evaluate:` by holder of the weights: for one server or process per model, and for a shared
+ * one.
+ */
 const extension = '--worker-extension-cls layerloom_eval.vllm_weights.Weights --load-format dummy';
 const serve = `${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 --dtype float32 --enforce-eager --gpu-memory-utilization 0.5`;
 const asked = ['backend: local-completions', 'model_args: {num_concurrent: 10}'];
@@ -85,7 +89,7 @@ evaluate:
   ${settings.join('\n  ')}
 `;
 
-/** Seconds of the requests of a model, from its log. @param {string} log */
+/** Seconds of a model's requests, from its log. @param {string} log */
 const requestSeconds = (log) => {
   const bars = [
     ...readFileSync(log, 'utf8').matchAll(
@@ -110,7 +114,7 @@ try {
         layerloom(['batch', file, '-o', out, '-q']);
         const lines = layerloom([
           ...['evaluate', out, '--json', '--allow-serve', '--lm-eval', `${python} -m lm_eval`, ...more],
-          // The first model of one for all starts it.
+          // The first model starts a shared process.
           ...['--only', 'jpn-1', '--only', 'japanese/*'],
         ])
           .trim()

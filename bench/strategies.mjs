@@ -1,10 +1,10 @@
 // @ts-check
-// Ways to read inputs and write outputs, beside each other: what the engine does was chosen by these.
+// Compares ways to read inputs and write outputs; the engine's were chosen by this.
 //
 //   npm run bench:strategies -- [--gigabytes 4.3] [--repeats 3] [--inputs DIR] [--memory DIR] [--disk DIR] [--only PART]
 //
-// Two input files, and output in --memory (a tmpfs) or on --disk. The ways of a group take turns; medians. The program that
-// carries out one way is bench/native/strategies.cpp, where the words are explained.
+// Two input files, with output in --memory (a tmpfs) or on --disk. The ways of a group alternate; prints
+// medians. bench/native/strategies.cpp runs one way and explains the words.
 import { execFileSync } from 'node:child_process';
 import {
   closeSync,
@@ -164,7 +164,7 @@ const groups = [
   },
 ];
 
-/** Weights, as many as asked for. @param {string} path @param {number} bytes @param {number} seed */
+/** Writes `bytes` bytes of weights. @param {string} path @param {number} bytes @param {number} seed */
 const makeInput = (path, bytes, seed) => {
   if (existsSync(path) && statSync(path).size === bytes) return;
   const block = new Uint16Array(8 * 1024 * 1024).map((_, at) => 0x3c00 + ((at * 37 + seed) & 1023));
@@ -185,10 +185,10 @@ const makeInputs = (directory) => {
   return directory;
 };
 
-/** Seconds of one run, its output removed after. @param {string} way @param {string} inputs @param {string} out */
+/** Seconds of one run; removes the output. @param {string} way @param {string} inputs @param {string} out */
 const secondsOf = (way, inputs, out) => {
   const [strategy = '', ...settings] = way.split(' ');
-  // Read once more, so that no way finds its inputs colder than another.
+  // Read again, so that every way finds its inputs in the page cache.
   if (!settings.includes('cold'))
     execFileSync(
       'cat',

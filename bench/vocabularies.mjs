@@ -1,10 +1,11 @@
 // @ts-check
-// What it costs to merge models whose vocabularies differ by one token, beside models of one vocabulary.
+// The cost of merging models whose vocabularies differ by one token, compared with models of one vocabulary.
 //
 //   npm run bench:vocabularies [-- --dir DIR --out DIR --rounds N]
 //
-// Makes three experts of the shapes of Llama 3.1 8B with 5 layers (4.28 GB each) and tokenizers of 128,256 tokens, and swaps and averages two that
-// have one vocabulary and two that do not, in turn. Prints medians with the least and the most, and the most private memory.
+// Makes three experts with the shapes of Llama 3.1 8B, 5 layers (4.28 GB each) and tokenizers of 128,256
+// tokens. Swaps and averages two of the same and two of different vocabularies, alternately. Prints medians
+// with range, and peak private memory.
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

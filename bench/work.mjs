@@ -1,16 +1,18 @@
 // @ts-check
-// The work that commands do, counted, in this tree and at another commit.
+// Counts the work of commands, in this tree and at another commit.
 //
 //   npm run bench:work -- COMMIT [--only soup,ties] [--dir DIR]
 //
-// A noisy machine hides a loss of a tenth from a clock; counts repeat. Of each command over small models:
+// On a noisy machine, timing hides a loss of 10 %; counts repeat. For each command on small models:
 //
-// - instructions of the addon and of all else (V8, Node, libc), by callgrind, which knows AVX2 and no AVX-512: kernels of AVX2 are counted;
-// - system calls on models, outputs and stores, and the bytes that they read and write, by strace. What is read through a mapping is not
-//   among these bytes, but is among the instructions.
+// - instructions of the addon and of the rest (V8, Node, libc), by callgrind, which supports AVX2 but not
+//   AVX-512: AVX2 kernels are counted
+// - system calls on models, outputs and stores, and the bytes that they read and write, by strace; reads
+//   through mappings count only as instructions
 //
-// The tree of the commit is built in --dir and kept for the next time. Ends with 1 where a count is more than 3 % above that commit's.
-// Calls and bytes repeat exactly, the addon's instructions to a millionth, and all else, as V8 runs predictably, within a per cent.
+// Builds the commit's tree in --dir and keeps it. Exits with 1 if a count is more than 3 % above that
+// commit's. Calls and bytes repeat exactly, the addon's instructions within 10⁻⁶, and the rest within 1 %,
+// since V8 runs with --predictable.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +29,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** More than this share above the other commit's is a loss. */
+/** A larger share above the other commit's count is a loss. */
 const tolerance = 0.03;
 
 const { commit, tree: before } = treeAt(positionals[0] ?? 'HEAD', values.dir);
@@ -66,7 +68,7 @@ merges:
 `,
 );
 
-/** Command lines, which write to `out`. @type {(out: string) => Record<string, string[]>} */
+/** Command lines that write to `out`. @type {(out: string) => Record<string, string[]>} */
 const commandsOf = (out) => ({
   help: ['--help'],
   swap: ['swap', '--task', math, '--lang', swh, '--bottom', '1', '--top', '1', '-o', out],
@@ -84,7 +86,7 @@ const commandsOf = (out) => ({
   batch: ['batch', experiment, '-o', out],
 });
 
-/** Calls that touch files; those that wait for or wake threads come as the clock has it. */
+/** Calls that touch files. Excludes thread synchronisation, which depends on timing. */
 const traced =
   'openat,read,pread64,readv,preadv,write,pwrite64,writev,pwritev,copy_file_range,sendfile,mmap,ftruncate,fallocate,fsync,fdatasync,msync,rename,renameat2,link,linkat,symlink,unlink,unlinkat,mkdir,rmdir,stat,lstat,fstat,newfstatat,statx,getdents64,readlink,access,flock,fcntl,ioctl';
 const [reading, writing] = [
@@ -113,7 +115,12 @@ const run = (command, args, env) =>
     })
   );
 
-/** Calls of a trace by threads on what lies below `folders`, and their bytes. @param {string} directory @param {string[]} folders */
+/**
+ * Counts calls of a per-thread trace on paths below `folders`, and their bytes.
+ *
+ * @param {string} directory
+ * @param {string[]} folders
+ */
 const callsOf = (directory, folders) => {
   const count = { calls: 0, read: 0, written: 0 };
   for (const file of readdirSync(directory))
@@ -127,9 +134,9 @@ const callsOf = (directory, folders) => {
   return count;
 };
 
-/** Instructions by callgrind's file: those of the addon, and all others. @param {string} file */
+/** Instructions in callgrind's file: of the addon, and of the rest. @param {string} file */
 const instructionsOf = (file) => {
-  /** Objects have numbers behind their first mention. @type {Map<string, boolean>} */
+  /** Objects are named at first mention, then numbered. @type {Map<string, boolean>} */
   const isAddon = new Map();
   const count = { addon: 0, program: 0 };
   let [object, called] = ['', false];
@@ -139,7 +146,7 @@ const instructionsOf = (file) => {
     if (kind === 'ob') object = number;
     else if (line.startsWith('calls=')) called = true;
     else if (/^[-+*\d]/.test(line)) {
-      // The line behind `calls=` is what the called function took, which its own lines have.
+      // The line after `calls=` is the callee's cost, which its own lines have too.
       if (!called) count[isAddon.get(object) ? 'addon' : 'program'] += Number(line.split(' ')[1]);
       called = false;
     }
@@ -149,7 +156,14 @@ const instructionsOf = (file) => {
 
 /** @typedef {{ addon: number, program: number, calls: number, read: number, written: number }} Work */
 
-/** What a command does in a tree. @param {string} tree @param {string} name @param {string} scratch @returns {Promise<Work>} */
+/**
+ * Returns the work of a command in a tree.
+ *
+ * @param {string} tree
+ * @param {string} name
+ * @param {string} scratch
+ * @returns {Promise<Work>}
+ */
 const workOf = async (tree, name, scratch) => {
   const work = join(scratch, 'work');
   const [out, trace, grind] = [join(work, 'out'), join(scratch, 'trace'), join(scratch, 'callgrind')];
@@ -160,7 +174,8 @@ const workOf = async (tree, name, scratch) => {
     ...{ XDG_CACHE_HOME: join(scratch, 'cache'), XDG_STATE_HOME: join(scratch, 'state') },
   };
   mkdirSync(work);
-  // The first run compiles the program and keeps that; V8 has other code for the processor that valgrind shows.
+  // The first run compiles the program and caches the code; V8 makes other code for the processor that
+  // valgrind emulates.
   await run('valgrind', ['-q', '--tool=none', '--smc-check=all-non-file', ...program], env);
   rmSync(work, { recursive: true, force: true });
   for (const path of [work, trace]) mkdirSync(path);

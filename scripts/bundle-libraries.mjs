@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Replaces the compiled modules that stand for libraries by bundles: `dist/X.cjs`, which `dist/X.js` exports again, and
- * the licences of what is in it in `dist/X.licences.txt`. Their libraries are development dependencies.
+ * Replaces the modules that wrap libraries by bundles: `dist/X.cjs`, re-exported by `dist/X.js`, with
+ * licences in `dist/X.licences.txt`. The libraries are development dependencies.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Bundles the scripts and the style of the pages into `dist/study/pages/assets`, which the code that writes pages
- * inlines. Everything a page needs is in its own file.
- */
+/** Bundles scripts and styles into `dist/study/pages/assets`, to be inlined into each page. */
 
 import { build } from 'esbuild';
 
@@ -18,7 +15,7 @@ await build({
   minify: true,
   format: 'iife',
   target: 'es2022',
-  // Private fields, by MiniSearch's convention; no data of a page has such names.
+  // Private fields, by MiniSearch's convention; no page data has such names.
   mangleProps: /^_[a-z]{2}/,
   charset: 'utf8',
   legalComments: 'inline',
@@ -29,7 +26,7 @@ await build({
   jsxFactory: 'h',
   jsxFragment: 'Fragment',
   inject: ['scripts/jsx.mjs'],
-  // esbuild would take the runtime from tsconfig.json, which is for Node.
+  // Otherwise esbuild would use the JSX runtime of tsconfig.json, which is for Node.
   tsconfigRaw: {},
   logLevel: 'warning',
 });

@@ -1,11 +1,13 @@
 // @ts-check
 /**
- * Bundles the library and the command line into `dist/cli/layerloom.cjs`, and the licences of the libraries in it into
- * `layerloom.licences.txt`. `dist/cli/start.cjs`, bundled too, loads it for the command, and for `dist/layerloom.js`, which
- * the package exports: one file is loaded and compiled in a third of the time of some hundred, and as CommonJS it can be
- * compiled from a cache. Worker threads load a bundle of their own, `dist/core/engine/threads/worker-entry.cjs`: Node's loader
- * of ES modules would start anew in each, which takes as long as all else that piscina and the worker do at a thread's
- * start. The modules in `dist/` are for tests and scripts.
+ * Bundles the library and the command line into `dist/cli/layerloom.cjs`, with licences in
+ * `layerloom.licences.txt`. `dist/cli/start.cjs` loads it for the command and for the exported
+ * `dist/layerloom.js`. A single file loads and compiles three times as fast as a hundred; as CommonJS, its
+ * compiled code can be cached.
+ *
+ * Worker threads load their own bundle, `dist/core/engine/threads/worker-entry.cjs`: starting Node's ES module
+ * loader in each thread takes as long as the rest of its start. The modules in `dist/` are for tests and
+ * scripts.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -21,8 +23,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'dist/cli');
 
 /**
- * Libraries that stay in node_modules, for they find files beside them, or few commands load them. All have a CommonJS
- * form, which every Node can `require`.
+ * Libraries that stay in node_modules: they need files beside them, or few commands load them. All have a
+ * CommonJS form.
  */
 const external = [
   '@huggingface/jinja',
@@ -35,7 +37,7 @@ const external = [
   'undici',
 ];
 
-/** What all bundles have in common: of CommonJS for Node. @satisfies {import('esbuild').BuildOptions} */
+/** Shared options: CommonJS for Node. @satisfies {import('esbuild').BuildOptions} */
 const bundled = /** @type {const} */ ({
   bundle: true,
   format: 'cjs',
@@ -44,23 +46,23 @@ const bundled = /** @type {const} */ ({
   logLevel: 'warning',
 });
 
-/** Of those that are loaded often. @satisfies {import('esbuild').BuildOptions} */
+/** For bundles that are loaded often. @satisfies {import('esbuild').BuildOptions} */
 const compact = /** @type {const} */ ({
   minifyWhitespace: true,
   minifySyntax: true,
-  // Node prints the line of an error that nothing catches.
+  // Node prints the source line of an uncaught error.
   lineLimit: 160,
-  // V8 keeps a text of ASCII in half the memory, and reads it faster.
+  // V8 stores ASCII in half the memory, and reads it faster.
   charset: 'ascii',
 });
 
-/** Defines what `placesIn` puts in the place of `import.meta.url`. */
+/** Defines `urlOf$`, which `placesIn` substitutes for `import.meta.url`. */
 const banner = {
   js: `const urlOf$ = (file) => require('node:url').pathToFileURL(require('node:path').join(__dirname, file)).href;`,
 };
 
 /**
- * Makes `import.meta.url` that of the compiled file which a bundle replaces: files are found relative to it.
+ * Makes `import.meta.url` that of the replaced compiled file: files are found relative to it.
  *
  * @param {string} folder the bundle's
  * @returns {import('esbuild').Plugin}
@@ -79,11 +81,7 @@ const placesIn = (folder) => ({
     }),
 });
 
-/**
- * Leaves the bundles of libraries apart, since few commands load them.
- *
- * @type {import('esbuild').Plugin}
- */
+/** Keeps the bundles of libraries separate, since few commands load them. @type {import('esbuild').Plugin} */
 const libraries = {
   name: 'libraries',
   setup: ({ onResolve }) =>
@@ -104,10 +102,10 @@ const { metafile, outputFiles } = await build({
   metafile: true,
   ...bundled,
   ...compact,
-  // A compiled script has no `import()`; what is external has a CommonJS form.
+  // A compiled script has no `import()`; external libraries have a CommonJS form.
   supported: { 'dynamic-import': false },
   external,
-  // The default prefers CommonJS, of which nothing can be left out.
+  // The default prefers CommonJS, which cannot be tree-shaken.
   mainFields: ['module', 'main'],
   conditions: ['import', 'module'],
   legalComments: 'none',
@@ -115,7 +113,7 @@ const { metafile, outputFiles } = await build({
   plugins: [placesIn(folder), libraries],
 });
 
-// The first line tells caches of compiled code which program this is.
+// The first line identifies the program for caches of compiled code.
 const text = outputFiles.map((output) => output.text).join('');
 const hash = createHash('sha256').update(text).digest('hex');
 writeFileSync(join(folder, 'layerloom.cjs'), `// ${hash}\n${text}`);

@@ -1,6 +1,6 @@
 // @ts-check
-// Checks a tarball's manifest and types with publint and attw, and the dependencies' advisories with `npm audit`. Needs
-// the registry, from which both tools are run.
+// Checks a tarball's manifest and types with publint and attw, and dependencies with `npm audit`. Needs the
+// registry.
 //
 //   npm run check:package [-- TARBALL]
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -26,7 +26,7 @@ rmSync(work, { recursive: true });
 
 const audit = spawnSync('npm', ['audit', '--omit=dev', '--loglevel=error'], { encoding: 'utf8' });
 console.log(audit.stdout);
-// Mirrors of the registry may know no advisories.
+// A mirror of the registry may have no advisories.
 if (audit.stderr.includes('audit endpoint returned an error'))
   console.error('npm audit: not answered by this registry');
 else if (audit.status !== 0) failed.push(['npm', 'audit', '--omit=dev']);

@@ -1,7 +1,6 @@
 // @ts-check
-// Says which addons a package would ship, before it is packed. With --all, as for `npm publish`, every target's must be
-// there and fit. A complete set is recorded in prebuilds/SHA256SUMS, by which `layerloom doctor` tells a shipped addon
-// from one that was built later.
+// Lists the addons that a package would ship. With --all, as for `npm publish`, every target's must exist and
+// fit. Records a complete set in prebuilds/SHA256SUMS, by which `layerloom doctor` recognises shipped addons.
 import { rmSync, writeFileSync } from 'node:fs';
 import { checksumsFile, packageRoot, shippedTargets } from '../dist/core/native/prebuilt.js';
 import { checksumLine, problemOf } from './prebuilds/shippable.mjs';

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes the tables of settings in docs/ from their definitions. A table stands below a line `<!-- settings: NAME -->`, up
- * to an empty line. `npm run docs:tables` rewrites them; test/docs/tables.test.ts says where one differs.
+ * Writes the tables of settings in docs/ from their definitions. A table extends from a line `<!-- settings:
+ * NAME -->` to an empty line. Run by `npm run docs:tables`; test/docs/tables.test.ts finds outdated tables.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -21,11 +21,7 @@ import { trainingSettings } from '../dist/study/training/training-settings.js';
 const table = (head, rows) =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('');
 
-/**
- * What holds without a key: its words, or the default that its type has.
- *
- * @param {import('zod').ZodType} type
- */
+/** The effect of leaving a key out: its words, or its type's default. @param {import('zod').ZodType} type */
 const withoutIt = (type) => {
   const { otherwise = 'none' } = wordsOf(type) ?? {};
   const { success, data } = type.safeParse(undefined);
@@ -35,7 +31,7 @@ const withoutIt = (type) => {
 };
 
 /**
- * @param {string} head words for the keys
+ * @param {string} head heading of the keys
  * @param {import('zod').ZodObject} block
  * @param {(key: string) => string} [show]
  */
@@ -107,7 +103,7 @@ const knownFamilies = table(
   ]),
 );
 
-/** The tables by their names. */
+/** The tables by name. */
 export const tables = new Map([
   ['experiment', settings('key', experimentSchema)],
   ['reference', settings('key', furtherReference)],
@@ -147,10 +143,10 @@ export const tables = new Map([
   ['recipe', settings('key', commonSettings.extend(outputSettings.shape))],
 ]);
 
-/** The pages that have such tables. */
+/** Pages with such tables. */
 export const pages = ['evaluation', 'experiments', 'families', 'hub', 'methods', 'search', 'training'];
 
-/** Returns a page with its tables as the definitions have them. @param {string} text */
+/** Returns a page with updated tables. @param {string} text */
 export const withTables = (text) =>
   text.replace(/(<!-- settings: (\S+) -->\n)(?:\|.*\n)*/g, (_, marker, name) => {
     const made = tables.get(name);

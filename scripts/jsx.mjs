@@ -1,2 +1,2 @@
-// JSX as calls of `h`, whose arguments are shorter than the object that the automatic runtime passes.
+// JSX as calls of `h`: shorter than the automatic runtime's objects.
 export { Fragment, h } from 'preact';

@@ -1,6 +1,6 @@
 /**
- * Modules of `src` that stand for libraries, or that a compiled script cannot hold, without their suffix: the build bundles
- * each apart.
+ * Modules of `src`, without suffix, that the build bundles separately: wrappers of libraries, and code that a
+ * compiled script cannot contain.
  */
 export const libraryModules = [
   'core/base/import-file',

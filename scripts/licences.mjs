@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Returns the licences, and notices, of the libraries in a bundle: each text once, below the names of those that have
- * it.
+ * Returns the licences and notices of the libraries in a bundle: each text once, with the names of its
+ * libraries.
  *
  * @param {string} root
  * @param {import('esbuild').Metafile} metafile

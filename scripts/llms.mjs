@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * Writes llms.txt, the form of llmstxt.org: what layerloom is, its commands, methods and limits, and each page with a
- * sentence on it, from the definitions of commands and methods and from the pages. `npm run docs:tables` rewrites it;
- * test/docs/llms.test.ts says where it differs.
+ * Writes llms.txt (llmstxt.org) from the definitions of commands and methods and from the pages. Run by `npm
+ * run docs:tables`; test/docs/llms.test.ts finds an outdated file.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,10 +10,10 @@ import { buildProgram } from '../dist/cli/program.js';
 import { methods } from '../dist/core/methods/index.js';
 import { presentGroups, root, titleOf } from '../site/pages.mjs';
 
-/** Text without links and emphasis. @param {string} text */
+/** Removes links and emphasis. @param {string} text */
 const plain = (text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/(\*\*|\b_|_\b)/g, '');
 
-/** The paragraphs of a page: neither headings nor blocks, lists, tables, pictures and comments. @param {string} text */
+/** Returns a page's plain paragraphs. @param {string} text */
 const paragraphsOf = (text) =>
   text
     .replace(/^ *```.*?^ *```$/gms, '')
@@ -22,17 +21,17 @@ const paragraphsOf = (text) =>
     .map((paragraph) => paragraph.trim().replace(/\s*\n\s*/g, ' '))
     .filter((paragraph) => paragraph !== '' && !/^([#|!<>]|[-*] )/.test(paragraph));
 
-/** The first sentence of a paragraph. @param {string} paragraph */
+/** Returns the first sentence. @param {string} paragraph */
 const sentenceOf = (paragraph) =>
   /^.*?[.:](?=\s+["`A-Z]|$)/s.exec(paragraph)?.[0].replace(/:$/, '.') ?? paragraph;
 
-/** What a page is about: its first sentence. @param {string} source */
+/** Returns a page's first sentence. @param {string} source */
 const noteOf = (source) => {
   const [first] = paragraphsOf(readFileSync(`${root}${source}`, 'utf8'));
   return first === undefined ? '' : `: ${plain(sentenceOf(first))}`;
 };
 
-/** Commands that do something: neither `help` nor those that only have others. */
+/** Excludes `help` and commands with subcommands. */
 const commands = describeCommands(buildProgram()).filter(
   ({ path, subcommands }) => path.length > 0 && path[0] !== 'help' && subcommands.length === 0,
 );
@@ -40,14 +39,14 @@ const commands = describeCommands(buildProgram()).filter(
 /** @param {readonly string[]} texts */
 const list = (texts) => texts.map((text) => `- ${text}\n`).join('');
 
-/** Groups of pages that say how the project is made, not how it is used. */
+/** Groups of pages about making the project, not using it. */
 const further = ['Contributing'];
 
 /**
  * Returns the text of llms.txt.
  *
- * @param {(source: string) => string | undefined} linkOf the address of a page, from its path in the repository; undefined
- *   leaves it out
+ * @param {(source: string) => string | undefined} linkOf returns the address of a page from its path in the
+ *   repository; undefined omits the page
  */
 export const llmsText = (linkOf) => {
   const readme = readFileSync(`${root}README.md`, 'utf8');
@@ -78,13 +77,13 @@ ${groups
 ${linked(groups.filter(({ title }) => further.includes(title)).flatMap(({ sources }) => sources))}`;
 };
 
-/** The file, which is in the package; its links lead to the pages beside it. */
+/** In the package; links lead to the pages beside it. */
 export const llmsFile = fileURLToPath(new URL('../llms.txt', import.meta.url));
 
-/** The pages that the package has. */
+/** Pages in the package. */
 const shipped = ['README.md', ...JSON.parse(readFileSync(`${root}package.json`, 'utf8')).files];
 
-/** The link to a page from beside the package's other files. @param {string} source */
+/** Returns a page's link relative to the package. @param {string} source */
 export const linkInPackage = (source) =>
   shipped.some((file) => source === file || source.startsWith(`${file}/`)) ? source : undefined;
 

@@ -1,6 +1,6 @@
 // @ts-check
-// Makes the tarball that is released and installed: `npm pack`, without what only the repository needs of package.json.
-// A tarball whose manifest has `prepare` makes npm ask its user to approve an install script, though none would run.
+// Makes the tarball to release: `npm pack`, without fields of package.json for the repository only. With
+// `prepare` in the manifest, npm would ask users to approve an install script, though none would run.
 //
 //   npm run package [-- DIRECTORY]
 import { execFileSync } from 'node:child_process';
@@ -38,7 +38,8 @@ try {
   writeFileSync(manifest, `${JSON.stringify(kept, null, 2)}\n`);
   const file = join(destination, pack(join(work, 'package'), destination));
   console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
-  // scripts/check-prebuilds.mjs writes the checksums of a complete set; what it says of another stands far above.
+  // The checksums exist only for a complete set (scripts/check-prebuilds.mjs, whose message has scrolled
+  // away).
   if (!existsSync(join(work, 'package', 'prebuilds', 'SHA256SUMS')))
     console.log(
       'for this machine only: not every addon that a release ships is in it; `npm run prebuild -- all` makes them',

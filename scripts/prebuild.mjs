@@ -4,7 +4,7 @@
 //   npm run prebuild                       all targets
 //   npm run prebuild -- linux-arm64-musl   some
 //
-// The host's own build (`npm run build:native`) is another one, in native/build.
+// `npm run build:native` builds for the host, in native/build.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ import { findZig } from './prebuilds/zig.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** @returns {string[]} names of targets, none where npm runs this only because it runs `build` */
+/** @returns {string[]} names of targets; empty if npm runs this script only before `build` */
 const chosen = () => {
   const named = process.argv.slice(2);
   const unknown = named.filter((name) => !Object.hasOwn(targets, name) && name !== 'all');
@@ -40,7 +40,7 @@ const build = (zig, name) => {
     ZIG_PROCESSOR: target.processor,
   };
   const folder = `native/build-zig/${name}`;
-  // CMake keeps the compiler that a folder was made with.
+  // CMake keeps a folder's first compiler.
   const cache = `${root}${folder}/CMakeCache.txt`;
   if (existsSync(cache) && !readFileSync(cache, 'utf8').includes(`=${zig}\n`))
     rmSync(`${root}${folder}`, { recursive: true });
@@ -50,7 +50,7 @@ const build = (zig, name) => {
   if (status !== 0) throw new Error(`${name} did not build\n${stdout}${stderr}`);
   const addon = readFileSync(`${root}${folder}/Release/layerloom.node`);
   mkdirSync(`${root}prebuilds/${name}`, { recursive: true });
-  // A new file: a process that has loaded the former one keeps it.
+  // Create a new file: processes that loaded the former one keep it.
   rmSync(`${root}prebuilds/${name}/layerloom.node`, { force: true });
   writeFileSync(`${root}prebuilds/${name}/layerloom.node`, addon);
   const packed = gzipSync(addon, { level: 9 }).length;
@@ -60,7 +60,7 @@ const build = (zig, name) => {
 const names = chosen();
 if (names.length > 0) {
   const zig = findZig();
-  // The first build of a target compiles libc++ too, which zig keeps in its cache.
+  // The first build of a target also compiles libc++, which zig caches.
   for (const name of names) {
     console.log(`${name}: building`);
     build(zig, name);

@@ -1,7 +1,7 @@
 // @ts-check
-// Builds what a clone lacks to be used or packed: `dist`, and this machine's addon. npm, pnpm and yarn run it after they
-// installed a clone's dependencies, and so before they pack a dependency from git. It builds nothing that is there:
-// `npm run build` does.
+// Builds what a clone lacks: `dist`, and this machine's addon. npm, pnpm and yarn run it after installing a
+// clone's dependencies, hence before packing a git dependency. Skips existing files; `npm run build` rebuilds
+// them.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +29,7 @@ const run = (script) => {
     );
 };
 
-// `npm cit` and `npm it` run the tests next, before which all is built.
+// `npm cit` and `npm it` run the tests next, which build everything first.
 const testsFollow = ['install-ci-test', 'install-test'].includes(process.env['npm_command'] ?? '');
 
 if (!testsFollow) {

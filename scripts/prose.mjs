@@ -1,9 +1,9 @@
-// Counts prose that has to be read twice: comments of code, documentation, help and messages.
+// Counts faults of prose in comments, documentation, help and messages.
 //
 //   node scripts/prose.mjs [--list] [--in PATH]...
 //
-// Prints a table of counts by place; `--list` prints each find as FILE:LINE: RULE: TEXT. The lint compares the counts with
-// `scripts/prose.json`, which may only fall.
+// Prints counts by place; `--list` prints each fault as FILE:LINE: RULE: TEXT. The lint compares the counts
+// with `scripts/prose.json`, which may only fall.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -15,7 +15,7 @@ const phrases =
 const mostWords = 28;
 const longestLine = 200;
 
-/** Returns the blocks of comments of a file of code, each with its first line. */
+/** Returns the comment blocks of a file of code, each with its first line. */
 export const commentsOf = (text, kind) => {
   const blocks = [];
   let open;
@@ -68,7 +68,7 @@ export const commentsOf = (text, kind) => {
   return blocks;
 };
 
-/** Returns the texts of strings that are sentences: help, messages, words of documents. */
+/** Returns strings that are sentences: help, messages, words of documents. */
 const stringsOf = (text) =>
   [...text.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`|"((?:[^"\\\n]|\\.)*)"/g)]
     .map((match) => ({
@@ -109,7 +109,7 @@ const paragraphsOf = (text) => {
   return blocks;
 };
 
-/** Returns the sentences of a block: code spans count as one word, tags of docstrings begin sentences. */
+/** Splits a block into sentences. A code span is one word; docstring tags begin sentences. */
 const sentencesOf = (text) =>
   text
     .replaceAll(/`[^`]*`/g, 'CODE')

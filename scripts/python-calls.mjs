@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Writes the functions of the Python package, one for each command below, from the definitions of the command line:
- * `python/layerloom/_calls.py`, and `aio.py` with the same as coroutines; beside each a stub (`.pyi`) with the types of
- * results, which are in `results.py`. Those that write one checkpoint return it in memory where no `out` is given.
- * `npm run docs:tables` rewrites the files; test/docs/python-calls.test.ts says where one differs.
+ * Writes the functions of the Python package from the command line's definitions:
+ * `python/layerloom/_calls.py`, and coroutines in `aio.py`; stubs (`.pyi`) have the types of `results.py`.
+ * Functions that write a checkpoint return it in memory without `out`. Run by `npm run docs:tables`;
+ * test/docs/python-calls.test.ts finds outdated files.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -34,10 +34,10 @@ export const commands = {
   export: 'export',
 };
 
-/** Options with which a command that writes a checkpoint writes none, or needs an output that has a name. */
+/** Options with which a checkpoint command writes nothing, or needs a named output. */
 const notInMemory = ['--explain', '--dry-run', '--link', '--force', '--resume'];
 
-/** A text of help in a docstring, where options are parameters. @param {string} text */
+/** Converts help for a docstring, where options are parameters. @param {string} text */
 const plain = (text) =>
   text
     .replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName)
@@ -79,10 +79,11 @@ const returns = `
 `;
 
 /**
- * Types of a command's results by the option that it has them with, the first of these that is given; `plain`, without
- * one, comes last. With \`out\`, what a command prints is a form beside the checkpoint in memory.
+ * Types of a command's results by option; the first given option counts. `plain`, without one, is last. For
+ * checkpoint commands, `out` adds the printed form to the checkpoint in memory.
  *
- * @param {string} path @returns {(readonly [string, string])[]}
+ * @param {string} path
+ * @returns {(readonly [string, string])[]}
  */
 const formsOf = (path) => {
   const forms = [...(results.get(path) ?? [])];
@@ -92,17 +93,19 @@ const formsOf = (path) => {
 };
 
 /**
- * The signatures of a function: one for each option with which it returns something else, one without, and for each
- * of those behind a flag `dry_run` one more, for when the flag's value is not known.
+ * The signatures of a function: one per option that changes the result, one without, and another of each
+ * after a flag `dry_run`, for an unknown value of the flag.
  *
- * @param {string} name @param {string} path @param {boolean} isAsync
+ * @param {string} name
+ * @param {string} path
+ * @param {boolean} isAsync
  */
 const stubOf = (name, path, isAsync) => {
   const { declared, options } = parametersOf(path);
   const forms = formsOf(path);
   const longs = forms.map(([form]) => `--${form}`);
   const dry = longs.indexOf('--dry-run');
-  /** The options with that of a form given, and those of the forms before it not. */
+  /** The options with one form's given, and those of earlier forms absent. */
   const given = (/** @type {number} */ at, /** @type {boolean} */ dryIsKnown) =>
     options.map((option) => {
       const [index, isFlag] = [longs.indexOf(option.long), option.type === 'bool'];
@@ -131,7 +134,7 @@ ${Object.keys(commands)
   .map((name) => `    "${name}",\n`)
   .join('')}]`;
 
-/** What a module has from _call.py. @param {boolean} isAsync */
+/** Names imported from _call.py. @param {boolean} isAsync */
 const imported = (isAsync) => [
   ...['Experiment', 'Numbers', 'Progress', 'Recipe'],
   ...(isAsync ? [] : ['call', 'call_in_memory']),
@@ -187,7 +190,7 @@ ${allOf}
 ${text}`;
 };
 
-/** Texts of the modules by their files. */
+/** Texts of the modules, by file. */
 export const modules = new Map(
   /** @type {const} */ ([
     ['_calls.py', moduleOf('Commands as functions.', false)],

@@ -1,18 +1,18 @@
 // @ts-check
-/** The parameters of Python's functions, of the arguments and options that the command line defines. */
+/** Parameters of Python's functions, from the command line's arguments and options. */
 
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
 import { buildProgram } from '../dist/cli/program.js';
 import { pythonName } from '../dist/core/base/option-name.js';
 
-/** Commands that write one checkpoint: without `out`, their functions return it in memory. */
+/** Commands that write a checkpoint; without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
 
-/** What the command line calls a model in `<…>`. */
+/** Words for a model in `<…>` on the command line. */
 const modelWords = ['model', 'expert', 'checkpoint', 'a', 'b'];
 
-/** Options of the command line's output alone. */
+/** Options for the command line's output only. */
 const left = Object.values(outputOptions).map(({ flags }) => /--\w+/.exec(flags)?.[0]);
 
 /**
@@ -42,7 +42,11 @@ const typeOf = (option) => {
   return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
 };
 
-/** The parameter of an argument, and the expression of what the command line gets of it. @param {import('commander').Argument} argument */
+/**
+ * Returns the parameter of an argument, and the Python expression for its value.
+ *
+ * @param {import('commander').Argument} argument
+ */
 const argumentOf = (argument) => {
   const { required, variadic, description: words } = argument;
   const name = pythonName(argument.name() + (variadic ? 's' : ''));
@@ -76,7 +80,7 @@ const optionOf = (option, isWriter) => {
   };
 };
 
-/** The arguments and options of a command, as parameters of Python. @param {string} path */
+/** Returns the parameters of a command. @param {string} path */
 export const parametersOf = (path) => {
   const command = buildProgram().commands.find((one) => one.name() === path);
   if (command === undefined) throw new Error(`there is no command ${path}`);
@@ -110,9 +114,11 @@ const parameterTexts = (declared, options) => [
 ];
 
 /**
- * The first lines of a function, without its result.
+ * The first lines of a function, without its result type.
  *
- * @param {string} name @param {readonly Parameter[]} declared @param {readonly Parameter[]} options
+ * @param {string} name
+ * @param {readonly Parameter[]} declared
+ * @param {readonly Parameter[]} options
  * @param {boolean} isAsync
  */
 export const signature = (name, declared, options, isAsync) => `${isAsync ? 'async ' : ''}def ${name}(

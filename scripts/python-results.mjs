@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes the types of what commands print with `--json` (src/cli/printed.ts) as TypedDicts, by the compiler's own
- * checker: `python/layerloom/results.py`.
+ * Writes `python/layerloom/results.py`: the types in src/cli/printed.ts as TypedDicts, found by the
+ * compiler's type checker.
  */
 import { fileURLToPath } from 'node:url';
 import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
@@ -11,7 +11,7 @@ import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Keys of JSON that cannot name a field in the body of a class. */
+/** Keys of JSON that cannot be fields of a class body. */
 const keywords = /^(as|class|def|del|for|from|global|import|in|is|lambda|not|or|pass|with)$|\W/;
 
 /** @param {string} name */
@@ -20,7 +20,7 @@ const capitalised = (name) => name.charAt(0).toUpperCase() + name.slice(1);
 /** @param {string} name a key, or words with hyphens */
 const classWord = (name) => name.split(/\W+/).map(capitalised).join('');
 
-/** @param {readonly string[]} words of types, in whatever order the checker has them; literals become one */
+/** @param {readonly string[]} words types in any order; literals become one */
 const unionText = (words) => {
   const literals = words.flatMap((word) => /^Literal\[(.*)\]$/.exec(word)?.[1] ?? []);
   const both = literals.includes('True') && literals.includes('False');
@@ -33,11 +33,11 @@ const unionText = (words) => {
   ].join(' | ');
 };
 
-/** The types of Python that stand for types of TypeScript, and the classes that these need. */
+/** Translates types of TypeScript to Python, with the classes that they need. */
 class Translation {
-  /** Texts of the classes by their names. @type {Map<string, string>} */
+  /** Texts of the classes, by name. @type {Map<string, string>} */
   classes = new Map();
-  /** Names of classes by their types' ids. @type {Map<number, string>} */
+  /** Class names, by type id. @type {Map<number, string>} */
   names = new Map();
 
   /** @param {Checker} checker */
@@ -45,7 +45,7 @@ class Translation {
     this.checker = checker;
   }
 
-  /** @param {Type | undefined} type @param {string} place names a type that has no name @returns {string} */
+  /** @param {Type | undefined} type @param {string} place the name for an unnamed type @returns {string} */
   typeOf(type, place) {
     if (type === undefined) throw new Error(`${place} has no type`);
     const { checker } = this;
@@ -77,7 +77,12 @@ class Translation {
     return unionText(types.map((one) => this.typeOf(one, placeOf(one))));
   }
 
-  /** What tells an object of a union apart: the value of a key, or a key that it alone has. @param {Type} type @param {readonly Type[]} all */
+  /**
+   * Returns what distinguishes an object in a union: the value of a key, or a key that only it has.
+   *
+   * @param {Type} type
+   * @param {readonly Type[]} all
+   */
   distinctionOf(type, all) {
     const { checker } = this;
     const own = checker.getPropertiesOfType(type);
@@ -92,7 +97,7 @@ class Translation {
     return alone === undefined ? String(all.indexOf(type) + 1) : `With${classWord(alone.name)}`;
   }
 
-  /** The class of an object, which is made where it is not there. @param {Type} type @param {string} place */
+  /** Returns the class of an object, creating it if needed. @param {Type} type @param {string} place */
   classOf(type, place) {
     const known = this.names.get(type.id);
     if (known !== undefined) return known;
@@ -160,7 +165,7 @@ const withPrinted = (read) => {
 };
 
 /**
- * What each command prints: types of Python by the option that makes it print them, `plain` without.
+ * Python types of each command's output, by option; `plain` without one.
  *
  * @type {Map<string, Map<string, string>>}
  */

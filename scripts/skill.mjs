@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Writes skills/layerloom/SKILL.md: how to do with layerloom what people want, for a program that reads instructions and
- * types commands. Commands, exit codes and errors are those of the definitions; test/docs/fences.test.ts types each command
- * in. `npm run docs:tables` rewrites it; test/docs/llms.test.ts says where it differs.
+ * Writes skills/layerloom/SKILL.md: instructions for programs that type commands. Commands, exit codes and
+ * errors come from the definitions; test/docs/fences.test.ts runs each command. Run by `npm run docs:tables`;
+ * test/docs/llms.test.ts finds an outdated file.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { buildProgram } from '../dist/cli/program.js';
 import { commands } from './python-calls.mjs';
 
 /**
- * What people want, with the lines that do it.
+ * Tasks, each with the lines that do it.
  *
  * @type {readonly (readonly [title: string, words: string, ...blocks: string[]])[]}
  */
@@ -79,7 +79,7 @@ const wishes = [
   ],
 ];
 
-/** Errors that are met often, and what to do. @type {Readonly<Record<string, string>>} */
+/** Common errors and their remedies. @type {Readonly<Record<string, string>>} */
 const remedies = {
   USAGE: 'read the message, which names the nearest command or option',
   INVALID_PARAMETER: 'give what the message expects',
@@ -109,7 +109,7 @@ const remedies = {
 
 const program = describeCommands(buildProgram());
 
-/** What docs/errors.md says of each code: its exit code, and when it is raised. */
+/** Each code's exit code and cause, from docs/errors.md. */
 const errors = new Map(
   [
     ...readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8').matchAll(

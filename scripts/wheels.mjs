@@ -1,9 +1,9 @@
 // @ts-check
-// Makes a Python wheel for each platform whose addon is there and can be shipped, and the source distribution that says
-// what to do elsewhere. A wheel holds what an installation of npm's package does, with one addon: the same program.
+// Makes a Python wheel for each platform with a shippable addon, and a source distribution that explains what
+// to do elsewhere. A wheel contains npm's installation with one addon.
 //
-//   npm run wheels [-- DIRECTORY]          into wheels/, or DIRECTORY; the same files give the same bytes
-//   npm run wheels -- --all [DIRECTORY]    fails unless all platforms have one, as for a release
+//   npm run wheels [-- DIRECTORY]          into wheels/, or DIRECTORY; reproducible
+//   npm run wheels -- --all [DIRECTORY]    fails if a platform is missing, for releases
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { shippedTargets } from '../dist/core/native/prebuilt.js';
 import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
 import { targets } from './prebuilds/targets.mjs';
 
-/** Pinned: another version may write other bytes. */
+/** Pinned: other versions may write other bytes. */
 const requirement = 'hatchling==1.33.0';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -21,7 +21,7 @@ const words = process.argv.slice(2);
 const destination = resolve(words.find((word) => word !== '--all') ?? join(root, 'wheels'));
 const work = mkdtempSync(join(tmpdir(), 'layerloom-wheels-'));
 
-/** A Python with hatchling, kept for the next time. */
+/** Returns a Python with hatchling, kept for later runs. */
 const python = () => {
   const environment = join(root, 'native/build-zig', requirement);
   const program = join(environment, 'bin/python');
@@ -31,11 +31,15 @@ const python = () => {
   return program;
 };
 
-/** @param {string} file @returns {boolean} false for what nothing loads: types, source maps, pages */
+/** @param {string} file @returns {boolean} false for types, source maps and pages */
 const isLoaded = (file) =>
   !/\.(d\.[cm]?ts|ts|map|md|markdown)$/i.test(file) || /^licen[cs]e/i.test(basename(file));
 
-/** Copies npm's package without the addons and what only Node's programs and builds need, and its libraries. @param {string} engine */
+/**
+ * Copies npm's package and its libraries, without addons and files for Node's builds.
+ *
+ * @param {string} engine
+ */
 const copyProgram = (engine) => {
   const packed = execFileSync(process.execPath, [join(root, 'scripts/package.mjs'), work], {
     encoding: 'utf8',

@@ -1,4 +1,4 @@
-// Writes the JSON Schemas of recipes and experiments into dist/schemas, from the compiled zod schemas.
+// Writes the JSON Schemas of recipes and experiments into dist/schemas.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { recipeSchema } from '../dist/core/schema/recipe-schema.js';
 import { experimentSchema } from '../dist/study/experiment/experiment-schema.js';

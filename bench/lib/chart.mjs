@@ -1,14 +1,17 @@
 // @ts-check
-// Bars as SVG, written by hand: readable in print and without colour.
+// Bars as hand-written SVG, readable in print and without colour.
 
 /** @typedef {{ label: string, value: number, low: number, high: number, own: boolean, note: string }} Bar */
 
 const escapeText = (/** @type {string} */ text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /**
- * Horizontal bars with their spread, a line at 1, and values behind them. Values beyond `limit` are cut and say so.
+ * Draws horizontal bars with ranges and values, and a line at 1. Bars beyond `limit` are cut and marked.
  *
- * @param {string} title @param {string} subtitle @param {Bar[]} bars @param {number} limit
+ * @param {string} title
+ * @param {string} subtitle
+ * @param {Bar[]} bars
+ * @param {number} limit
  */
 export const drawBars = (title, subtitle, bars, limit) => {
   const [left, right, row, top] = [250, 190, 30, 74];
@@ -36,11 +39,21 @@ export const drawBars = (title, subtitle, bars, limit) => {
 `;
 };
 
-/** @typedef {{ name: string, times: number[], end: number }} Steps Seconds at which something more was there, ascending, and the end. */
+/**
+ * Seconds at which the count rose, ascending, and the end.
+ *
+ * @typedef {{ name: string, times: number[], end: number }} Steps
+ */
 
 const colours = ['#8a98a5', '#1b6ca8'];
 
-/** Counts that rise over seconds, as steps. @param {string} title @param {string} subtitle @param {Steps[]} series */
+/**
+ * Draws counts over seconds, as steps.
+ *
+ * @param {string} title
+ * @param {string} subtitle
+ * @param {Steps[]} series
+ */
 export const drawSteps = (title, subtitle, series) => {
   const [left, right, top, bottom, width, height] = [64, 96, 74, 48, 860, 380];
   const most = Math.max(...series.map(({ times }) => times.length));

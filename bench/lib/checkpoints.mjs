@@ -1,20 +1,31 @@
 // @ts-check
-// Checkpoints of the exact shapes of Llama 3.1 8B and 405B, with as many layers as asked for.
+// Checkpoints with the exact shapes of Llama 3.1 8B and 405B, and a chosen number of layers.
 import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
 
 export const vocabulary = 128256;
 
-/** Sizes of a model of the family. @typedef {{ hidden: number, inner: number, keyValue: number, heads: [number, number] }} Sizes */
+/**
+ * Sizes of a model of the family.
+ *
+ * @typedef {{ hidden: number, inner: number, keyValue: number, heads: [number, number] }} Sizes
+ */
 
 /** @type {Sizes} */
 const full = { hidden: 4096, inner: 14336, keyValue: 1024, heads: [32, 8] };
 
-/** Of Llama 3.1 405B. @type {Sizes} */
+/** Sizes of Llama 3.1 405B. @type {Sizes} */
 export const larger = { hidden: 16384, inner: 53248, keyValue: 1024, heads: [128, 8] };
 
-/** Names and shapes in the model's order. @param {number} layers @param {number} rows of the vocabulary @param {Sizes} [sizes] @returns {[string, number[]][]} */
+/**
+ * Names and shapes in the model's order.
+ *
+ * @param {number} layers
+ * @param {number} rows of the vocabulary
+ * @param {Sizes} [sizes]
+ * @returns {[string, number[]][]}
+ */
 export const tensorsOf = (layers, rows, sizes = full) => [
   ['model.embed_tokens.weight', [rows, sizes.hidden]],
   ...Array.from({ length: layers }, (_, layer) =>
@@ -54,7 +65,7 @@ export const configOf = (layers, rows, sizes = full) => ({
   torch_dtype: 'bfloat16',
 });
 
-/** xorshift, for numbers that are the same each time. @param {number} seed */
+/** xorshift: reproducible numbers. @param {number} seed */
 export const generator = (seed) => {
   let state = seed;
   return () => {
@@ -76,24 +87,35 @@ const baseBlock = () => {
   });
 };
 
-/** An expert's: one weight in fifty has moved by one unit in the last place. @param {Uint16Array} base @param {number} seed */
+/**
+ * An expert's weights: a random fiftieth differs in the last bit.
+ *
+ * @param {Uint16Array} base
+ * @param {number} seed
+ */
 const expertBlock = (base, seed) => {
   const random = generator(seed);
   return base.map((bits) => (random() % 50 === 0 ? bits ^ 1 : bits));
 };
 
 /**
- * An expert's that was trained for longer: each weight has moved by up to eight units in the last place, or not at all, so that magnitudes are tied as
- * those of bfloat16 experts are.
+ * Weights of an expert with longer training: each changes by up to eight units in the last place. Magnitudes
+ * have ties, like those of real bfloat16 experts.
  *
- * @param {Uint16Array} base @param {number} seed
+ * @param {Uint16Array} base
+ * @param {number} seed
  */
 const tunedBlock = (base, seed) => {
   const random = generator(seed);
   return base.map((bits) => bits + ((random() >>> 8) % 17) - 8);
 };
 
-/** As the hub's libraries cut: in order, up to 5 GB a file. @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors @param {number} most bytes of a file */
+/**
+ * Shards like the hub's libraries: in order, up to 5 GB a file.
+ *
+ * @param {{ name: string, dtype: 'BF16', shape: number[], bytes: number }[]} tensors
+ * @param {number} most bytes of a file
+ */
 const shardsOf = (tensors, most) => {
   /** @type {(typeof tensors)[]} */
   const shards = [[]];
@@ -110,9 +132,11 @@ const shardsOf = (tensors, most) => {
 };
 
 /**
- * @param {string} directory @param {number} layers @param {Uint16Array} block
- * @param {{ rows?: number, sizes?: Sizes, filled?: number, most?: number }} [options] `filled`: bytes of each tensor that are written, all others are
- *   holes of the file; `most`: bytes of a file
+ * @param {string} directory
+ * @param {number} layers
+ * @param {Uint16Array} block
+ * @param {{ rows?: number, sizes?: Sizes, filled?: number, most?: number }} [options] `filled`: bytes written
+ *   of each tensor, the rest are holes; `most`: bytes of a file
  */
 const write = (
   directory,
@@ -153,7 +177,7 @@ const write = (
       join(directory, 'model.safetensors.index.json'),
       JSON.stringify({ metadata: {}, weight_map: weightMap }),
     );
-  // Last: a directory with a configuration is a checkpoint that was written whole.
+  // Last: a directory with a configuration is complete.
   writeFileSync(
     join(directory, 'config.json'),
     `${JSON.stringify(configOf(layers, rows, sizes), null, 2)}\n`,
@@ -161,9 +185,11 @@ const write = (
 };
 
 /**
- * Makes a base and experts of it, those that are not there yet.
+ * Makes a base and experts, unless they exist.
  *
- * @param {string} directory @param {number} layers @param {string[]} names the base is `base`, all others are experts, those `tuned…` for longer
+ * @param {string} directory
+ * @param {number} layers
+ * @param {string[]} names `base` is the base, others are experts, `tuned…` with longer training
  * @param {number} [rows] of the vocabulary
  * @returns {string[]} their paths
  */
@@ -172,7 +198,7 @@ export const makeCheckpoints = (directory, layers, names, rows = vocabulary) => 
   const base = missing.length === 0 ? undefined : baseBlock();
   for (const name of missing) {
     if (base === undefined) break;
-    // By its own number, so that it is the same whatever stands beside it.
+    // Seeded by its own number, so that it does not depend on the other names.
     const tuned = /^tuned-(\d+)$/.exec(name)?.[1];
     const block =
       name === 'base'
@@ -186,11 +212,13 @@ export const makeCheckpoints = (directory, layers, names, rows = vocabulary) => 
 };
 
 /**
- * Makes checkpoints of the shapes of Llama 3.1 405B, those that are not there yet: `filled` bytes of each tensor are weights, all others holes of the files.
- * Each has its tokenizer.
+ * Makes checkpoints with the shapes of Llama 3.1 405B and tokenizers, unless they exist.
  *
- * @param {string} directory @param {number} layers @param {string[]} names the first is the base, all others are experts of it
- * @param {{ filled: number, most?: number, others?: number }} options `others`: letters of the tokenizer that no other one has
+ * @param {string} directory
+ * @param {number} layers
+ * @param {string[]} names the base, then its experts
+ * @param {{ filled: number, most?: number, others?: number }} options `filled`: bytes written of each tensor,
+ *   the rest are holes; `others`: letters of the tokenizer that no other one has
  * @returns {string[]} their paths
  */
 export const makeLargeCheckpoints = (directory, layers, names, { others = 0, ...options }) => {
@@ -206,9 +234,11 @@ export const makeLargeCheckpoints = (directory, layers, names, { others = 0, ...
 };
 
 /**
- * A byte-level BPE tokenizer of so many tokens, the last `added` of them added ones: as large a file as Llama's.
+ * A byte-level BPE tokenizer, with a file as large as Llama's.
  *
- * @param {number} tokens @param {number} added @param {number} [others] letters, from the first on, that no other tokenizer has
+ * @param {number} tokens
+ * @param {number} added added tokens, the last ones
+ * @param {number} [others] letters that no other tokenizer has, the first ones
  */
 const tokenizerOf = (tokens, added, others = 0) => {
   const letters = Array.from({ length: 256 }, (_, index) =>
@@ -239,9 +269,11 @@ const tokenizerOf = (tokens, added, others = 0) => {
 };
 
 /**
- * Makes three experts with tokenizers, those that are not there yet: two of one vocabulary, and one with a token and a row more.
+ * Makes three experts with tokenizers, unless they exist: two with the same vocabulary, one with another
+ * token and row.
  *
- * @param {string} directory @param {number} layers
+ * @param {string} directory
+ * @param {number} layers
  * @returns {string[]} their paths
  */
 export const makeVocabularies = (directory, layers) =>
@@ -268,16 +300,25 @@ const adaptedOf = ({ hidden, inner, keyValue }) => [
   ['self_attn.v_proj', keyValue, hidden],
 ];
 
-/** Numbers as trained matrices of adapters have them: of both signs, around 1/256. @param {number} count @param {number} seed */
+/**
+ * Numbers like those of trained adapters: both signs, around 1/256.
+ *
+ * @param {number} count
+ * @param {number} seed
+ */
 const adapterNumbers = (count, seed) => {
   const random = generator(seed);
   return Float32Array.from({ length: count }, () => (random() / 2 ** 32 - 0.5) / 128);
 };
 
 /**
- * Makes LoRA adapters, in float32, of all attention and MLP weights, those that are not there yet.
+ * Makes LoRA adapters of all attention and MLP weights, in float32, unless they exist.
  *
- * @param {string} directory @param {number} layers @param {number} rank @param {string[]} names @param {Sizes} [sizes]
+ * @param {string} directory
+ * @param {number} layers
+ * @param {number} rank
+ * @param {string[]} names
+ * @param {Sizes} [sizes]
  * @returns {string[]} their paths
  */
 export const makeAdapters = (directory, layers, rank, names, sizes = full) => {

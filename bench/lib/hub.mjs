@@ -1,5 +1,5 @@
 // @ts-check
-// A hub on this machine, for benchmarks: models are directories, and what is pushed to it is counted and dropped.
+// A local hub for benchmarks: models are directories; pushed bytes are counted and dropped.
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,7 +12,7 @@ const commit = createHash('sha1').update('bench').digest('hex');
 
 const isLarge = (/** @type {string} */ name) => /\.(safetensors|gguf)$/.test(name);
 
-/** What the hub calls the contents of files, by path. @type {Map<string, Promise<string>>} */
+/** The hub's ids of file contents, by path. @type {Map<string, Promise<string>>} */
 const ids = new Map();
 
 /** @param {string} path */
@@ -30,7 +30,7 @@ const idOf = (path) => {
   return id;
 };
 
-/** Hashes the files of a model before they are asked for: no command shall wait for it. @param {string} directory */
+/** Hashes a model's files in advance, so that no command waits for it. @param {string} directory */
 export const hashFiles = (directory) =>
   Promise.all(readdirSync(directory).map((name) => idOf(join(directory, name))));
 
@@ -40,12 +40,13 @@ const bodyOf = async (request) => JSON.parse(Buffer.concat(await request.toArray
 /**
  * Starts a hub.
  *
- * @param {(id: string) => string | undefined} directoryOf where a model is; undefined of one that the hub has not
+ * @param {(id: string) => string | undefined} directoryOf returns a model's directory; undefined if the hub
+ *   lacks it
  */
 export const startHub = async (directoryOf) => {
   const hub = {
     endpoint: '',
-    /** Bytes of files that were sent, and that were pushed. */
+    /** Bytes of files sent and pushed. */
     sent: 0,
     received: 0,
     close: () => {
@@ -72,7 +73,13 @@ export const startHub = async (directoryOf) => {
       }),
     );
 
-  /** Takes what is pushed. @param {IncomingMessage} request @param {ServerResponse} response @param {string} path */
+  /**
+   * Accepts a push.
+   *
+   * @param {IncomingMessage} request
+   * @param {ServerResponse} response
+   * @param {string} path
+   */
   const take = async (request, response, path) => {
     if (request.method === 'PUT') {
       for await (const chunk of request) hub.received += chunk.length;
@@ -101,7 +108,13 @@ export const startHub = async (directoryOf) => {
     return json(response, { transfer: 'basic', objects });
   };
 
-  /** Sends a file or a range of it. @param {IncomingMessage} request @param {ServerResponse} response @param {string} path */
+  /**
+   * Sends a file or a range of it.
+   *
+   * @param {IncomingMessage} request
+   * @param {ServerResponse} response
+   * @param {string} path
+   */
   const send = async (request, response, path) => {
     const bytes = statSync(path).size;
     const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
@@ -147,7 +160,12 @@ export const startHub = async (directoryOf) => {
   return hub;
 };
 
-/** The environment of a command that uses a hub, with what it keeps below a directory. @param {string} endpoint @param {string} home */
+/**
+ * The environment of a command that uses a hub, with its caches below `home`.
+ *
+ * @param {string} endpoint
+ * @param {string} home
+ */
 export const hubEnvironment = (endpoint, home) => ({
   HF_ENDPOINT: endpoint,
   HF_HOME: home,

@@ -1,12 +1,12 @@
 // @ts-check
-// Sparse models in GGUF, of the shapes of Llama 3.1 405B.
+// Sparse GGUF models with the shapes of Llama 3.1 405B.
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { larger, tensorsOf, vocabulary } from './checkpoints.mjs';
 
 const types = { F32: 0, Q8_0: 8, Q4_K: 12, Q6_K: 14 };
 
-/** Elements of a block, and its bytes. @type {Record<keyof typeof types, [number, number]>} */
+/** Elements and bytes of a block. @type {Record<keyof typeof types, [number, number]>} */
 const blockSizes = { F32: [1, 4], Q8_0: [32, 34], Q4_K: [256, 144], Q6_K: [256, 210] };
 
 const names = Object.entries({
@@ -45,9 +45,12 @@ const alignment = 32;
 const aligned = (/** @type {number} */ bytes) => Math.ceil(bytes / alignment) * alignment;
 
 /**
- * Writes a model of so many layers, of which `filled` bytes of each tensor are weights, all others holes of the file.
+ * Writes a model.
  *
- * @param {string} path @param {number} layers @param {number} filled @param {number} step makes weights of its own
+ * @param {string} path
+ * @param {number} layers
+ * @param {number} filled bytes written of each tensor; the rest are holes
+ * @param {number} step varies the weights
  */
 export const makeLargeGguf = (path, layers, filled, step) => {
   const metadata = [
@@ -83,7 +86,7 @@ export const makeLargeGguf = (path, layers, filled, step) => {
   writeSync(fd, header);
   const data = aligned(header.length);
   ftruncateSync(fd, data + position);
-  // Bytes below 0x3c: scales of 16 bits are finite then, whatever the place.
+  // Bytes below 0x3c: 16-bit scales are then finite anywhere.
   const block = new Uint8Array(filled).map((_, at) => (at * step) % 0x3b);
   for (const { begin, bytes } of tensors)
     writeSync(fd, block, 0, Math.min(bytes, block.length), data + begin);

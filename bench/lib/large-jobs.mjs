@@ -1,10 +1,10 @@
 // @ts-check
-// What the lane of large models runs.
+// The jobs of large models.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A command: `args` of the command line. One that reads the output of another names it as `of`.
+ * A command: `args` of the command line. `of`: the job whose output it reads.
  *
  * @typedef {{ name: string, args: string[], of?: string }} Job
  */
@@ -15,7 +15,7 @@ const unweighted = ['tsv_m', 'iso_c', 'sce', 'model_stock', 'karcher', 'regmean'
  * The jobs, by group.
  *
  * @param {string} directory for recipes
- * @param {string} out what commands write
+ * @param {string} out of commands
  * @param {ReturnType<typeof import('./large-models.mjs').largeModels>} models
  * @returns {{ title: string, make: () => void, jobs: Job[] }[]}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// Sparse models of the shapes of Llama 3.1 405B: their paths, and how they are made.
+// Sparse models with the shapes of Llama 3.1 405B: their paths and their making.
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
@@ -15,7 +15,12 @@ import { makeLargeGguf } from './large-gguf.mjs';
 
 const names = ['base', 'task', 'lang'];
 
-/** A model with one matrix of more than 2³² elements, of which 4 MiB at either end are weights. @param {string} path @param {number} step */
+/**
+ * Makes a model with one matrix of more than 2³² elements, with weights in 4 MiB at either end.
+ *
+ * @param {string} path
+ * @param {number} step
+ */
 const makeWide = (path, step) => {
   mkdirSync(path, { recursive: true });
   const shape = [65_544, 65_536];
@@ -34,7 +39,12 @@ const makeWide = (path, step) => {
   writeFileSync(join(path, 'config.json'), JSON.stringify(config));
 };
 
-/** Gram matrices of the layers' matrices, of which nothing but the header is written. @param {string} path @param {number} layers */
+/**
+ * Makes Gram matrices of the layers' matrices; only the header is written.
+ *
+ * @param {string} path
+ * @param {number} layers
+ */
 const makeGrams = (path, layers) => {
   const tensors = tensorsOf(layers, vocabulary, larger)
     .filter(([name]) => name.endsWith('_proj.weight'))
@@ -52,7 +62,12 @@ const makeGrams = (path, layers) => {
 
 const [rows, columns] = [6144, 4096];
 
-/** A model with one matrix of random weights, and the Gram matrix of its inputs. @param {string} path @param {number} seed */
+/**
+ * Makes a model with one matrix of random weights, and the Gram matrix of its inputs.
+ *
+ * @param {string} path
+ * @param {number} seed
+ */
 const makeMatrix = (path, seed) => {
   mkdirSync(path, { recursive: true });
   const name = 'model.layers.0.mlp.up_proj.weight';
@@ -80,11 +95,7 @@ const makeMatrix = (path, seed) => {
   writeFileSync(join(path, 'config.json'), JSON.stringify(config));
 };
 
-/**
- * The models of the lane. Each group says where they are and makes them when asked.
- *
- * @param {string} directory
- */
+/** The models by group: paths, and a function that makes them. @param {string} directory */
 export const largeModels = (directory) => {
   /** @param {string} group @returns {[base: string, task: string, language: string]} */
   const three = (group) => [

@@ -1,5 +1,5 @@
 // @ts-check
-// Runs commands and watches what they cost.
+// Runs commands and measures their cost.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,13 @@ const list = (path) => {
   }
 };
 
-/** A process and all below it, by what its threads say: little work, so that watching does not slow what is watched. @param {number} root @returns {number[]} */
+/**
+ * A process and its descendants, from its threads' lists of children: cheap, so that measuring does not slow
+ * the process.
+ *
+ * @param {number} root
+ * @returns {number[]}
+ */
 const treeOf = (root) => {
   const tree = [root];
   for (const pid of tree)
@@ -42,11 +48,14 @@ const number = (/** @type {string} */ text, /** @type {RegExp} */ pattern) =>
   Number(pattern.exec(text)?.[1] ?? 0);
 
 /**
- * Runs a command to its end. Private memory is the most RssAnon that its tree had, sampled every 20 ms: mapped files are the
- * page cache's and not counted. The peak is the most resident memory of its first process, as the kernel kept it (VmHWM), and its address space the most that it had mapped (VmPeak). Bytes are those that system calls moved (rchar, wchar), as of the last sample; what is read through
- * a mapping is not among them. Processor time is that of its first process, as of the last sample.
+ * Runs a command to its end. Private memory is the maximum RssAnon of its process tree, sampled every 20 ms;
+ * mapped files do not count. For the first process: peak resident memory (VmHWM), peak address space
+ * (VmPeak), and processor time. Bytes are those of system calls (rchar, wchar), without reads through
+ * mappings. Times and bytes are those of the last sample.
  *
- * @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} [env]
+ * @param {string} command
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
  * @returns {Promise<Cost>}
  */
 export const measure = async (command, args, env) => {
@@ -78,7 +87,7 @@ export const measure = async (command, args, env) => {
     const status = read(`/proc/${child.pid}/status`);
     cost.peakBytes = Math.max(cost.peakBytes, number(status, /^VmHWM:\s+(\d+)/m) * 1024);
     cost.addressBytes = Math.max(cost.addressBytes, number(status, /^VmPeak:\s+(\d+)/m) * 1024);
-    // The 14th and 15th field, of which the second is a name in brackets; in hundredths of a second.
+    // Fields 14 and 15, in hundredths of a second. Field 2 is a name in brackets.
     const [user = 0, system = 0] = read(`/proc/${child.pid}/stat`)
       .replace(/^.*\) /s, '')
       .split(' ')
@@ -102,10 +111,11 @@ export const measure = async (command, args, env) => {
 };
 
 /**
- * Fills a directory with so many bytes and empties it. A virtual machine may have given memory that it did not use back to its
- * host, and gets it again at a fifth of the speed: no job shall pay for that which another does not.
+ * Fills a directory with bytes and empties it. A virtual machine may have returned unused memory to its host,
+ * and gets it back at a fifth of the speed; no single job should pay for that.
  *
- * @param {string} directory on a tmpfs @param {number} bytes
+ * @param {string} directory on a tmpfs
+ * @param {number} bytes
  */
 export const prime = (directory, bytes) => {
   const block = Buffer.alloc(16 * 1024 * 1024, 1);

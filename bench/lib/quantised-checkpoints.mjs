@@ -1,5 +1,5 @@
 // @ts-check
-// Quantised checkpoints of layers of the shapes of Llama 3.1 8B, and those of bfloat16 that they are read as.
+// Quantised checkpoints of layers with the shapes of Llama 3.1 8B, and their bfloat16 counterparts.
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
@@ -10,7 +10,7 @@ import { configOf, tensorsOf } from './checkpoints.mjs';
 const rows = 256;
 const block = 16 * 1024 * 1024;
 
-/** Bytes by which all codes occur. NaN of E4M3 is none. @param {number} seed */
+/** Bytes with all codes except NaN of E4M3. @param {number} seed */
 const codesOf = (seed) => {
   let state = seed;
   return Uint8Array.from({ length: block }, () => {
@@ -22,7 +22,7 @@ const codesOf = (seed) => {
   });
 };
 
-/** Weights of bfloat16, of both signs around 1/64. @param {Uint8Array} codes */
+/** Weights in bfloat16, of both signs around 1/64. @param {Uint8Array} codes */
 const numbersOf = (codes) => codes.map((code, at) => (at % 2 === 0 ? code : (code & 128) | 60));
 
 const f32 = (/** @type {number} */ value) => new Uint8Array(Float32Array.of(value).buffer);
@@ -33,7 +33,11 @@ const part = (name, dtype, bits, shape, of) => ({
   bytes: (bits * shape.reduce((a, b) => a * b, 1)) / 8,
 });
 
-/** What each scheme stores of a matrix. @type {Record<string, { settings: object, parts(module: string, shape: [number, number]): Part[] }>} */
+/**
+ * The stored tensors of a matrix, by scheme.
+ *
+ * @type {Record<string, { settings: object, parts(module: string, shape: [number, number]): Part[] }>}
+ */
 const schemes = {
   'FP8 blocks': {
     settings: { quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: [128, 128] },
@@ -70,7 +74,7 @@ const schemes = {
   },
 };
 
-/** Layers of the family, and experts as gpt-oss has them, as large as the layers' MLP: four of a quarter of its width. */
+/** Fused experts like gpt-oss's, as large as the layer's MLP: four with a quarter of its width. */
 const experts = 4;
 
 /** @param {number} layers @returns {[string, number[]][]} */
@@ -92,7 +96,7 @@ const mxfp4 = (name, [count = 1, columns = 1, across = 1]) => [
 /** @param {string} name @param {number[]} shape */
 const plain = (name, shape) => part(name, 'BF16', 16, shape, 'numbers');
 
-/** The schemes, `bfloat16` and `MXFP4` among them, and the one of bfloat16 that each is compared with. */
+/** The kinds, each with the bfloat16 kind to compare with. */
 export const quantisedKinds = {
   ...Object.fromEntries(Object.keys(schemes).map((kind) => [kind, 'bfloat16'])),
   MXFP4: 'bfloat16 experts',
@@ -120,7 +124,13 @@ const contentOf = (kind, layers) => {
   return { parts, ...(scheme === undefined ? {} : { settings: scheme.settings }) };
 };
 
-/** Writes `bytes` of a pattern that is repeated. @param {number} file @param {number} bytes @param {Uint8Array} pattern */
+/**
+ * Writes a repeated pattern of `bytes` bytes.
+ *
+ * @param {number} file
+ * @param {number} bytes
+ * @param {Uint8Array} pattern
+ */
 const fill = (file, bytes, pattern) => {
   const most = block - (block % pattern.length);
   const repeated =
@@ -131,7 +141,14 @@ const fill = (file, bytes, pattern) => {
     writeSync(file, repeated, 0, Math.min(left, repeated.length));
 };
 
-/** Makes checkpoints of a kind, where they are not there yet. @param {string} directory @param {string} kind @param {number} layers @param {number} count */
+/**
+ * Makes checkpoints of a kind, unless they exist.
+ *
+ * @param {string} directory
+ * @param {string} kind
+ * @param {number} layers
+ * @param {number} count
+ */
 export const makeQuantised = (directory, kind, layers, count) =>
   Array.from({ length: count }, (_, index) => {
     const path = join(directory, `${kind.replaceAll(/\W+/g, '-')}-${layers}-${index}`);

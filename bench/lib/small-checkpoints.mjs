@@ -1,5 +1,5 @@
 // @ts-check
-// Checkpoints with the tensors of Llama 3.1 8B and next to no weights, for what grows with the number of tensors and merges.
+// Checkpoints with the tensors of Llama 3.1 8B and almost no weights, for costs per tensor and merge.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
@@ -7,19 +7,20 @@ import { configOf, tensorsOf } from './checkpoints.mjs';
 
 /** @typedef {{ layers: number, vocabulary: number, sizes: import('./checkpoints.mjs').Sizes }} Shape */
 
-/** All of its tensors, 80 KB. @type {Shape} */
+/** All tensors, in 80 KB. @type {Shape} */
 const many = { layers: 32, vocabulary: 16, sizes: { hidden: 8, inner: 16, keyValue: 8, heads: [1, 1] } };
 
-/** 32 bits that look like chance, of a number. @param {number} number */
+/** Hashes a number to 32 bits. @param {number} number */
 const mixed = (number) => {
   const once = Math.imul(number ^ (number >>> 16), 0x45d9f3b);
   return Math.imul(once ^ (once >>> 13), 0x2c1b3c6d) >>> 0;
 };
 
 /**
- * A bfloat16 of either sign from 2⁻⁸ to 2⁻⁴, the same in all models but for the last two bits of its fraction.
+ * A bfloat16 of either sign from 2⁻⁸ to 2⁻⁴. Models differ only in the last two bits of its fraction.
  *
- * @param {number} at @param {number} model
+ * @param {number} at
+ * @param {number} model
  */
 const weight = (at, model) => {
   const bits = mixed(at + 1);
@@ -27,9 +28,11 @@ const weight = (at, model) => {
 };
 
 /**
- * Makes a checkpoint in each of the directories, those that are not there yet.
+ * Makes a checkpoint in each of the directories, unless it exists.
  *
- * @param {string} directory @param {readonly string[]} names @param {Shape} [shape]
+ * @param {string} directory
+ * @param {readonly string[]} names
+ * @param {Shape} [shape]
  */
 export const makeSmallCheckpoints = (directory, names, { layers, vocabulary, sizes } = many) => {
   for (const [index, name] of names.entries()) {

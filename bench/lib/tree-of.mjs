@@ -1,21 +1,20 @@
 // @ts-check
-// The project as it was at a commit, to be measured beside this tree.
+// The project at another commit, to measure beside this tree.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** This tree. */
 export const here = fileURLToPath(new URL('../..', import.meta.url));
 
 const git = (/** @type {string[]} */ ...args) =>
   execFileSync('git', ['-C', here, ...args], { maxBuffer: 2 ** 30 });
 
 /**
- * Builds the tree of a commit, unless it is there.
+ * Builds the tree of a commit, unless it exists.
  *
  * @param {string} name of the commit
- * @param {string} directory where it is kept for the next time, by the commit's hash
+ * @param {string} directory keeps trees, by commit hash
  * @returns {{ commit: string, tree: string }} its hash and path
  */
 export const treeAt = (name, directory) => {

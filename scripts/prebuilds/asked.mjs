@@ -2,14 +2,14 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * True if `npm run prebuild` was typed, false if npm runs the script before `build`, as it does every script of such a
- * name: the environment and the arguments are the same in both. npm's process has the command as its title.
- * Undefined where neither can be seen (no `ps`, or a program that sets another title).
+ * True if `npm run prebuild` was typed; false if npm runs the script before `build`, with equal environment
+ * and arguments. Reads the title of npm's process. Undefined if it cannot be seen (no `ps`, or a changed
+ * title).
  *
  * @returns {boolean | undefined}
  */
 export const isAskedFor = () => {
-  // Shells stand between npm and this process, or none.
+  // There may be shells between npm and this process.
   for (let pid = process.ppid; pid > 1; ) {
     const { status, stdout } = spawnSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], {
       encoding: 'utf8',

@@ -9,8 +9,8 @@ import { addonFile, oldestGlibc } from '../../dist/core/native/prebuilt.js';
 const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
 /**
- * Returns the reason why a target's addon cannot be shipped, or undefined: the host's own build, which needs this
- * machine's glibc, is none to ship.
+ * Returns why a target's addon cannot be shipped, or undefined. The host's own build needs this machine's
+ * glibc.
  *
  * @param {string} target
  */
@@ -29,7 +29,7 @@ export const problemOf = (target) => {
   return tooNew.length > 0 ? `needs glibc ${tooNew.at(-1)}, built on this machine` : undefined;
 };
 
-/** The line of SHA256SUMS, by which `layerloom doctor` knows a shipped addon. @param {string} target */
+/** The line of SHA256SUMS for an addon. @param {string} target */
 export const checksumLine = (target) => {
   const hash = createHash('sha256')
     .update(readFileSync(addonFile(target)))

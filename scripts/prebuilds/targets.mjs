@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Platforms that the package has an addon for, by the folder of `prebuilds/` that it lies in. `zig` is zig's
- * name of the target, with the oldest glibc or macOS that its addon runs on; `wheel` is Python's name of the same.
+ * Platforms with an addon, by folder in `prebuilds/`. `zig`: the target, with the oldest glibc or macOS;
+ * `wheel`: Python's platform tag.
  *
  * @type {Readonly<Record<string, { zig: string, system: 'Linux' | 'Darwin', processor: string, wheel: string }>>}
  */

@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Pinned: another compiler makes other bytes, and other libc++. */
+/** Pinned: other versions make other bytes and another libc++. */
 const version = '0.17.1';
 
 /** @param {string} file @param {readonly string[]} args */
 const outputOf = (file, args) => execFileSync(file, args, { encoding: 'utf8' }).trim();
 
-/** Installs zig from PyPI into a virtual environment of its own, unless it is there. */
+/** Installs zig from PyPI into a virtual environment, once. */
 const install = () => {
   const environment = fileURLToPath(new URL(`../../native/build-zig/zig-${version}`, import.meta.url));
   const python = `${environment}/bin/python`;
@@ -22,7 +22,7 @@ const install = () => {
   ]);
 };
 
-/** Returns the path of zig's program: the one that `ZIG` names, or PyPI's. */
+/** Returns the path of zig: `ZIG`, or PyPI's. */
 export const findZig = () => {
   const zig = process.env['ZIG'] || install();
   const found = outputOf(zig, ['version']);

@@ -18,18 +18,15 @@ import type { LinkedShard } from '../store/link-shard.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { MergeShard } from './merge-shards.js';
 
-/** A merge that is assembled. */
 export interface Assembled {
   readonly inputs: readonly PlannedInput[];
   readonly shards: readonly MergeShard[];
-  /** Returns the complete plan, with the side files. */
   plan(): Promise<MergePlan>;
 }
 
 /**
- * Builds a merge's directory from shards that all exist: links them into a staging directory, writes the side
- * files, and renames the directory into place. A former merge of that name is replaced, provided that
- * layerloom wrote it and it contains no other files.
+ * Links shards that all exist into a staging directory, writes the side files, and renames the directory into
+ * place. Replaces a former merge if layerloom wrote it and it contains no other files.
  *
  * @returns warnings
  * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
@@ -66,15 +63,15 @@ export const assemble = async (
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
-    // Planned as late as can be: a plan that is held while shards are linked outlives V8's young generation, and stays in
-    // memory until its next full collection.
+    // Planned late: a plan held while linking outlives V8's young generation, and stays until the next full
+    // collection.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, { keys: keysOf(shards) });
     await syncDirectory(staging);
     await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     if (former === undefined) return warnings;
-    // A file that somebody put there meanwhile stays, and the former merge with it.
+    // Somebody added a file meanwhile: keep it, and the former merge.
     const foreign = await foreignFiles(former);
     if (foreign.length > 0) {
       const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
@@ -84,8 +81,7 @@ export const assemble = async (
         `the former ${output.path} contained ${foreign.join(', ')} by the end, and was kept as ${kept}`,
       ];
     }
-    // Removing a former merge changes the link count of input files that it links, which must not look like a
-    // changed input.
+    // Removing a merge changes the link counts of its inputs, which must not look like a changed input.
     const remove = () => rm(former, { recursive: true, force: true });
     if (link === 'hard') await inputs.whileLinking(inputs.linked, remove);
     else await remove();
@@ -117,11 +113,10 @@ const linkOne = async (
   return { link, warnings: [] };
 };
 
-/** Returns the paths of the input files that are linked as shards. */
 const verbatimOf = (shards: readonly MergeShard[]): string[] =>
   shards.flatMap(({ verbatim }) => verbatim ?? []);
 
-/** Renames a merge into place. @returns the path to which the former one was moved, if there was one */
+/** @returns the former merge's new path, if there was one */
 const replace = async (staging: string, path: string, replaces: boolean): Promise<string | undefined> => {
   const former = replaces ? `${staging}-former` : undefined;
   if (former === undefined) await rename(staging, path);
@@ -137,10 +132,7 @@ interface FoundShard {
   readonly link?: Link;
 }
 
-/**
- * True if a merge's directory exists and consists of exactly these shards, its hard links being to the
- * store's current files.
- */
+/** True if a merge consists of exactly these shards, linked to the store's current files. */
 export const isAssembled = async (
   out: string,
   shards: readonly MergeShard[],
@@ -170,20 +162,18 @@ const isThereStill = async (
   const { size, ino, dev } = await stat(join(out, file));
   if (size !== bytes) return false;
   if (verbatim !== undefined || found.link !== 'hard') return true;
-  // If the store has replaced a damaged shard, a link to the former file is still damaged.
+  // The store may have replaced a damaged shard; the link to the former file is still damaged.
   const stored = await stat(store.pathOf(key));
   return stored.ino === ino && stored.dev === dev;
 };
 
-/** True for a former merge in which somebody has put a file. A staging has no record before it is whole. */
+/** True if somebody put a file into a former merge. A partial staging directory has no record. */
 const hasForeign = async (directory: string): Promise<boolean> =>
   (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
 
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
-/**
- * Removes staging directories of killed runs. The caller must hold the lock of the experiment's directory.
- */
+/** Removes staging directories of killed runs. The caller must lock the experiment's directory. */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => [])) {

@@ -4,27 +4,26 @@ import type { RecipeInput } from '../../core/methods/recipes.js';
 
 /** A merge of a batch. */
 export interface BatchMerge {
-  /** Its name, which is also its path relative to the batch's directory. */
+  /** Also its path relative to the batch's directory. */
   readonly name: string;
   readonly recipe: RecipeInput;
-  /** Merges of one entry and language are made together; by default all are of one. */
+  /** Merges of one entry and language are made together; default: all. */
   readonly entry?: number;
   readonly language?: string;
 }
 
-/** A merge of a batch with its recipe. */
+/** A merge with its parsed recipe. */
 export interface ParsedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
 }
 
-/** A merge of a batch that its method or its models refuse. */
+/** A merge that its method or its models refuse. */
 export interface RefusedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly error: LayerloomError;
 }
 
-/** The states of a merge of a batch. */
 export const mergeStates = ['pending', 'done', 'failed'] as const;
-/** How far a merge of a batch is. */
+/** The progress of a merge. */
 export type MergeState = (typeof mergeStates)[number];

@@ -35,37 +35,36 @@ import { measureEach, measureTogether, needsStatistics } from './measure-merges.
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
-/** A merge of a batch, decided: its recipe and its shards. */
+/** A merge of a batch, with its recipe and its shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
   /**
-   * For a merge that depends on statistics of whole models: SHA-256 of its recipe and the identities of its inputs, by which
-   * it is known without measuring them.
+   * For merges with statistics of whole models: SHA-256 of the recipe and the inputs' identities, to find the
+   * merge without measuring.
    */
   readonly basis?: string;
-  /** True if it was found made, so that nothing was measured for it: only the keys of its shards are known. */
+  /** True if an earlier run made it: nothing was measured, and only its shards' keys are known. */
   readonly isMade?: boolean;
 }
 
-/** The plan of many merges: the distinct shards that they consist of. */
+/** The distinct shards of many merges. */
 export interface BatchPlan<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Merges that cannot be made, each by itself: the others are planned. */
+  /** Merges that cannot be made; the others are planned. */
   readonly refused: readonly RefusedMerge<M>[];
-  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
+  /** Distinct shards by key, in the order of merges; excludes input files. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Names the content of byte ranges in the keys of shards. */
+  /** Identifies byte ranges in the keys of shards. */
   readonly identify: Identify;
-  /** Bytes that the merges would take if each were written separately. */
+  /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
-  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
-  /** Bytes of the distinct input files that are linked as shards. */
+  /** Bytes of the distinct linked input files. */
   readonly bytesVerbatim: number;
   readonly statistics: StatisticsByRecipe;
   readonly warnings: readonly string[];
@@ -73,21 +72,20 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * Plan without reading weights: placeholders stand for statistics of whole models, so that sizes are right
-   * but coefficients are not. Such a plan must not be executed. What is refused before the first weight is refused
-   * all the same.
+   * Plan without reading weights: placeholders stand for statistics of whole models, so sizes are right but
+   * coefficients are not. Never execute such a plan.
    */
   assume?: boolean | undefined;
-  /** Identify inputs by the SHA-256 of all their bytes, instead of by size, time, header and samples. */
+  /** Identify inputs by the SHA-256 of all bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
   /**
-   * Tells under which identities the keys of shards have a checkpoint's files: of files that were moved, the former ones.
-   * Default: as they are. Not asked with `checksums`, which no move changes.
+   * Returns the identities of a checkpoint's files: the former ones if they were moved. Default: as they are.
+   * Unused with `checksums`, which no move changes.
    */
   identitiesOf?: IdentitiesOf | undefined;
   /**
-   * Finds a merge that depends on statistics where an earlier run has made it, of the same basis. Returns its shards with
-   * the keys that they have, undefined if it is to be made. Default: none is looked for.
+   * Returns the shards of an equal merge that an earlier run made, with their keys; undefined if there is
+   * none to reuse.
    */
   made?:
     | ((
@@ -96,16 +94,16 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
         shards: readonly MergeShard[],
       ) => Promise<readonly MergeShard[] | undefined>)
     | undefined;
-  /** Warnings of the caller, to stand before the plan's own. */
+  /** The caller's warnings, placed first. */
   warnings?: readonly string[] | undefined;
 }
 
 /**
- * Plans many merges together. Every checkpoint is opened once, and shards are identified by a hash of their
- * contents' formulas, so that merges share them.
+ * Plans many merges together. Opens every checkpoint once, and identifies shards by a hash of formulas and
+ * inputs, so that merges share them.
  *
- * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details; those of incompatible models
- *   and of methods only if every merge is refused: otherwise they are in `refused`
+ * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details. Incompatible
+ *   models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -124,7 +122,7 @@ export const planBatch = async <M extends BatchMerge>(
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
   const refusals = new Refusals(parsed);
-  // Before any weight is read.
+  // Finds refusals before reading weights.
   const assumed = await measureEach(parsed, refusals, { ...options, assume: true });
   await checkModels(parsed, headers, assumed, refusals);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
@@ -191,7 +189,7 @@ export const planBatch = async <M extends BatchMerge>(
   };
 };
 
-/** Hashes what the weights of a merge depend on; where models are, and how they are called there, does not count. */
+/** Hashes what a merge's weights depend on; paths of models do not count. */
 const basisOf = (
   { merge, recipe }: ParsedMerge<BatchMerge>,
   opened: OpenedInputs,
@@ -209,7 +207,6 @@ const basisOf = (
     .digest('hex');
 };
 
-/** Returns the identities of each checkpoint's files. */
 const identitiesIn = (
   { checkpoints }: OpenedInputs,
   { checksums, identitiesOf }: Pick<BatchPlanOptions, 'checksums' | 'identitiesOf'>,
@@ -225,7 +222,6 @@ const identitiesIn = (
     ),
   );
 
-/** Returns the plan of some of the merges. */
 export const narrowed = <M extends BatchMerge>(
   plan: BatchPlan<M>,
   isWanted: (merge: M) => boolean,
@@ -248,9 +244,9 @@ export const narrowed = <M extends BatchMerge>(
 };
 
 /**
- * Returns the complete plan of one merge, with its side files.
+ * Returns the complete plan of a merge, with side files.
  *
- * @throws LayerloomError WRITE_FAILED for one that was found made, and must be made all the same
+ * @throws LayerloomError WRITE_FAILED if an earlier run made it and it has changed since
  */
 export const planOf = async <M extends BatchMerge>(
   { recipe, merge, isMade }: PlannedMerge<M>,
@@ -265,13 +261,11 @@ export const planOf = async <M extends BatchMerge>(
   return await planRecipe(recipe, options, statistics, inputsOf(recipe, opened));
 };
 
-/** Returns the inputs of one merge, as its complete plan has them. */
 export const plannedInputsOf = <M extends BatchMerge>(
   { recipe }: PlannedMerge<M>,
   { opened }: BatchPlan<M>,
 ): PlannedInput[] => inputsOf(recipe, opened).checkpoints.map(plannedInput);
 
-/** Returns the groups in which the wanted shards are made. */
 export const groupsOf = (
   { shards, inputs }: Pick<BatchPlan<BatchMerge>, 'shards' | 'inputs'>,
   isWanted: (key: string) => boolean,
@@ -289,7 +283,7 @@ const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
   }
 };
 
-/** Opens every checkpoint once. If one cannot be opened, the error names the first merge that needs it. */
+/** An error names the first merge that needs the checkpoint. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
@@ -304,8 +298,8 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 };
 
 /**
- * Refuses incompatible models before any weight is read, by composing one merge for each method and list of
- * models; if that is refused, every one of them.
+ * Refuses incompatible models before reading weights. Composes one merge for each method and list of models;
+ * if refused, the others too.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
@@ -329,7 +323,7 @@ const checkModels = async <M extends BatchMerge>(
     }
 };
 
-/** All merges of a batch share one layout, since they share shards. */
+/** Merges of a batch share shards, hence one layout. */
 const parseInBatch = (input: RecipeInput): Recipe => {
   const recipe = parseRecipe(input);
   refuseLayout(recipe, 'of a batch, which has one layout for all');

@@ -14,7 +14,6 @@ import { linkedIn, sourcesIn } from './inputs-of.js';
 import { keysOfPart, type Part } from './part.js';
 import { type Stage, stagesOf } from './stages.js';
 
-/** The directories of a batch, and the part of it that is made. */
 interface BeginOptions extends StatisticsOptions {
   readonly out: string;
   readonly store?: string | undefined;
@@ -22,7 +21,7 @@ interface BeginOptions extends StatisticsOptions {
   readonly first?: readonly string[] | undefined;
 }
 
-/** A batch whose checks are done: its store, with the keys that it has, and the inputs, open. */
+/** A checked batch. */
 export interface Begun {
   readonly store: ShardStore;
   readonly present: ReadonlySet<string>;
@@ -32,11 +31,10 @@ export interface Begun {
 }
 
 /**
- * Checks all that a batch may be refused for, then makes its store. A batch that is refused makes no store, and leaves one that is
- * there as it was.
+ * Checks a batch, then makes its store. A refused batch leaves an existing store unchanged, and makes none.
  *
- * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID, READ_FAILED, WRITE_FAILED,
- *   and the codes of `checkPlaces`
+ * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
+ *   READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
  */
 export const beginBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -49,7 +47,7 @@ export const beginBatch = async (
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
   await checkDevices(directory, out, link);
-  // A process that died may have left a store without some of its folders.
+  // A process that died may have left an incomplete store.
   const there =
     (await openThere(directory)) === undefined
       ? undefined
@@ -58,7 +56,7 @@ export const beginBatch = async (
   if (there !== undefined) {
     await makeDirectories(out);
     forget = await there.noteRegistration(out);
-    // Before a shard is looked up, so that `gc` keeps it.
+    // Before the first lookup, so that `gc` keeps the shards.
     await there.registerExperiment(out, registration(plan, false));
   }
   try {
@@ -92,7 +90,6 @@ const keysIn = async (store: ShardStore, plan: BatchPlan<BatchMerge>): Promise<S
   return present;
 };
 
-/** Returns a batch's merges and their shards, as a store keeps them. */
 export const registration = ({ merges }: BatchPlan<BatchMerge>, finished: boolean) => ({
   merges: merges.map(({ merge, shards }) => ({
     path: merge.name,

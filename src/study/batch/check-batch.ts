@@ -17,9 +17,8 @@ import type { BatchPlan } from './batch-plan.js';
 import { keysOfPart, type Part } from './part.js';
 import { hasRecord, lockName } from './record-names.js';
 
-/** What a run of an experiment would be given, as far as its checks depend on it. */
 export interface CheckedBatch {
-  /** Without it, nothing of the output is checked. */
+  /** If absent, outputs are not checked. */
   readonly out?: string | undefined;
   readonly store?: string | undefined;
   readonly link?: Link | undefined;
@@ -30,13 +29,13 @@ export interface CheckedBatch {
 }
 
 /**
- * Checks all that a run of an experiment could refuse before its first weight besides the merges themselves, and writes
- * nothing.
+ * Checks an experiment before its first weight, except the merges themselves. Writes nothing.
  *
- * @param present keys of the shards that are made already
- * @returns as refusals MEMORY_NEEDED, OUTPUT_EXISTS without `resume`, DISK_SPACE; and that fewer threads are used
- * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and
- *   the codes of `checkPlaces`
+ * @param present keys of existing shards
+ * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
+ *   fewer threads are used
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
+ *   INSTRUCTION_SET, and the codes of `checkPlaces`
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -69,7 +68,7 @@ export const checkBatch = async (
 };
 
 /**
- * Refuses an output or a store in the directory of an input, an output in a store, and a store in the place of a merge.
+ * Refuses an output or store inside an input, an output inside a store, and a store in the place of a merge.
  *
  * @param names of the merges
  * @throws LayerloomError OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
@@ -98,20 +97,20 @@ export const checkPlaces = async (
 
 export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.map(({ merge }) => merge.name);
 
-/** Room on a disk, in bytes. */
+/** Disk space in bytes. */
 export interface DiskNeed {
-  /** Bytes of shards that are not in the store yet. */
+  /** Missing shards. */
   readonly shards: number;
-  /** These, and of merges that are copies all their bytes too. */
+  /** Adds all bytes of copied merges. */
   readonly needed: number;
-  /** Free bytes of the store's file system; null where it does not say. */
+  /** Free on the store's file system; null if unknown. */
   readonly free: number | null;
 }
 
 /**
- * Returns the room that a run needs and has. Writes nothing.
+ * Returns the disk space that a run needs and has.
  *
- * @param present keys of the shards that are made already
+ * @param present keys of existing shards
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
 export const diskNeedOf = async (
@@ -129,7 +128,6 @@ export const diskNeedOf = async (
   };
 };
 
-/** Sums the bytes of shards that are to be made. */
 const missingBytes = (
   plan: BatchPlan<BatchMerge>,
   mine: Pick<ReadonlySet<string>, 'has'>,
@@ -141,20 +139,23 @@ const missingBytes = (
 };
 
 /**
- * Checks that links lead from a store to a directory of merges; either may not be there yet.
- *
- * @throws LayerloomError LINK_REFUSED
+ * @throws LayerloomError LINK_REFUSED if links from the store to the output would fail; either may not exist
+ *   yet
  */
 export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
   if (link === 'hard' || link === 'reflink')
     await checkDevice(await existingAbove(store), await existingAbove(out), link);
 };
 
-/** Opens a store that is there; undefined where one would be made. @throws LayerloomError STORE_INVALID, WRITE_FAILED */
+/**
+ * Opens a store, if it exists.
+ *
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
-  // A temporary marker is that of a process which died, or which makes the store now.
+  // A temporary marker: its process died, or is making the store.
   const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
   return isBegun ? await ShardStore.open(directory) : undefined;
 };

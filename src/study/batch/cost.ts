@@ -13,22 +13,18 @@ import type { Stage } from './stages.js';
 /** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
-  /** Bytes to write if each merge were written separately. */
+  /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
-  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
-  /** Bytes of the distinct shards that are not in the store yet. */
+  /** Bytes of the missing shards. */
   readonly bytesToWrite: number;
-  /** Input bytes to read, each once for all outputs of a stage that depend on it; statistics excluded. */
+  /** Input bytes to read, once a stage; excludes statistics. */
   readonly bytesToRead: number;
-  /**
-   * Input bytes to read besides, for statistics of whole models and tensors. Finding a magnitude may take a further pass
-   * and a sample, which are not counted.
-   */
+  /** For statistics of whole models and tensors; excludes a further pass and sample for magnitudes. */
   readonly bytesToMeasure: number;
-  /** Of them, those that another stage reads too: the price of finishing the first merges early. */
+  /** Part of `bytesToRead`, read by an earlier stage too: the price of finishing the first merges early. */
   readonly bytesReadAgain: number;
-  /** Bytes of input files that are linked as shards. */
+  /** Bytes of linked input files. */
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;
@@ -36,10 +32,10 @@ export interface BatchCost {
   readonly seconds: number;
 }
 
-/** Bytes per second of the assumed disk, which writes at this rate or reads at twice the rate. */
+/** Bytes per second that the assumed disk writes; it reads twice as fast. */
 const assumedRate = 1e9;
 
-/** @param analysis the saved analysis that statistics of whole models come from, if there is one */
+/** @param analysis the saved analysis with statistics of whole models, if any */
 export const costOf = (
   plan: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -77,7 +73,7 @@ const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
     .flatMap(({ expression }) => passesOf(expression))
     .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
 
-/** Sums the bytes of models that recipes need statistics of; those that are measured in one pass count once. */
+/** Models measured in one pass count once. */
 const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
   const passes = new Map<string, Set<number>>();
   const measured = merges.filter(({ isMade }) => !isMade);
@@ -98,7 +94,7 @@ const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => 
     .reduce((total, index) => total + bytesOf(index), 0);
 };
 
-/** Returns the models of nested recipes as well. */
+/** Includes the models of nested recipes. */
 const namesIn = (...models: readonly ModelInput[]): string[] =>
   models.flatMap((model) =>
     typeof model === 'string'

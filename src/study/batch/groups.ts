@@ -11,28 +11,24 @@ import {
   sourceId,
 } from '../../core/tensor/stored-tensor.js';
 
-/** A shard that several merges may share. The store finds it by its key. */
+/** A shard that merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A slab with its cost. */
 export interface CostedSlab extends Slab<DistinctShard> {
   /** Bytes of the distinct input ranges. */
   readonly bytesToRead: number;
 }
 
-/** Shards that are written together, since their tensors share inputs. */
+/** Shards written together, since their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/**
- * Limit on the files written together. A larger group is cut, and inputs that its parts share are read once
- * for each part.
- */
+/** Limit on files written together. A larger group is cut; each piece reads shared inputs again. */
 const mostShards = 256;
 
 /** Union-find over small integers, with path compression. The root of a set is its smallest member. */
@@ -61,10 +57,10 @@ class Components {
 }
 
 /**
- * Groups shards that read a common byte range of an input, directly or through other shards of the group.
- * Groups are in the order of their first shards.
+ * Groups shards that read a common byte range, directly or through others, in the order of their first
+ * shards.
  *
- * @param idOf tells byte ranges that are one
+ * @param idOf returns equal ids for equal byte ranges
  */
 export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource = sourceId): ShardGroup[] => {
   const components = new Components();
@@ -96,8 +92,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor of which
- * bits are taken as they are, or of a dtype without arithmetic, has a slab of its own.
+ * Returns slabs of tensors of one shape that share a source, directly or through others. Tensors copied bit
+ * for bit, or without arithmetic, have their own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -111,7 +107,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
-      // Tensors of different shapes cannot share slices, even if they read the same bytes.
+      // Different shapes cannot share slices, even of the same bytes.
       const key = `${idOf(source)} ${slicing}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);
@@ -129,7 +125,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of, idOf) }));
 };
 
-/** True for a tensor that a program with several outputs may produce. */
+/** True if a program with several outputs may produce the tensor. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   !isWhole(expression) &&
   (isFloating(dtype) || expression.kind === 'quantise') &&

@@ -11,10 +11,7 @@ import type { StatisticsByRecipe } from '../../core/plan/compile/composed.js';
 import type { BatchMerge, ParsedMerge } from './batch-merge.js';
 import { isRefusal, type Refusals } from './refusals.js';
 
-/**
- * Gathers the statistics of whole models that each merge's recipe needs, once for recipes that need the same. What
- * refuses them refuses the merge.
- */
+/** Measures statistics of whole models, once for recipes with the same needs. An error refuses the merge. */
 export const measureEach = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
   refusals: Refusals<M>,
@@ -37,8 +34,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * The same; task vectors of checkpoints against one base, by the same sense of rows, are measured in one pass over all
- * experts. Where that fails, recipe by recipe, to find the merge at fault.
+ * Like `measureEach`, but with one pass over all task vectors against one base. After an error, measures
+ * recipe by recipe, to find the merge at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -63,20 +60,18 @@ export const measureTogether = async <M extends BatchMerge>(
   return await measureEach(merges, refusals, options, found);
 };
 
-/** Returns the text of all that the statistics of a recipe depend on. */
 const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): string =>
   JSON.stringify([statistics, models, companions, { ...tokenizer, tokens: [...tokenizer.tokens] }]);
 
-/** True if statistics of whole models decide a recipe's expressions, or those of a nested one. */
 export const needsStatistics = (recipe: Recipe): boolean => needingIn(recipe).length > 0;
 
-/** Returns a recipe and those in it that need statistics, the inner ones first. */
+/** Returns a recipe and its nested ones that need statistics, inner ones first. */
 const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns the key of recipes whose task vectors are measured together; undefined for statistics of other
- * kinds, or of nested recipes.
+ * Returns the key of recipes measured together; undefined for statistics other than of task vectors, and for
+ * nested recipes.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;
@@ -86,7 +81,7 @@ const statisticsKey = ({ statistics }: Recipe): string | undefined => {
     : undefined;
 };
 
-/** Returns the text by which recipes that need statistics are told apart: those of one text share one pass. */
+/** Recipes with the same key share a measuring pass. */
 export const passOf = (recipe: Recipe): string => statisticsKey(recipe) ?? keyOfNeed(recipe);
 
 const taskVectorsOf = async (

@@ -12,16 +12,15 @@ import { type PlannedInput, type PlannedShard, verbatimPath } from '../../core/p
 import { type Identify, shardKey } from '../../core/plan/shard-key.js';
 import type { DistinctShard } from './groups.js';
 
-/** A shard of one merge: the store's file of that key, or an unchanged input file. */
+/** A shard of a merge: the store's file of that key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
   readonly key: string;
-  /** The path of the input file, if the shard is one. */
+  /** The path of the input file, if it is one. */
   readonly verbatim?: string;
 }
 
-/** What the shards of a batch's merges are decided by. */
 interface ShardRules {
   readonly layout: LayoutOptions;
   readonly inputFileOf: InputFileOf;
@@ -30,32 +29,31 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of merges of one frame: their names, the indexes of their tensors, and those that have been decided. */
+/** Files of the merges of one frame, with the shards decided so far. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
-  /** By the numbers of their tensors. */
+  /** Keyed by the ids of the tensors. */
   readonly decided: Map<string, MergeShard>;
 }
 
 /**
- * Decides the shards of merges. Merges share shards, and so a shard is laid out and its key hashed once for all merges over
- * the same models, which also share its object: a plan then keeps little more of a merge than a list of references.
+ * Decides the shards of merges. Shares each shard's layout, key and object between merges over the same
+ * models: a plan then keeps little more than lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;
-  /** Distinct shards by key, in the order in which merges need them, without those that are input files. */
+  /** By key, in the order of merges; excludes input files. */
   readonly distinct = new Map<string, DistinctShard>();
-  /** Bytes of the input files that are shards, by path. */
+  /** Bytes of linked input files, by path. */
   readonly verbatim = new Map<string, number>();
-  /** By the numbers of frames. */
+  /** Keyed by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();
 
   constructor(rules: ShardRules) {
     this.#rules = rules;
   }
 
-  /** Returns the shards of a merge. */
   of({ tensors, frame, adapter }: Composed): MergeShard[] {
     const { session } = this.#rules;
     const id = frame === undefined ? undefined : session.idOf(frame);
@@ -71,7 +69,7 @@ export class MergeShards {
     });
   }
 
-  /** Returns the shards of a merge apart from all others, whose expressions may be none of a run's. */
+  /** Returns a merge's shards without adding them to `distinct`: a run may never make them. */
   alone(composed: Composed): {
     readonly shards: readonly MergeShard[];
     readonly distinct: ReadonlyMap<string, DistinctShard>;

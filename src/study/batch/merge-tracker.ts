@@ -21,22 +21,18 @@ import { storedNonFinite } from './stored-non-finite.js';
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /**
-   * The number of its shards that exist already (by another merge or an earlier run), and of those made for
-   * it first.
-   */
+  /** Shards from another merge or an earlier run; shards made first for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Bytes read and written for the shards that were made for it first. */
+  /** Bytes read and written for its new shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** True if its directory was there already, made by an earlier run. */
+  /** True if an earlier run made its directory. */
   readonly isKept?: true;
-  /** SHA-256 of what its weights are, once it is done. */
+  /** SHA-256 of the weights, once done. */
   readonly weights?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** Returns the outcome of a merge that planning refused. */
 export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutcome => ({
   name: merge.name,
   state: 'failed',
@@ -46,17 +42,16 @@ export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutc
   error: { code: error.code, message: error.message },
 });
 
-/** The options of a batch that concern the assembly of its merges. */
 export interface TrackerOptions extends PlanOptions {
   /** The directory of the merges. */
   readonly out: string;
-  /** The part of an array job, if this is one: it makes shards and assembles no merge. */
+  /** A part of an array job assembles no merge. */
   readonly range?: Part | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes to read, by the first merge that needs them: each byte is counted once a stage. */
+/** Returns input bytes by the first merge that needs them; each byte counts once a stage. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -89,14 +84,13 @@ export const readsOf = (
 /** Errors that stop the whole batch: every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
-/** Keeps the set of shards that each merge waits for, and assembles a merge once that set is empty. */
+/** Assembles a merge once all its shards exist. */
 export class MergeTracker {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #options: TrackerOptions;
   readonly #store: ShardStore;
   readonly #inputs: InputFiles;
   readonly #link: Link;
-  /** The merges that need a shard, by its key. */
   readonly #needing = new Map<string, Set<PlannedMerge<BatchMerge>>>();
   readonly #waiting = new Map<PlannedMerge<BatchMerge>, Set<string>>();
   readonly #made = new Map<string, number>();
@@ -104,7 +98,7 @@ export class MergeTracker {
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
   readonly #pool: WorkerPool;
   readonly warnings: string[] = [];
-  /** Merges are assembled a few at a time, so that the fsyncs of their small files overlap. */
+  /** Several at once, so that the fsyncs of small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -139,7 +133,7 @@ export class MergeTracker {
     }
   }
 
-  /** Records that a shard is in the store. @param made its bytes if this run made it, else undefined */
+  /** @param made the shard's bytes if this run made it */
   async ready(key: string, made: number | undefined): Promise<void> {
     if (made !== undefined) this.#made.set(key, made);
     await this.#refuseNonFinite(key);
@@ -151,7 +145,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Fails the merges that a shard is not for: those that were not asked to take values which are no finite numbers. */
+  /** Fails the merges that do not allow the shard's NaN or infinity. */
   async #refuseNonFinite(key: string): Promise<void> {
     const refusing = [...(this.#needing.get(key) ?? [])].filter(
       (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
@@ -167,15 +161,13 @@ export class MergeTracker {
       if (!this.#outcomes.has(merge)) await this.#fail(merge, error);
   }
 
-  /**
-   * Waits for the merges that are being assembled. @throws the error that stops the batch, if there is one
-   */
+  /** @throws the error that stops the batch, if any */
   async settled(): Promise<void> {
     await Promise.all(this.#lanes);
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Begins no more assemblies, and waits for those in progress. */
+  /** Begins no more assemblies; waits for running ones. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);
@@ -227,7 +219,7 @@ export class MergeTracker {
     }
   }
 
-  /** A shard that several merges share counts as new for the first of them. */
+  /** A shared shard is new for the first of its merges. */
   #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
     let [fresh, bytesWritten] = [0, 0];
     for (const { key } of merge.shards) {

@@ -3,13 +3,13 @@ import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, groupsOf } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 
-/** The `index`-th of `count` parts of a batch, from 0 on. */
+/** Part `index` of `count`, from 0. */
 export interface Part {
   readonly index: number;
   readonly count: number;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER unless it is one of its parts */
+/** @throws LayerloomError INVALID_PARAMETER for an index out of range */
 export const checkPart = ({ index, count }: Part): void => {
   if (!(Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count))
     throw new LayerloomError('INVALID_PARAMETER', {
@@ -20,9 +20,8 @@ export const checkPart = ({ index, count }: Part): void => {
 };
 
 /**
- * Returns the keys of a part's shards, or all keys if there is no part. Parts are of about equal size by
- * greedy scheduling: each group, largest first, goes to the part with the fewest bytes. Shards that are in
- * the store are divided too, so that parts which begin at different times agree on the division.
+ * Returns a part's keys; without a part, all. Greedy: each group, largest first, goes to the part with the
+ * fewest bytes. Existing shards are divided too, so that parts which start at different times agree.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

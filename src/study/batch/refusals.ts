@@ -2,13 +2,13 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { itemAt } from '../../core/base/lookup.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 
-/** Errors of planning that are no refusal of one merge: the run ends. */
+/** Planning errors that end the run, not only a merge. */
 const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 
 export const isRefusal = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && !endsRun.includes(error.code);
 
-/** The merges of a batch that are refused. A refusal is that merge's failure alone, as long as one is accepted. */
+/** Refused merges. A refusal fails only its merge, unless all are refused. */
 export class Refusals<M extends BatchMerge> {
   readonly #all: readonly ParsedMerge<M>[];
   readonly #errors = new Map<ParsedMerge<M>, LayerloomError>();
@@ -22,9 +22,9 @@ export class Refusals<M extends BatchMerge> {
   }
 
   /**
-   * Does work for a merge. An error of it refuses the merge.
+   * Does work for a merge; an error refuses the merge.
    *
-   * @throws the error, if it is no refusal or if no merge is left
+   * @throws the error, if it ends the run or no merge is left
    */
   async during(of: ParsedMerge<M>, work: () => Promise<unknown>): Promise<void> {
     try {
@@ -38,12 +38,10 @@ export class Refusals<M extends BatchMerge> {
     }
   }
 
-  /** The merges that are not refused, in order. */
   accepted(): ParsedMerge<M>[] {
     return this.#all.filter((of) => !this.has(of));
   }
 
-  /** The merges that are refused, in order. */
   list(): RefusedMerge<M>[] {
     return this.#all.flatMap((of) => {
       const error = this.#errors.get(of);
@@ -52,6 +50,6 @@ export class Refusals<M extends BatchMerge> {
   }
 }
 
-/** Returns an error with the merge that it is of. */
+/** Adds the merge's name to an error. */
 export const named = ({ name }: BatchMerge, error: unknown): unknown =>
   error instanceof LayerloomError ? error.with({ merge: name }) : error;

@@ -22,20 +22,20 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   out: string;
   /** The store's directory; by default `.store` in `out`. */
   store?: string | undefined;
-  /** The kind of link by which merges share shards; by default `hard`. */
+  /** How merges link shards; by default `hard`. */
   link?: Link | undefined;
-  /** Merges to write; the others are planned alone. Default: all. */
+  /** Merges to write; the others are only planned. Default: all. */
   write?: ((merge: BatchMerge) => boolean) | undefined;
-  /** Only make one part's shards, and assemble no merge. */
+  /** Make only one part's shards, and assemble no merge. */
   range?: Part | undefined;
   /**
-   * Merges to finish first, by patterns of their names in which `*` stands for any text; the most urgent pattern
-   * first. What they share with later merges is read again for those (`bytesReadAgain` of the cost).
+   * Merges to finish first: patterns of names in which `*` stands for any text, most urgent first. Shared
+   * inputs are then read again (`bytesReadAgain` of the cost).
    */
   first?: readonly string[] | undefined;
   /**
-   * Called with the plan of all merges, the cost of those that are written, and the keys of shards that are made already,
-   * before any shard is written.
+   * Called before writing, with the plan of all merges, the cost of those to write, and the keys of existing
+   * shards.
    */
   onPlan?:
     | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
@@ -51,12 +51,11 @@ export interface BatchResult extends RunCost {
 }
 
 /**
- * Makes many merges over one store: plans them all, makes each distinct shard once, in stages that read their
- * inputs once, and assembles each merge from links as soon as its shards exist. If a merge fails, the others
- * continue.
+ * Makes many merges over one store. Makes each distinct shard once, in stages that read their inputs once,
+ * and assembles each merge as soon as its shards exist. If a merge fails, the others continue.
  *
- * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, STORE_INVALID, WRITE_FAILED,
- *   INTERRUPTED
+ * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
+ *   STORE_INVALID, WRITE_FAILED, INTERRUPTED
  */
 export const runBatch = async (
   merges: readonly BatchMerge[],
@@ -70,7 +69,7 @@ export const runBatch = async (
   const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
   await options.onPlan?.(whole, cost, present);
   await inputs.verify();
-  // A part of an array job makes shards; the job that links the merges says which were refused.
+  // The job that links the merges reports refusals.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
 
@@ -97,7 +96,7 @@ export const runBatch = async (
       for (const key of present) await tracker.ready(key, undefined);
       for (const stage of stages) {
         await makeShards(stage.groups, pool, inputs, sink);
-        // The stage's merges are in place before a byte of the next is written.
+        // Assemble the stage's merges before the next stage writes.
         await tracker.settled();
       }
       await makeLeft(pool, inputs, sink, store, run.signal);
@@ -123,16 +122,13 @@ export const runBatch = async (
   };
 };
 
-/**
- * True for errors after which a rerun can use the shards made so far; a changed input leaves the shards of
- * other inputs valid.
- */
+/** True if a rerun can use the shards made so far. A changed input leaves other shards valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes the shards that the stages left: one by one those of failed groups, to find the shard at fault; then those
- * that other processes had claimed and did not finish.
+ * Makes the remaining shards: those of failed groups one by one, to find the shard at fault; then those that
+ * other processes did not finish.
  */
 export const makeLeft = async (
   pool: WorkerPool,

@@ -8,23 +8,21 @@ import type { BatchPlan, PlannedMerge } from './batch-plan.js';
 import { type DistinctShard, groupShards, type ShardGroup } from './groups.js';
 import type { MergeShard } from './merge-shards.js';
 
-/** Merges that are finished before those of the next stage are begun. */
+/** Merges that are finished before the next stage begins. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of the shards that no earlier stage has made; merges that need no others are of the stage before. */
+  /** Groups of shards that no earlier stage makes. Merges without such shards join the stage before. */
   readonly groups: readonly ShardGroup[];
-  /** Bytes of these shards. */
   readonly bytesToWrite: number;
 }
 
 /**
- * Returns the order in which a batch makes its shards, so that its first merges are there early: merges that
- * `first` names, then those that consist mostly of copied layers and of averages that several merges share, by
- * entry and language in the file's order, then the others, such as soups, together. Within a stage each input
- * byte is read once; what two stages need is read in both.
+ * Orders the shards so that the first merges are done early: those that `first` names; then by entry and
+ * language those of mostly copied layers and shared averages; then the others, such as soups, together. A
+ * stage reads each input byte once.
  *
- * @param isWanted tells the shards to make, by key; the stages do not depend on it, but have only those
- * @param first patterns of merges' names, in which `*` stands for any text, the most urgent first
+ * @param isWanted selects the shards to make; does not change the order
+ * @param first patterns of names, in which `*` stands for any text, most urgent first
  * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
 export const stagesOf = <M extends BatchMerge>(
@@ -52,7 +50,7 @@ export const stagesOf = <M extends BatchMerge>(
   return stages;
 };
 
-/** Goes through the shards of merges without an array of them, which would be long: merges times layers. */
+/** A generator: an array would have merges times layers entries. */
 function* shardsOf(merges: readonly PlannedMerge<BatchMerge>[]): Generator<MergeShard> {
   for (const { shards } of merges) yield* shards;
 }
@@ -81,12 +79,12 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Returns a function that is true for merges whose layers are mostly copies, of one model each, or shared. What
- * lies outside the layers does not count: every merge of two models has averages of it.
+ * Returns a predicate of merges whose layers are mostly copied or shared. Ignores other tensors: every merge
+ * of two models averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
-  /** Shards of the merges that are light. */
+  /** Shards of the light merges so far. */
   let made = new Set<string>();
   return (merges: readonly PlannedMerge<M>[]): boolean => {
     const seen = new Set(made);
@@ -103,7 +101,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** Returns the bytes of a shard's layers, and of those that are made from several models. */
+/** Returns the bytes of all layers, and of those made from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {

@@ -11,11 +11,10 @@ import type { StoredShard } from '../store/record.js';
 import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
 
-/** Callbacks for the end of a shard. */
 export interface ShardEvents {
   /** Called when the shard is in the store, made here or found there. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard has failed twice, in its group and alone, or is refused. */
+  /** Called when the shard is refused, or has failed in its group and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -24,10 +23,7 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/**
- * Writes shards into a store. Shards that other processes have claimed are collected in `elsewhere`, for the
- * caller to wait for.
- */
+/** Writes shards into a store. Collects shards claimed by other processes in `elsewhere`. */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
@@ -35,15 +31,14 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #mayBeNonFinite: (key: string) => boolean;
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
-  /** Shards that other processes had claimed. */
   readonly elsewhere = new Set<DistinctShard>();
-  /** Shards of a failed group, to be made again one by one: only then is it known which of them fails. */
+  /** Shards of a failed group, to make one by one and find the faulty one. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
-  /** Header bytes of the shards begun here; workers count the rest. */
+  /** Workers count all bytes but those of headers. */
   headerBytes = 0;
 
-  /** @param mayBeNonFinite true for the key of a shard that some merge wants with values that are no finite numbers */
+  /** @param mayBeNonFinite true for the keys of shards for which some merge allows NaN and infinity */
   constructor(
     store: ShardStore,
     pool: WorkerPool,
@@ -89,11 +84,9 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const sources = sourcesOfTensors(shard.tensors);
     let published: StoredShard | undefined;
     try {
-      // If an input was written since the run began, the shard's bytes may not be those that its key
-      // promises.
+      // An input written since the run began may not match the key.
       await this.#inputs.verifySources(sources);
-      // Hashed now, while the file is in the page cache: a shard that is finished and not published would be lost with
-      // this process. `store verify` compares with this checksum.
+      // Hash while the file is in the page cache, before publishing: this process may die at any time.
       const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);
@@ -106,7 +99,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       await claim.release();
       throw error;
     }
-    // A process that was suspended for minutes may find that another one makes the shard now.
+    // This process was suspended, and another one makes the shard now.
     if (published === undefined) this.elsewhere.add(shard);
     else await this.#events.onReady(shard, true);
   }
@@ -124,7 +117,6 @@ export class StoreSink implements ShardSink<DistinctShard> {
     return this.#store.pathOf(key);
   }
 
-  /** Abandons the shards in progress, after a run was stopped. */
   async close(): Promise<void> {
     for (const making of this.#making.values()) await this.#abandon(making);
     this.#making.clear();
@@ -143,7 +135,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Errors that stop the whole batch: every other merge would fail the same way. */
+/** Errors that stop the whole batch: every other shard would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

@@ -10,11 +10,10 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './groups.js';
 
 /**
- * Returns the first value of a stored shard, or of what it was computed of, that is no finite number; null where there
- * is none. A shard of an earlier version, whose record does not say, is read once where some of it was computed: its
- * record says so from then on.
+ * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. If an earlier
+ * version's record does not say, reads the computed tensors once and updates the record.
  *
- * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the reason to stop, of a pool that is stopped
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */
 export const storedNonFinite = async (
   { key, tensors }: Pick<DistinctShard, 'key' | 'tensors'>,
@@ -33,7 +32,7 @@ export const storedNonFinite = async (
   return found;
 };
 
-/** Returns the first element of tensors of a file that is not finite; null where all are. */
+/** Reads tensors of a file. */
 const lookAt = async (
   path: string,
   tensors: readonly PlannedTensor[],

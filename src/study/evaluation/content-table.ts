@@ -1,10 +1,10 @@
 import { itemAt, valueAt } from '../../core/base/lookup.js';
 import type { ContentPart, ModelContents } from './model-contents.js';
 
-/** In place of a content: the model has no such tensors. */
+/** The model lacks the tensor. */
 const absent = -1;
 
-/** Numbers of things in the order of their first. */
+/** Numbers things in order of first appearance. */
 class Numbers<T> {
   readonly #numbers = new Map<T, number>();
 
@@ -15,16 +15,15 @@ class Numbers<T> {
   }
 }
 
-/** A column, and the number of its content. */
 type Cell = readonly [column: number, content: number];
 
 /**
- * The contents of models as numbers. A column is a set of tensors that have the same contents in the same models, such as those
- * of a layer: to compare two models costs a step a column, however many tensors they have.
+ * The contents of models as numbers. A column is a set of tensors that change together, such as a layer's, so
+ * comparing two models costs one step per column.
  */
 export class ContentTable {
   readonly #columns: number;
-  /** Of a column's tensors. */
+  /** By column. */
   readonly #bytes: Float64Array;
   /** By row and column. */
   readonly #contents: Int32Array;
@@ -65,24 +64,23 @@ export class ContentTable {
     );
   }
 
-  /** Returns the row of a model; undefined where it is not in the table. */
+  /** Returns a model's row, if it has one. */
   rowOf(model: string): number | undefined {
     return this.#rows.get(model);
   }
 
-  /** Returns the bytes of a model's tensors. */
   bytesOf(row: number): number {
     return itemAt(this.#sizes, row);
   }
 
-  /** Returns the sum of a model's bytes, each as often as there are models that have it. */
+  /** Sums a model's bytes, each times the number of models that have it. */
   sharedBytesOf(row: number): number {
     return itemAt(this.#shared, row);
   }
 
   /**
-   * Returns the bytes of the tensors in which two models differ; undefined where their tensors or their forms are not the same.
-   * Beyond `most` it stops counting, and returns what it has.
+   * Returns the bytes in which two models differ; undefined for different forms or sets of tensors. Stops
+   * counting beyond `most`.
    */
   differenceOf(from: number, to: number, most = Number.POSITIVE_INFINITY): number | undefined {
     if (this.#forms[from] !== this.#forms[to]) return undefined;
@@ -101,8 +99,7 @@ export class ContentTable {
 }
 
 /**
- * Divides the tensors of parts into columns, by partition refinement: those of a column stay together as long as each part has all
- * or none of them, in contents that go together.
+ * Divides tensors by partition refinement: a column's tensors are all in a part or none, and change together.
  */
 const columnsOf = (
   parts: ReadonlySet<ContentPart>,
@@ -128,7 +125,7 @@ const columnsOf = (
   const bytesOfSets = new Map<number, number>();
   for (const [name, set] of sets)
     bytesOfSets.set(set, (bytesOfSets.get(set) ?? 0) + valueAt(bytesOfSlots, name));
-  // The largest first, so that models that are far from one another are soon known to be.
+  // Largest first, to recognise distant models early.
   const bySize = [...bytesOfSets].sort(([, one], [, other]) => other - one);
   const columns = new Map(bySize.map(([set], column) => [set, column]));
   const cells = new Map(

@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { type Given, type InFile, setting } from '../../core/base/setting.js';
 
-// `evaluate:` of an experiment: what each key may be, and its words.
-
-/** Seconds that fit a timer of Node, which takes more for none. */
+/** Longest timer of Node, in seconds; it treats larger values as 0. */
 const mostSeconds = 2_147_483;
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
@@ -128,11 +126,11 @@ export const evaluationSchema = z.strictObject({
   }),
 });
 
-/** `evaluate:` of an experiment that is given as an object; files have the same keys in snake case. */
+/** `evaluate:` of an experiment given as an object; files use snake case. */
 export type Evaluation = Given<z.input<typeof evaluationSchema>>;
 
 /** A kind of server that takes weights. */
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
-/** `evaluate:` as an experiment's file has it. */
+/** `evaluate:` in an experiment's file. */
 export type EvaluationBlock = Partial<InFile<Evaluation>> & { readonly [key: string]: unknown };

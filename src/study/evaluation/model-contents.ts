@@ -16,33 +16,33 @@ import type { TensorReference } from '../../core/tensor/reference.js';
 import { storedTensor } from '../../core/tensor/stored-tensor.js';
 import { type KeyedShard, shardsOfMerge } from '../store/weights.js';
 
-/** Where a tensor belongs: models that have it have one of the same name, type and shape. */
+/** A tensor's name, dtype and shape. */
 export interface Slot {
   readonly name: string;
   readonly bytes: number;
 }
 
-/** Tensors that lie in one file, with a text for the bytes of each: tensors of one slot with equal texts are equal. */
+/** The tensors of a file, with a text for each that identifies its bytes. */
 export interface ContentPart {
   readonly slots: readonly Slot[];
   readonly contents: readonly string[];
 }
 
-/** What a model's weights are, as far as that is known without reading them. */
+/** A model's weights, identified without reading them. */
 export interface ModelContents {
-  /** Names the small files beside the weights: a program exchanges weights among models that have the same ones. */
+  /** Identifies the small files beside the weights; programs exchange weights only between equal forms. */
   readonly form: string;
-  /** Models that share a shard have the same part. */
+  /** Models that share a shard share the part. */
   readonly parts: readonly ContentPart[];
 }
 
-/** Small files of a checkpoint that no program reads for what it computes; those of `exchange.py`. */
+/** Files that do not affect what programs compute, as in `exchange.py`. */
 export const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
 
-/** Larger files beside weights, such as tokenizers, are known by their sizes. */
+/** Larger files, such as tokenizers, are identified by size. */
 const mostHashedBytes = 1 << 16;
 
-/** A small file beside weights: what models of one form have alike of it. */
+/** A file beside weights, as a form identifies it. */
 export interface SmallFile {
   readonly name: string;
   readonly size: number;
@@ -50,18 +50,16 @@ export interface SmallFile {
   readonly content: Buffer | undefined;
 }
 
-/** Returns a file's part of a form. @throws as the system does */
 export const smallFile = async (
   name: string,
   size: number,
   read: () => Promise<Buffer>,
 ): Promise<SmallFile> => ({ name, size, content: size <= mostHashedBytes ? await read() : undefined });
 
-/** True for a file beside weights that programs make a model from. */
+/** True for a file that affects the model, beside weights. */
 export const isOfTheModel = (name: string): boolean =>
   !name.endsWith('.safetensors') && !notOfTheModel.includes(name) && !name.includes('/');
 
-/** Names the small files that a program makes a model from. */
 export const formOfFiles = (files: readonly SmallFile[]): string => {
   const hash = createHash('sha256');
   for (const { name, size, content } of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -71,28 +69,27 @@ export const formOfFiles = (files: readonly SmallFile[]): string => {
   return hash.digest('hex');
 };
 
-/** Returns where tensors of a name, type and shape belong. */
 export const slotOf = (
   name: string,
   { begin, end, dtype, shape }: Pick<TensorReference, 'begin' | 'end' | 'dtype' | 'shape'>,
 ): Slot => ({ name: `${name} ${dtype} ${shape.join()}`, bytes: end - begin });
 
 /**
- * Reads what the weights of models are: of a merge from the keys of its shards, of any other checkpoint from the identities of
- * its files. Headers are read, of equal shards one.
+ * Identifies the weights of models: merges by the keys of their shards, other checkpoints by the identities
+ * of their files. Reads each shard's headers once.
  */
 export class ContentsReader {
   /** By key. */
   readonly #shards = new Map<string, Promise<ContentPart>>();
-  /** By their texts: models have the same ones again and again. */
+  /** By text: many models have the same slots. */
   readonly #slots = new Map<string, readonly Slot[]>();
   readonly #sources: Source[] = [];
 
   /**
-   * Returns the contents of a checkpoint. Merges that are read later are compared with it, tensor by tensor.
+   * Returns a checkpoint's contents. Later merges are compared with it.
    *
    * @param path absolute, of its directory
-   * @returns undefined where its weights are not in safetensors files alone: an adapter, a GGUF file
+   * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws LayerloomError the codes of `openModel`; INPUT_CHANGED, READ_FAILED
    */
   async ofModel(path: string): Promise<ModelContents | undefined> {
@@ -117,9 +114,7 @@ export class ContentsReader {
   }
 
   /**
-   * Returns the contents of a merge.
-   *
-   * @returns undefined while it is not there
+   * @returns undefined while the merge does not exist
    * @throws LayerloomError the codes of `openModel`; READ_FAILED
    */
   async ofMerge(directory: string): Promise<ModelContents | undefined> {
@@ -129,7 +124,7 @@ export class ContentsReader {
       shards.map((shard) => {
         const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
         this.#shards.set(shard.key, part);
-        // Another merge may have it whole.
+        // Another merge may have the shard intact.
         part.catch(() => this.#shards.delete(shard.key));
         return part;
       }),
@@ -153,10 +148,10 @@ export class ContentsReader {
   }
 }
 
-/** A checkpoint whose tensors a merge's shards may be copies of. */
+/** A checkpoint that merges may copy tensors from. */
 class Source {
   readonly #tensors: CheckpointIndex['tensors'];
-  /** Of its files. */
+  /** By file. */
   readonly #hashes: readonly string[];
   readonly #keys = new Map<readonly Slot[], string | undefined>();
   readonly #texts = new Map<readonly Slot[], readonly string[]>();
@@ -170,7 +165,7 @@ class Source {
     return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
   }
 
-  /** Returns the key of a shard whose tensors are copies of those here; undefined where some are not here. */
+  /** Returns the key of a shard of copies; undefined if the checkpoint lacks some tensor. */
   keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
     if (this.#keys.has(slots)) return this.#keys.get(slots);
     const copies = [...shard].flatMap(([name, { dtype, shape }]) => {
@@ -192,7 +187,7 @@ class Source {
   }
 }
 
-/** Names the small files in a directory that a program makes a model from. @throws LayerloomError READ_FAILED */
+/** @throws LayerloomError READ_FAILED */
 const formOf = (directory: string): Promise<string> =>
   withFewFiles(async () => {
     try {

@@ -3,7 +3,7 @@ import { type Benchmark, taskOf } from './data/task-facts.js';
 import type { ResultSummary } from './result-files.js';
 import type { Rows } from './settings.js';
 
-/** Problems of benchmarks as they are published, where the task's name tells which: MGSM (250), the test sets of the others. */
+/** Published numbers of problems. */
 const published: Partial<Record<Benchmark, number>> = {
   MGSM: 250,
   perplexity: 250,
@@ -18,25 +18,24 @@ const publishedSize = (task: string): number | undefined => {
   return facts === undefined || task.startsWith('mbpp_plus') ? undefined : published[facts.benchmark];
 };
 
-/** How long runs of the harness have taken in a directory, by task. */
+/** Durations of the harness's runs, by task. */
 export interface Pace {
-  /** Results that say it. */
   readonly results: number;
-  /** Seconds of one problem of a task, the loading of the model among them; undefined where none was measured. */
+  /** Includes loading the model; undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
-  /** Number of problems that some rows of a task are, null being all; undefined where neither a result nor the benchmark tells. */
+  /** Null rows mean all; undefined if neither a result nor the benchmark tells. */
   problemsIn(task: string, rows: Rows | null): number | undefined;
-  /** Seconds of a model in some rows of a task; undefined where none was measured. */
+  /** Seconds of one model; undefined if never measured. */
   secondsOf(task: string, rows: Rows | null): number | undefined;
 }
 
 /**
- * Reads the pace of a machine from results. A run of several tasks states its seconds once: they are divided by numbers
- * of problems. Results that came from elsewhere say nothing of this machine and are left out.
+ * Reads this machine's pace from results, without imported ones. A run's seconds are divided among its tasks
+ * by problems.
  */
 export const paceOf = (results: readonly ResultSummary[]): Pace => {
   const own = results.filter(({ source, seconds, n }) => source === 'run' && seconds > 0 && n > 0);
-  // A run has one model, one start and one duration, which each of its results repeats.
+  // The fields that identify a run.
   const runs = groupBy(own, ({ weights, started, seconds }) => `${weights} ${started} ${seconds}`);
   const shares = [...runs.values()].flatMap((run) => {
     const all = run.reduce((sum, { n }) => sum + n, 0);

@@ -5,10 +5,9 @@ import { networkInterfaces } from 'node:os';
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
-/** True if what listens at a host is reached from this machine alone. */
 export const isOfThisMachine = (host: string): boolean => loopback.test(host);
 
-/** Milliseconds in which a machine answers to itself. */
+/** Milliseconds for a machine to answer itself. */
 const mostWait = 1000;
 
 const accepts = (host: string, port: number): Promise<boolean> =>
@@ -29,10 +28,7 @@ export const outerAddresses = (): readonly string[] =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/**
- * Returns an address by which others can reach a server at a URL, whatever its command says; undefined if it is of this
- * machine alone. A firewall is not seen.
- */
+/** Returns an address by which others can reach a server, if there is one. Does not see firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

@@ -11,10 +11,10 @@ import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/o
 import { readJsonFile } from '../../core/models/checkpoint/json-file.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
-/** A result without its problems: what is read to know which results there are. */
+/** A result without its problems. */
 export type ResultSummary = Omit<EvaluationResult, 'problems'>;
 
-/** A summary with the name of its file in `evaluations/`. */
+/** A summary with its file's name in `evaluations/`. */
 export interface FoundResult {
   readonly file: string;
   readonly result: ResultSummary;
@@ -25,30 +25,30 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** A file that is being written, under the name of what it will be. */
+/** Temporary name of a file being written. */
 const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 
 const shortHash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
-/** Name of a result's file: the task, and a hash of all that it is a result of. */
+/** The task, and a hash of the result's identity. */
 const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Added only where it is stated, so that results of earlier versions keep their names.
+  // Results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
 
 /**
- * The result files of an experiment: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
- * problem, `TASK-HASH.texts.json` the texts of problems, which many results share. Files are written whole, by
- * renaming, the one with the figures last; none is ever changed, so that what was read may be kept in memory.
+ * An experiment's result files: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
+ * problem, `TASK-HASH.texts.json` the texts, which results share. Written by atomic rename, figures last, and
+ * never changed, so they may be cached.
  */
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
-  /** Results by file, and by weights, of the last look. */
+  /** As of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
 
@@ -58,10 +58,8 @@ export class ResultFiles {
   }
 
   /**
-   * Lists the results, by name of file. Files that are not results are reported and left out; what the system fails to
-   * read is no result that is not there.
+   * Sorted by file. Reports and skips malformed files.
    *
-   * @param warn is told of each malformed file
    * @throws LayerloomError READ_FAILED
    */
   async list(warn: (warning: string) => void = () => undefined): Promise<FoundResult[]> {
@@ -75,8 +73,7 @@ export class ResultFiles {
   }
 
   /**
-   * Returns the results of some weights that are there now. Of the directory only the names are read again, and what is
-   * new: looking for each of many models costs little more than looking once.
+   * Reads only names and new files, so asking for many models is cheap.
    *
    * @throws LayerloomError READ_FAILED
    */
@@ -97,16 +94,16 @@ export class ResultFiles {
     return this.#byWeights.get(weights) ?? [];
   }
 
-  /** Reads one result by the name of its file. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    // Results of earlier versions do not state the longest answer: it is the task's own.
+    // Results of earlier versions had the task's own limit.
     return { file, result: { maxTokens: null, ...(await readAs(summarySchema, path)) } };
   }
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
     const path = join(this.directory, file);
-    // Another process may have replaced or removed it since the listing.
+    // Another process may have replaced or removed it.
     const status = await unlessMissing(path, stat(path));
     if (status === undefined) return undefined;
     const stamp = `${status.ino} ${status.size} ${status.mtimeMs}`;
@@ -114,7 +111,7 @@ export class ResultFiles {
     if (known?.stamp === stamp) return known.result;
     try {
       const { result } = await this.read(file);
-      // A result without its problems is none: it is made again.
+      // A result without its problems is made again.
       const problems = this.#problemsAt(file);
       if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });
@@ -126,7 +123,10 @@ export class ResultFiles {
     }
   }
 
-  /** Reads the problems of a result; none for a result without samples. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /**
+   * @returns an empty list for a result without samples
+   * @throws LayerloomError RESULTS_INVALID, READ_FAILED
+   */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
     return await readAs(problemsSchema, this.#problemsAt(file));
   }
@@ -135,16 +135,16 @@ export class ResultFiles {
     return join(this.directory, file.replace(/\.json$/, '.problems.json'));
   }
 
-  /** Reads the texts of a result's problems. @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
     if (texts === null) return {};
     return await readAs(textsSchema, join(this.directory, texts));
   }
 
   /**
-   * Writes a result, replacing one of the same identity; with `keepNewer` only one that is not newer.
+   * Replaces a result of the same identity; with `keepNewer`, unless that is newer.
    *
-   * @returns the result that is there now, and its file
+   * @returns the result now present, and its file
    * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
   async write(
@@ -168,7 +168,7 @@ export class ResultFiles {
       await makeDirectories(this.directory, true);
       if (textsFile !== null) await this.#put(textsFile, texts);
       await this.#put(`${name}.problems.json`, problems);
-      // Names of a directory become durable in any order: no result is there without its texts and problems.
+      // Otherwise the figures might become durable before the problems.
       await syncDirectory(this.directory);
       await this.#put(`${name}.json`, stored, 2);
       await syncDirectory(this.directory);
@@ -178,7 +178,7 @@ export class ResultFiles {
     return { file: `${name}.json`, result: stored };
   }
 
-  /** Removes half-written files of processes that died: those last written before a time. */
+  /** Removes partial files of dead processes. */
   async removePartials(before: () => Promise<number>): Promise<void> {
     const names = await namesIn(this.directory);
     for (const name of names.filter((name) => partialName.test(name))) {
@@ -212,7 +212,7 @@ const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
 const fileName = z.string().regex(/^[\w.-]+$/);
 
-/** As `write` writes them; files in an experiment's directory may be somebody else's. */
+/** Files in an experiment's directory are untrusted. */
 const summarySchema: z.ZodType<Omit<ResultSummary, 'maxTokens'> & Partial<Pick<ResultSummary, 'maxTokens'>>> =
   z.object({
     weights: z.string(),

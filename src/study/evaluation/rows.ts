@@ -1,9 +1,9 @@
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 
-/** Rows of a task's data: the first, and the one after the last. */
+/** Rows of a task's data, the end excluded. */
 export type Rows = readonly [from: number, to: number];
 
-/** Which of a task's rows are asked for, in place of all that an experiment states. */
+/** Replaces the experiment's rows. */
 export interface AskedRows {
   /** The first so many. */
   readonly limit?: number | undefined;
@@ -11,12 +11,12 @@ export interface AskedRows {
 }
 
 /**
- * Decides the rows of a task that are scored. All commands that score ask here, so that none leaves the range of problems
- * that an experiment states: its models may have been trained on the others.
+ * Decides the rows of a task to score. All scoring commands ask here, so that none leaves the experiment's
+ * range: its models may have been trained on other rows.
  *
- * @param range `problems` of the experiment; null for all of the task's rows
- * @param stated the rows that the experiment asks for: the range, or `limit`
- * @throws LayerloomError INVALID_PARAMETER for rows that are not in the range
+ * @param range `problems` of the experiment; null: all rows
+ * @param stated the experiment's rows: the range, or `limit`
+ * @throws LayerloomError INVALID_PARAMETER for rows outside the range
  */
 export const rowsToScore = (
   task: string,
@@ -37,6 +37,6 @@ export const rowsToScore = (
   return limit === undefined ? stated : [from, Math.min(to, from + limit)];
 };
 
-/** True for rows that lie in a range; null, all rows, is in no range but all. */
+/** Null means all rows. */
 export const isWithin = (rows: Rows | null, range: Rows | null): boolean =>
   range === null || (rows !== null && rows[0] >= range[0] && rows[1] <= range[1]);

@@ -12,29 +12,27 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import type { IdentitiesOf } from '../store/weights.js';
 import { evaluationsName } from './result-files.js';
 
-// A file is identified without reading all of it, by its inode and time among others. If it was copied or moved to
-// another file system these are others, and results, merges and shards that were made of it would be those of another
-// model. So an evaluation records the SHA-256 of all files that its results depend on; where a file of the same size and
-// header has another stamp, it is hashed once, and takes its former identity if its bytes are the same.
+// A file's identity, found without reading it whole, includes inode and time, which copying or moving
+// changes. To keep the results, merges and shards made from such files, an evaluation records the SHA-256 of
+// all files that results depend on. A file with the same size and header but another stamp is hashed once; if
+// its bytes are the same, it keeps its former identity.
 
-/** A file of a model that results were made of. */
 interface ScoredFile {
   readonly file: string;
   readonly bytes: number;
-  /** SHA-256 of its header. */
+  /** SHA-256 of the header. */
   readonly header: string;
   readonly mtimeNs: string;
   readonly ino: string;
-  /** As `observePath` gives it of samples. */
+  /** From `observePath` with samples. */
   readonly identity: string;
   readonly sha256: string;
 }
 
-/** The files of one model, in order. */
 interface ScoredModel {
   /** ISO 8601. */
   readonly noted: string;
-  /** True for one that was only compared: results were made of another with the same bytes. */
+  /** True if results were made from another model with the same bytes. */
   readonly isMoved: boolean;
   readonly files: readonly ScoredFile[];
 }
@@ -65,7 +63,6 @@ const folderName = '.contents';
 
 const recordName = /^[0-9a-f]{32}\.json$/;
 
-/** The contents of the models that an experiment's results were made of. */
 export class ScoredContents {
   static readonly #known = new Map<string, ScoredContents>();
 
@@ -79,9 +76,9 @@ export class ScoredContents {
 
   readonly #directory: string;
   readonly #models = new Map<string, ScoredModel | undefined>();
-  /** Models that are recorded, by their files. */
+  /** Recorded models, by their files. */
   readonly #noted = new Set<string>();
-  /** SHA-256 of files that were compared and are like none, by identity: they are not hashed again. */
+  /** By identity: files that match no record are not hashed again. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
 
   private constructor(directory: string) {
@@ -89,16 +86,16 @@ export class ScoredContents {
   }
 
   /**
-   * Returns the identities of a checkpoint's files: of those that were copied or moved since they were scored, and have the
-   * same bytes, the identities that they had.
+   * Returns the identities of a checkpoint's files; the former ones if they were copied or moved since they
+   * were scored.
    *
-   * @param keep record what was hashed, so that no other process hashes it again
+   * @param keep record the hashes for other processes
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED
    */
   async identitiesOf(all: readonly FileIdentity[], keep: boolean): Promise<readonly string[]> {
     const now = new Map(await Promise.all(all.map(async (file) => [file, await identityOf(file)] as const)));
     const models = await this.#read();
-    // The hub's statement of a file's content moves with it.
+    // The hub's hash of a file moves with it.
     const files = all.filter(({ content }) => content === undefined);
     const former =
       models.length === 0 ? now : new Map([...now, ...(await this.#former(files, now, models, keep))]);
@@ -133,7 +130,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // The record may be a stranger's: the former identity must be that of the samples which are here.
+      // The record is untrusted: its identity must fit the present samples.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }
@@ -147,7 +144,7 @@ export class ScoredContents {
   }
 
   /**
-   * Records the contents of a model that results are made of, unless that has been done.
+   * Records a scored model, once.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
@@ -175,7 +172,7 @@ export class ScoredContents {
     await this.#write(noted, false);
   }
 
-  /** Returns the SHA-256 of a file, which is read once. */
+  /** Reads each file once. */
   async #contentOf(
     file: FileIdentity,
     identity: string,
@@ -188,12 +185,16 @@ export class ScoredContents {
     }
     const found = this.#others.get(identity) ?? contentOf(file, signal);
     this.#others.set(identity, found);
-    // An interrupted one is read again.
+    // After an interrupt, read the file again.
     found.catch(() => this.#others.delete(identity));
     return await found;
   }
 
-  /** Reads the records, the oldest first. A file that is no record is left out. @throws LayerloomError READ_FAILED */
+  /**
+   * Returns the valid records, oldest first.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
   async #read(): Promise<ScoredModel[]> {
     const names = (await namesIn(this.#directory)).filter((name) => recordName.test(name));
     for (const name of names) {
@@ -223,10 +224,7 @@ export class ScoredContents {
   }
 }
 
-/**
- * Returns what tells the identities of inputs in an experiment's directory: of files that were copied or moved since they
- * were scored, the former ones.
- */
+/** As `identitiesOf`, for an experiment's directory. */
 export const movedIn =
   (experiment: string, keep: boolean): IdentitiesOf =>
   (files) =>

@@ -1,20 +1,19 @@
 import { isObject } from '../../core/models/checkpoint/json.js';
 import type { Rows } from './rows.js';
 
-/** Spells rows as `selected_by` and `problems` of `evaluate:` have them: `0-49`, or `all`. */
+/** Formats rows as `selected_by` and `problems` of `evaluate:`: `0-49`, or `all`. */
 export const rangeText = (rows: Rows | null): string => (rows === null ? 'all' : `${rows[0]}-${rows[1] - 1}`);
 
-/** Reads rows as `rangeText` spells them; null for all. */
+/** Parses rows from `rangeText`; null: all. */
 export const rangeOf = (text: string): Rows | null => {
   const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   return first === undefined ? null : [Number(first), Number(last) + 1];
 };
 
-/** True if two ranges of rows have one in common. */
 export const overlap = (a: Rows | null, b: Rows | null): boolean =>
   a === null || b === null || (a[0] < b[1] && b[0] < a[1]);
 
-/** Returns the tasks of `selected_by` in an `evaluate:` block, each with its rows as text. */
+/** Returns tasks and rows of `selected_by`. */
 export const selectedIn = (evaluate: unknown): [task: string, rows: string][] => {
   const selected = isObject(evaluate) ? evaluate['selected_by'] : undefined;
   return Object.entries(isObject(selected) ? selected : {}).filter(
@@ -22,7 +21,7 @@ export const selectedIn = (evaluate: unknown): [task: string, rows: string][] =>
   );
 };
 
-/** Says in a model card by which scores the experts of a merge were chosen. */
+/** Tells in a model card which scores chose the experts. */
 export const selectedNote = (evaluate: unknown): string | undefined => {
   const tasks = selectedIn(evaluate).map(([task, rows]) => `${task} (${wordsOf(rows)})`);
   return tasks.length === 0
@@ -32,5 +31,5 @@ export const selectedNote = (evaluate: unknown): string | undefined => {
 
 const wordsOf = (rows: string): string => (rows === 'all' ? 'all problems' : `problems ${rows}`);
 
-/** Fewer problems cannot tell which of several checkpoints is better: a standard error of 9 points and more. */
+/** With fewer problems, the standard error is 9 points or more. */
 export const fewProblems = 30;

@@ -10,33 +10,33 @@ import { evaluationSchema } from './evaluation-block.js';
 import type { Rows } from './rows.js';
 import { faultInCommand } from './servers/weight-servers.js';
 
-/** Settings of `evaluate:` that mean something other than what stands there. */
+/** Settings of `evaluate:` that are converted. */
 type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
 
-/** What `evaluate:` of an experiment says, checked, with the defaults of what it does not say. */
+/** `evaluate:` of an experiment, checked, with defaults. */
 export interface EvaluationSettings
   extends Omit<
     z.output<typeof evaluationSchema>,
     Interpreted | 'seed' | 'devices' | 'arguments' | 'include'
   > {
-  /** Tasks of the harness by language, in the file's order. */
+  /** By language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** As `--seed` of the harness takes it, all four. */
+  /** The harness's `--seed`, all four parts. */
   readonly seed: string;
   readonly devices: readonly string[];
-  /** URLs of servers that run; none where a model has a server or a process of its own. */
+  /** Running servers; empty if each model has its own server or process. */
   readonly baseUrls: readonly string[];
   readonly jobs: number;
   readonly arguments: readonly string[];
   /** Absolute paths. */
   readonly include: readonly string[];
-  /** Returns the number of worked examples before a problem; undefined: the task's own. */
+  /** Worked examples before a problem; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
-  /** Returns the most tokens of an answer; null: the task's own number, or none that it generates. */
+  /** Null: the task's default, or nothing is generated. */
   maxTokensOf(task: string): number | null;
-  /** Returns the rows of a task to take, the first and the one after the last; null: all. */
+  /** Rows to score, the end excluded; null: all. */
   rowsOf(task: string): Rows | null;
-  /** Returns the rows of a task that may be scored at all (`problems`); null: all. */
+  /** Rows that may be scored at all (`problems`); null: all. */
   rangeOf(task: string): Rows | null;
 }
 
@@ -46,9 +46,9 @@ const fail = (path: readonly (string | number)[], fault: Parameters<typeof fault
   faultIn('evaluate', path, fault);
 
 /**
- * Checks what `evaluate:` says, with keys in snake case.
+ * Checks `evaluate:`, with keys in snake case.
  *
- * @param directory folder in which relative `data` and `include` begin
+ * @param directory base of relative `data` and `include`
  * @throws LayerloomError RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
@@ -117,11 +117,13 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   };
 };
 
-/** Names the server of a URL, however it is written. */
+/** Normalises a URL to its server. */
 const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
-/** @throws LayerloomError RECIPE_INVALID for a server that cannot exchange weights, or that others could reach */
+/**
+ * @throws LayerloomError RECIPE_INVALID for servers that cannot exchange weights, or that others could reach
+ */
 const checkExchange = ({
   exchange,
   serve,
@@ -135,7 +137,7 @@ const checkExchange = ({
     throw wrong('stands without a server', 'serve or base_url beside it');
   if (!backend.endsWith('completions'))
     throw wrong(`stands beside the back end ${backend}, which asks no server`, 'backend: local-completions');
-  // Of two models at one server each would take the other's weights away.
+  // Two lanes on one server would overwrite each other's weights.
   if (new Set(baseUrls.map(serverAt)).size < baseUrls.length)
     throw fail(['base_url'], {
       key: 'base_url',
@@ -147,10 +149,10 @@ const checkExchange = ({
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
 };
 
-/** Options of `lm_eval run` that would replace what a setting writes into its configuration. */
+/** Options of `lm_eval run` that would override a setting. */
 const replaced = { maxTokens: 'gen_kwargs', include: 'include_path' } as const;
 
-/** @throws LayerloomError RECIPE_INVALID for a setting that an argument of the harness would replace */
+/** @throws LayerloomError RECIPE_INVALID for settings that an argument would override */
 const checkArguments = (
   words: readonly string[],
   settings: Readonly<Record<keyof typeof replaced, unknown>>,
@@ -163,7 +165,7 @@ const checkArguments = (
   }
 };
 
-/** @throws LayerloomError RECIPE_INVALID for a task that is called as one of the package's own, and is none */
+/** @throws LayerloomError RECIPE_INVALID for a misspelt name of a package task */
 const checkSpelling = (language: string, task: string): void => {
   const names = misspelt(task);
   if (names !== undefined)
@@ -174,7 +176,7 @@ const checkSpelling = (language: string, task: string): void => {
     });
 };
 
-/** @throws LayerloomError RECIPE_INVALID for a setting of a task that no language has: it would have no effect */
+/** @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, which would have no effect */
 const checkTasks = (
   settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
   tasks: ReadonlySet<string>,
@@ -197,7 +199,7 @@ const rowsIn = (text: string, path: readonly string[]): Rows => {
   return [first, last + 1];
 };
 
-/** Spells a seed as the harness's four: one number stands for all. */
+/** Expands a single number to the harness's four. */
 const seedOf = (seed: number | string): string => {
   const parts = String(seed).split(',');
   const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));

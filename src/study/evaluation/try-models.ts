@@ -13,37 +13,37 @@ import { weightsArguments } from './harness/loaded-model.js';
 export interface TryOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
-  /** Most tokens of an answer; default 128. */
+  /** Limit of an answer's tokens; default 128. */
   readonly maxTokens?: number | undefined;
-  /** Put the prompt into the model's chat template. Default false: the model continues it. */
+  /** Put the prompt into the model's chat template. Default false: the model continues the prompt. */
   readonly chat?: boolean | undefined;
   /** `cpu`, `cuda:0`; default a GPU, if there is one. */
   readonly device?: string | undefined;
   /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
   readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before each model is asked, with how many have answered. */
+  /** Called before each model, with the number that have answered. */
   readonly onModel?: ((done: number) => void) | undefined;
-  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
-/** What a model made of a prompt. */
+/** A model's answer to a prompt. */
 export interface Trial {
   readonly model: string;
   readonly text: string;
-  /** From when the model was asked for, with its loading. */
+  /** Includes loading. */
   readonly seconds: number;
-  /** What was loaded of its weights; null for models that the harness loads itself (adapters). */
+  /** The loaded weights; null for models that the harness loads itself (adapters). */
   readonly weights: LoadedWeights | null;
 }
 
 /**
- * Gives several models the same prompt, one after another in one process of lm-evaluation-harness: of the next model only the
- * tensors that differ are loaded. Answers are those of the most probable token each time.
+ * Gives models the same prompt, one after another in one process of lm-evaluation-harness, which loads only
+ * tensors that differ. Decoding is greedy.
  *
- * @param models as everywhere: directories, `BASE+ADAPTER`, `org/name` of the hub cache
- * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER, INTERRUPTED
+ * @param models directories, `BASE+ADAPTER`, `org/name` of the hub cache
+ * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER,
+ *   INTERRUPTED
  */
 export const tryModels = async (
   models: readonly string[],
@@ -92,7 +92,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // A process that was started for it loads the model whole.
+      // Now a new process loads the model whole.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)
@@ -115,7 +115,7 @@ export const tryModels = async (
   } finally {
     signal?.removeEventListener('abort', stop);
   }
-  // After a failure the log is left: the error names it.
+  // After a failure the log stays: the error names it.
   await rm(folder, { recursive: true, force: true });
   return trials;
 };

@@ -19,7 +19,6 @@ import {
 import { shapeOf } from '../../core/schema/recipe-schema.js';
 import { experimentSchema as fileSchema } from './file/experiment-block.js';
 
-/** One value, or a list of values to try. */
 const grid = (value: JsonSchema): JsonSchema => ({
   ...('description' in value ? { description: value['description'] } : {}),
   anyOf: [value, listOf(value)],
@@ -46,7 +45,6 @@ const base: JsonSchema = {
   description: "A model, or task, language or base. Default: the experiment's where the method needs one.",
 };
 
-/** Experts that an entry merges, by the method's number of models. */
 const rolesOf = (method: Method<never>): Properties => {
   const { takes } = method;
   const isForRuns = 'until' in shapeOf(method);
@@ -65,7 +63,7 @@ const rolesOf = (method: Method<never>): Properties => {
   };
 };
 
-/** Keys of an entry that recipes have too, whatever their method. */
+/** Keys that entries share with recipes. */
 const common: Properties = {
   ...propertiesOf(commonSettings),
   ...propertiesOf(outputSettings.omit({ layout: true, maxShardSize: true })),
@@ -115,7 +113,6 @@ const entryOf = (method: Method<never>): JsonSchema =>
     ...parametersOf(method),
   });
 
-/** An entry with several methods: it may have the parameters of each. */
 const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
   strict({
     ...Object.assign({}, ...known.map(parametersOf)),
@@ -123,7 +120,7 @@ const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
     ...{ name: text, base, method: listOf({ enum: known.map(({ name }) => name) }) },
   });
 
-/** `evaluate:`. Settings of another harness are not checked. */
+/** Does not check settings of another harness. */
 const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   description,
   if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },
@@ -132,7 +129,7 @@ const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   else: { ...settings, required: [] },
 });
 
-/** Makes the JSON Schema of an experiment's file from the methods' schemas. */
+/** The JSON Schema of an experiment's file. */
 export const experimentSchema = (): JsonSchema => {
   const file = converted(fileSchema) as { properties: Properties };
   const known = [...methods.values()].filter(({ filesOfModels }) => filesOfModels === undefined);

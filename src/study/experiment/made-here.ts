@@ -8,11 +8,11 @@ import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's folder carries its `evaluate:` block, and with it commands that an evaluation runs. Which folders a
-// user's own batches have written, with which commands, is kept where only that user writes: the commands of another
-// folder, which may have come from anywhere, are run only when they are allowed.
+// An experiment's `evaluate:` block may contain commands. Folders that the user's own batches wrote are
+// noted, with the commands, where only the user writes. Commands of other folders, which may come from
+// anywhere, need permission.
 
-/** Arguments of the harness's back ends that name no file, no model and no code. */
+/** Harness arguments that name no file, model or code. */
 const plainArguments: ReadonlySet<string> = new Set([
   'add_bos_token',
   'attn_implementation',
@@ -38,9 +38,8 @@ const plainArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the values of an `evaluate:` block by which it can run what it likes: the command of a server, arguments of
- * the harness's command line, task files, whose functions are Python, and arguments of its back end that may name code
- * (`trust_remote_code`).
+ * Returns the values of an `evaluate:` block that can run arbitrary code. Functions of task files are Python;
+ * back-end arguments may name code (`trust_remote_code`).
  */
 export const commandsIn = ({
   serve,
@@ -63,7 +62,7 @@ export const commandsIn = ({
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The user's folder of state: `$XDG_STATE_HOME`, else `~/.local/state`. */
+/** `$XDG_STATE_HOME`, else `~/.local/state`. */
 const stateFolder = (env: NodeJS.ProcessEnv): string => {
   const { XDG_STATE_HOME: given = '' } = env;
   return join(isAbsolute(given) ? given : join(homedir(), '.local', 'state'), 'layerloom', 'experiments');
@@ -73,8 +72,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that this user's batch wrote a folder, with the commands of its `evaluate:` block. Where no state can be kept,
- * the folder counts as one of somebody else's.
+ * Notes that this user's batch wrote a folder with these commands. Without a state folder, it counts as
+ * somebody else's.
  */
 export const noteMadeHere = async (
   directory: string,
@@ -96,7 +95,7 @@ export const noteMadeHere = async (
     );
     await rename(partial, note);
   } catch {
-    // A read-only or full home: evaluations then ask for the flag.
+    // Evaluations then need the flag.
   }
 };
 
@@ -109,14 +108,12 @@ const isMadeHere = async (
     const note = parseJson(await readSmallFile(await noteOf(directory, env)));
     return isObject(note) && note['commands'] === sha256(JSON.stringify(commands));
   } catch {
-    // No note, or none of ours.
     return false;
   }
 };
 
 /**
- * Refuses an evaluation that would run commands of a folder which this user's batches did not write, or not with these
- * commands.
+ * Refuses commands unless this user's batches wrote the folder with them.
  *
  * @throws LayerloomError SERVE_NOT_ALLOWED
  */

@@ -4,23 +4,23 @@ import { readExperiments } from '../store/experiments.js';
 import { openStore } from '../store/open-store.js';
 import { type ExperimentRecord, readRecord } from './record/experiment-record.js';
 
-/** What an earlier run of merges took on this machine. */
+/** An earlier run of merges on this machine. */
 export interface MeasuredMerging {
-  /** Directory of its experiment. */
+  /** The experiment's directory. */
   readonly directory: string;
   readonly bytesWritten: number;
   readonly bytesRead: number;
   readonly seconds: number;
 }
 
-/** Bytes of work, as `BatchCost.seconds` weighs them: a disk reads at twice the rate at which it writes. */
+/** As in `BatchCost.seconds`: disks read twice as fast as they write. */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 
 /**
- * Returns how long merges take at a measured rate, in seconds.
+ * Returns the seconds of merging at a measured rate.
  *
- * @param missing bytes of their shards that are not there yet
+ * @param missing bytes of shards that do not exist yet
  */
 export const mergingSeconds = (
   { bytesToWrite, bytesToRead, bytesToMeasure }: BatchCost,
@@ -33,10 +33,9 @@ export const mergingSeconds = (
 };
 
 /**
- * Finds the largest run of merges that experiments in a directory and over its store have recorded. Nothing is measured
- * anew. Experiments of other hosts over the same store are left out.
+ * Finds the largest recorded run of the experiments in a directory and over its store, on this host.
  *
- * @param out directory of the experiment, which need not be there
+ * @param out directory of the experiment; need not exist
  */
 export const measuredMerging = async (
   out: string,
@@ -45,7 +44,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // A record that is missing or is no record measures nothing; what runs there says what is wrong with it.
+    // A run there reports invalid records.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;
@@ -60,7 +59,7 @@ export const measuredMerging = async (
 const isMeasured = ({ bytesWritten, bytesRead, seconds }: ExperimentRecord): boolean =>
   workOf(bytesWritten, bytesRead) > 0 && seconds > 0;
 
-/** None where there is no store yet, or one that cannot be read: a run over it says why. */
+/** A run over the store reports its errors. */
 const experimentsOver = async (store: string): Promise<string[]> => {
   const found = await openStore(store, false)
     .then(readExperiments)

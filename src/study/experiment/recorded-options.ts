@@ -4,18 +4,21 @@ import { mergeSettings } from './file/experiment-block.js';
 import type { Experiment } from './file/read-experiment.js';
 import type { RecordedOptions } from './record/experiment-record.js';
 
-/** Options of a run that change its experiment. */
 interface ExperimentChanges {
   readonly tokenizer?: string | undefined;
   readonly allowNonFinite?: boolean | undefined;
 }
 
-/** Options of a run that its merges depend on. */
+/** Options that merges depend on. */
 type MergeChanges = {
   readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
 };
 
-/** Returns an experiment with what options say in its place. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Overrides settings of an experiment by options.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 export const withOptions = (
   experiment: Experiment,
   { tokenizer, allowNonFinite }: ExperimentChanges,
@@ -34,7 +37,6 @@ export const withOptions = (
   };
 };
 
-/** Returns what the merges of a run depend on beside the experiment's text. */
 export const recordedOptions = (
   { directory }: Experiment,
   { layout, maxShardSize, tokenizer, allowNonFinite, checksums, analysis }: MergeChanges,

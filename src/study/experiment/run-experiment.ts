@@ -44,34 +44,32 @@ import { describeLeft } from './scoring/left-results.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
-  /**
-   * Continue in a directory that contains an experiment. Merges that are complete are kept; others are
-   * replaced if layerloom wrote them.
-   */
+  /** Continue an existing experiment. Keeps complete merges; replaces others if layerloom wrote them. */
   resume?: boolean | undefined;
   /** The same as `resume`. */
   force?: boolean | undefined;
-  /** Merges to make and to record; the others are as if the experiment did not have them. Default: all. */
+  /** Merges to make and record, as if the experiment had no others. Default: all. */
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
-   * Merges to write, of those that are recorded: patterns of names, in which `*` stands for any text; none if empty. Those that
-   * an earlier run wrote are kept as they should be; the others stay pending, and can be scored in place. Default: all.
+   * Recorded merges to write: patterns of names, in which `*` stands for any text; may be empty. Merges that
+   * an earlier run wrote are kept up to date; the others stay pending, and can be scored in place. Default:
+   * all.
    */
   write?: readonly string[] | undefined;
-  /** The tokenizer's source of merges that say no other, in the place of the experiment's: `auto`, `strict`, … */
+  /** Overrides the experiment's tokenizer source: `auto`, `strict`, … */
   tokenizer?: string | undefined;
-  /** Compute with values that are NaN or infinite in every merge, instead of refusing them with NON_FINITE. */
+  /** Allow NaN and infinity in every merge, instead of refusing them with NON_FINITE. */
   allowNonFinite?: boolean | undefined;
-  /** Folder in which the relative paths of an experiment given as an object begin. */
+  /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
   /**
-   * The stamp of the jobs that this run is one of, as `planExperiment` gives it: another version of layerloom
-   * and another text of the experiment are refused.
+   * The stamp of this run's jobs, from `planExperiment`: refuses another version of layerloom or text of the
+   * experiment.
    */
   expect?: string | undefined;
 }
 
-/** Result of a run of an experiment: its cost, and its record as in `experiment.json`. */
+/** Cost of a run, and the record in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
   readonly experiment: ExperimentRecord;
 }
@@ -83,9 +81,9 @@ export interface ExperimentResult extends BatchResult {
  * @example await runExperiment('swahili.yaml', { out: './swahili' })
  * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
  *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
- * @param input an experiment's file (YAML), or the same as an object, with keys in camel case
- * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is an
- *   experiment already, without `resume`. A failed merge does not throw: its record has the error
+ * @param input an experiment's file (YAML), or an object with keys in camel case
+ * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is
+ *   an experiment already, without `resume`. A failed merge does not throw: its record has the error.
  */
 export const runExperiment = (
   input: ExperimentInput | string,
@@ -109,7 +107,7 @@ const run = async (
     const note = selectedNote(experiment.evaluate);
     const cardNotes = note === undefined ? [] : [note];
     const batch = { ...others, ...commonOf(experiment, options), out, warnings, identitiesOf, cardNotes };
-    // A part of an array job only makes shards; the last job writes the directory.
+    // Only the last job of an array writes the directory.
     if (options.range !== undefined) {
       const result = await runBatch(merges, batch);
       return { ...result, experiment: recordOf(experiment, merges, batch, result.cost, new Map(), started) };
@@ -131,8 +129,8 @@ const run = async (
 };
 
 /**
- * `checkPlaces`, by the models that an experiment names, before a directory or its lock is made. Once all models are opened,
- * those of merges are known too.
+ * Checks the experiment's models before a directory or lock is made; models of merges are checked once
+ * opened.
  */
 const checkPlacesOf = async (
   experiment: Experiment,
@@ -148,7 +146,7 @@ const checkPlacesOf = async (
   );
 };
 
-/** The models that an experiment names outside its merges. */
+/** Models named outside the merges. */
 const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
   ...(base === undefined ? [] : [base]),
   ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
@@ -156,7 +154,7 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 ];
 
 /**
- * Tells the merges that a run writes: those that it is to write, and those that an earlier one wrote.
+ * Returns a predicate of the merges to write: those matching a pattern, and those written earlier.
  *
  * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
@@ -178,8 +176,7 @@ const writtenBy = (
 };
 
 /**
- * Creates and locks a directory while work is done in it. Leaves no file in it if the work fails before anything is
- * written.
+ * Locks a directory, creating it if needed. If the work fails before writing anything, removes the lock file.
  */
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
@@ -200,7 +197,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       });
     isLocked = true;
     endedRuns.delete(out);
-    // Only evaluators read it; a full disk is reported where merges are written.
+    // Only evaluators read the text.
     await file
       .truncate()
       .then(async () =>
@@ -215,7 +212,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
-    // Without a text nobody works here. A lock that another process holds has its text.
+    // Empty means that nobody works here. Another process's lock keeps its text.
     if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
@@ -226,7 +223,7 @@ const describeHolder = (holder: Awaited<ReturnType<typeof batchAtWork>>): string
     ? undefined
     : `process ${holder.pid} on ${holder.host}${holder.since === undefined ? '' : `, since ${holder.since},`}`;
 
-/** Options of a run whose merges to write are decided. */
+/** Run options with `write` resolved to a predicate. */
 type RunOptions = Omit<ExperimentOptions, 'write'> & Pick<BatchOptions, 'write'>;
 
 const runHere = async (
@@ -249,7 +246,7 @@ const runHere = async (
     const kept = former === undefined ? known : withFormerFigures(known, former, outcomes);
     const isNothingDone = state === 'done' && former?.state === 'done' && allKept(done?.merges ?? []);
     if (former === undefined || !isNothingDone) return { ...kept, state, bytesRead, bytesWritten };
-    // A run that found all merges there has no figures of its own.
+    // This run made nothing and has no figures.
     const { cost: planned, bytesRead: read, bytesWritten: written, seconds } = former;
     return { ...kept, state, cost: planned, bytesRead: read, bytesWritten: written, seconds };
   };
@@ -265,7 +262,7 @@ const runHere = async (
         for (const { merge, basis } of plan.merges) if (basis !== undefined) bases.set(merge.name, basis);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // A former record is kept until the states of its merges are known.
+        // Keep the former record until the states of merges are known.
         if (former !== undefined) writer.updateSoon(() => Promise.resolve(record('running')));
         else await writer.write(record('running'));
       },
@@ -298,7 +295,7 @@ const withBasis = (merge: MergeRecord, basis: string | undefined): MergeRecord =
 const allKept = (outcomes: readonly MergeOutcome[]): boolean =>
   outcomes.every(({ isKept }) => isKept === true);
 
-/** Gives merges that an earlier run made the figures of that run. */
+/** Restores the figures of merges that an earlier run made. */
 const withFormerFigures = (
   record: ExperimentRecord,
   former: ExperimentRecord,
@@ -316,13 +313,13 @@ const withFormerFigures = (
 };
 
 /**
- * Plans an experiment without running it: its cost over an empty store, or of one that has a record in `out` the cost of
- * what is left of it; and the shards of each merge. Reads
- * headers and a few sampled blocks of each file, and writes nothing. With `out`, checks what a run would of its output.
+ * Plans an experiment: the shards of each merge, and the cost over an empty store, or the remaining cost if
+ * `out` has a record. Reads headers and a few sampled blocks of each file; writes nothing. With `out`, also
+ * checks the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
- * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those of
- *   `runExperiment` that come before its first weight
+ * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
+ *   that `runExperiment` throws before its first weight
  */
 export const planExperiment = async (
   input: ExperimentInput | string,
@@ -332,18 +329,18 @@ export const planExperiment = async (
   /** The order in which merges are finished. */
   readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
-  /** Weights of models of the hub that the distinct shards need and that are not here; none: 0 bytes. */
+  /** Weights to fetch from hubs; may be 0 bytes. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
-  /** What runs of the same version on the same experiment are to `expect`. */
+  /** For `expect` of runs. */
   readonly stamp: string;
-  /** Room that the run needs and has, in the store's place. */
+  /** Disk space of the store. */
   readonly disk: DiskNeed;
-  /** How long merging takes at the rate of an earlier run over the same directory or store; null without one. */
+  /** At the rate of an earlier run over the same directory or store; null without one. */
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
-  /** Refusals of a run that an option removes: an output that is there, weights that are not here. */
+  /** Errors that an option would avoid: an existing output, missing weights. */
   readonly wanted: readonly LayerloomError[];
-  /** Of merges that the run does not write: what scoring them in place makes. */
+  /** Cost of scoring unwritten merges. */
   readonly inPlace: CostInPlace;
 }> => {
   const experiment = await openExperiment(input, options);
@@ -367,7 +364,7 @@ export const planExperiment = async (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment costs what is left of it.
+    // A resumed experiment costs only what remains.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -392,7 +389,6 @@ export const planExperiment = async (
   });
 };
 
-/** Opens the store of a run where there is one. */
 const storeOf = async ({
   out,
   store,
@@ -401,14 +397,14 @@ const storeOf = async ({
     ? undefined
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
-/** Returns the keys of shards in a store, of those that a plan knows for certain. */
+/** Considers only shards whose keys are certain. */
 const presentIn = async (
   { merges, shards }: BatchPlan<ExperimentMerge>,
   store: ShardStore | undefined,
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // In a dry run keys of merges with statistics that are still to be made are none of the store's.
+  // In a dry run, unmade merges with statistics have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);
@@ -416,7 +412,7 @@ const presentIn = async (
 };
 
 /**
- * Returns what finds merges with statistics that an earlier run has made, as its record says.
+ * Finds merges with statistics in an earlier run's record.
  *
  * @param look finds a shard in the store
  */
@@ -469,12 +465,12 @@ const placed = async <T>(experiment: Experiment, work: () => Promise<T>): Promis
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // The path of an error in a merge refers to that merge's recipe; an error with a place needs no other.
+    // A merge's error has a path in its own recipe.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 
-/** Returns what divides the time of a run among its merges, by the bytes that each has read and written. */
+/** Divides a run's time among merges, by bytes. */
 const sharesOf = (outcomes: Iterable<MergeOutcome>, seconds: number) => {
   const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
   const all = [...outcomes].reduce((sum, outcome) => sum + work(outcome), 0);

@@ -1,18 +1,18 @@
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 
-/** @throws LayerloomError INVALID_PARAMETER unless it is a whole number of at least `least` */
+/** @throws LayerloomError INVALID_PARAMETER unless `value` is a whole number of at least `least` */
 export const checkCount = (parameter: string, value: number, least = 1): void => {
   if (!Number.isSafeInteger(value) || value < least)
     throw invalidParameter(parameter, value, `a whole number, ${least} or more`);
 };
 
 /**
- * False for texts with control characters, or with others that a reader of scripts and manifests may take for the end
- * of a line (YAML 1.1: U+2028 and U+2029) or not take at all.
+ * False for texts with control characters, or with others that parsers of scripts and manifests may take for
+ * the end of a line (YAML 1.1: U+2028 and U+2029) or reject.
  */
 export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
 
-/** @throws LayerloomError INVALID_PARAMETER for empty texts, and for those that are not plain */
+/** @throws LayerloomError INVALID_PARAMETER for empty texts, and texts that are not plain */
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>): void => {
   for (const [parameter, value] of Object.entries(texts))
     if (value !== undefined && (value === '' || !isPlain(value)))
@@ -20,8 +20,8 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>):
 };
 
 /**
- * Returns the seconds of a time limit as sbatch spells it: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`,
- * `DAYS-HOURS`, `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
+ * Returns the seconds of a time limit in sbatch's notation: `MINUTES`, `MINUTES:SECONDS`,
+ * `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`, `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -41,7 +41,7 @@ export const secondsOf = (parameter: string, text: string): number => {
 };
 
 /**
- * Returns the MiB of a size of memory as sbatch spells it: `32G`, `500M`; without a unit MiB.
+ * Returns the MiB of a memory size in sbatch's notation: `32G`, `500M`; the default unit is MiB.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -1,92 +1,93 @@
 import { join } from 'node:path/posix';
 import { checkCount, checkTexts } from './checks.js';
 
-/** What all schedulers are told of any work. */
 interface CommonParameters {
-  /** CPUs of each job; a job that merges has as many threads. */
+  /** CPUs of each job; a merging job has as many threads. */
   readonly cpus?: number | undefined;
-  /** The command that runs layerloom where the jobs run; default `['layerloom']`. */
+  /** The command that runs layerloom in the jobs; default `['layerloom']`. */
   readonly command?: readonly string[] | undefined;
 }
 
-/** An experiment and the jobs that it is divided among: what all schedulers are told. */
+/** An experiment, and how to divide it among jobs. */
 export interface JobParameters extends CommonParameters {
-  /** Absolute path of the experiment's file where the jobs run, on a file system that all of them share. */
+  /** Absolute path of the experiment's file in the jobs, on a file system that all share. */
   readonly experiment: string;
-  /** Absolute path of the output directory, likewise shared. */
+  /** Absolute path of the output directory, also shared. */
   readonly out: string;
   /** Absolute path of the store; by default that of `layerloom batch`. */
   readonly store?: string | undefined;
-  /** Number of jobs that the work is divided among; default 8. */
+  /** Number of jobs; default 8. */
   readonly parts?: number | undefined;
   /**
-   * The stamp that `planExperiment` gives. Jobs then refuse to run by another version of layerloom, or on
-   * another text of the experiment.
+   * The stamp from `planExperiment`. Jobs then refuse to run with another version of layerloom or text of the
+   * experiment.
    */
   readonly stamp?: string | undefined;
 }
 
-/** The jobs that score the models, as all schedulers are told of them. */
+/** The scoring jobs. */
 export interface EvaluationJobs {
-  /** Number of jobs that the models are divided among. Default: the number of parts. */
+  /** Number of jobs; default: that of the parts. */
   readonly parts?: number | undefined;
-  /** GPUs of each job; default 1, and 0 asks for none. */
+  /** GPUs of each job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
-  /** The harness's command, as `layerloom evaluate --lm-eval` takes it. */
+  /** The harness's command, as in `layerloom evaluate --lm-eval`. */
   readonly lmEval?: string | undefined;
-  /** Let the jobs run the commands of `evaluate:` (`serve`, `arguments`), whoever runs them. Default false. */
+  /**
+   * Let the jobs run the commands of `evaluate:` (`serve`, `arguments`), whoever runs them. Default false.
+   */
   readonly allowServe?: boolean | undefined;
 }
 
-/** The runs of a training and the jobs that they are divided among: what all schedulers are told. */
+/** The runs of a training, and how to divide them among jobs. */
 export interface TrainingJobParameters extends CommonParameters {
-  /** Absolute path of a directory of `trainInit` where the jobs run, on a file system that all of them share. */
+  /** Absolute path of a `trainInit` directory in the jobs, on a file system that all share. */
   readonly training: string;
-  /** Number of jobs that the runs are divided among; of more jobs than runs, some have nothing to do. */
+  /** Number of jobs; those beyond the number of runs have nothing to do. */
   readonly parts: number;
-  /** GPUs of each job that trains; default 1, and 0 asks for none. */
+  /** GPUs of each training job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
   /** Trainings are scored by an experiment of their checkpoints. */
   readonly evaluation?: undefined;
 }
 
-/** Jobs that run one command: alone, or each with `INDEX/count` behind its words. */
+/** Jobs of one command: alone, or each with `INDEX/count` appended. */
 export interface Job {
   readonly words: readonly string[];
   readonly count: number;
-  /** GPUs of each. */
+  /** GPUs of each job. */
   readonly gpus: number;
 }
 
 /** The jobs of an experiment or a training, in the order in which they must end. */
 export interface Jobs {
-  /** The file that says what there is to do: without it no job can run. */
+  /** The input file; no job can run without it. */
   readonly file: string;
-  /** The directory of the results. Logs and markers lie beside it. */
+  /** The output directory; logs and markers are beside it. */
   readonly out: string;
-  /** The file that the last job writes, and a rerun must not lose; undefined if it writes none. */
+  /** The file that the last job writes and a rerun must not lose, if any. */
   readonly record: string | undefined;
-  /** All paths that the jobs are given, by the names of their parameters. */
+  /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
   /** For comments. */
   readonly about: {
-    /** What the jobs run: a path. */
+    /** The path that the jobs run. */
     readonly subject: string;
-    /** What must lie where every job sees it. */
+    /** Paths that every job must see. */
     readonly shared: string;
-    /** What the last job does, behind "a job that". */
+    /** The last job's work, after "a job that". */
     readonly last: string;
   };
   /** Make the shards or train the runs, part by part. */
   readonly parts: Job;
-  /** Makes what the parts left, and the merges; or says which runs are there. */
+  /** Makes what the parts left, and the merges; for a training, reports the existing runs. */
   readonly last: Job;
   /** Score the models, part by part. */
   readonly evaluation: Job | undefined;
 }
 
 /**
- * Returns the jobs of an experiment or a training as data, which each scheduler's writer spells in its own way.
+ * Returns the jobs of an experiment or a training as data, for each scheduler's writer to format.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
  *   cannot be quoted safely

@@ -12,7 +12,7 @@ import {
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** A persistent volume claim and where pods see it. */
+/** A persistent volume claim and its mount path. */
 export interface ClaimedVolume {
   readonly claim: string;
   /** Absolute path. */
@@ -21,51 +21,51 @@ export interface ClaimedVolume {
 }
 
 interface KubernetesSettings {
-  /** The image that has layerloom, and of a training the trainer too. */
+  /** An image with layerloom, and for a training the trainer. */
   readonly image: string;
-  /** First part of the jobs' names; by default the last name of `out`, in letters that Kubernetes takes. */
+  /** Prefix of the jobs' names; by default the last name of `out`, in characters that Kubernetes allows. */
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Volumes that hold what the jobs read and write. */
+  /** Volumes with the jobs' files. */
   readonly volumes: readonly ClaimedVolume[];
-  /** Memory of each pod, as sbatch takes it: `32G`, of 1024³ bytes each. */
+  /** Memory of each pod, in sbatch's notation: `32G`, of 1024³ bytes each. */
   readonly memory?: string | undefined;
-  /** Time limit of each pod, as sbatch takes it: `02:00:00`. */
+  /** Time limit of each pod, in sbatch's notation: `02:00:00`. */
   readonly time?: string | undefined;
 }
 
-/** The experiment and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+/** Parameters of `kubernetesManifest` for an experiment. Paths are those in the pods. */
 export interface KubernetesParameters extends JobParameters, KubernetesSettings {
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: KubernetesEvaluation | undefined;
 }
 
-/** The jobs that score the models. What is not set is as for the other jobs. */
+/** The scoring jobs; defaults are those of the other jobs. */
 export interface KubernetesEvaluation extends EvaluationJobs {
-  /** The image that has layerloom and lm-evaluation-harness. */
+  /** An image with layerloom and lm-evaluation-harness. */
   readonly image?: string | undefined;
   readonly time?: string | undefined;
 }
 
-/** The training and the jobs that `kubernetesManifest` writes a manifest for. Paths are those of the pods. */
+/** Parameters of `kubernetesManifest` for a training. Paths are those in the pods. */
 export interface KubernetesTrainingParameters extends TrainingJobParameters, KubernetesSettings {}
 
-/** Seconds after which Kubernetes removes a job that has ended: a week. */
+/** Seconds after which Kubernetes removes an ended job: a week. */
 const keptSeconds = 7 * 24 * 3600;
 
-/** Times that a pod is run again. */
+/** Retries of a pod. */
 const retries = 3;
 
 /**
- * Returns a manifest (YAML, `batch/v1`, Kubernetes 1.29 or later) of an Indexed Job that computes the shards,
- * part by part, a Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. Of a
- * training the first trains the runs, and the second says which are there.
+ * Returns a manifest (YAML, `batch/v1`, Kubernetes 1.29 or later): an Indexed Job that computes the shards, a
+ * Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. For a training,
+ * the first trains the runs, and the second reports which exist.
  *
- * Jobs of Kubernetes cannot depend on each other. The second and third are suspended, and the comment above
- * them has the commands that resume each when the former has ended, however it ended.
+ * Kubernetes jobs cannot depend on each other. The second and third are suspended; a comment has the commands
+ * that resume each when the former has ended, even with a failure.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, names that Kubernetes does not take, and paths
- *   that no volume has
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
+ *   the volumes
  */
 export const kubernetesManifest = ({
   evaluation: scoring,
@@ -140,7 +140,7 @@ const jobOf = ({ name, namespace, job, isIndexed, isSuspended, pod }: JobFacts) 
             backoffLimitPerIndex: retries,
           }
         : { backoffLimit: retries }),
-      // Exit 2 and 3: a wrong command or input, 4: merges that failed. Another try would end the same way.
+      // Exit codes 2 and 3: a wrong command or input; 4: failed merges. A retry would end the same way.
       podFailurePolicy: {
         rules: [
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
@@ -194,7 +194,6 @@ const podOf = (
   };
 };
 
-/** Returns the comment that says how the jobs are run one after the other. */
 const usage = ({ about, evaluation }: Jobs, name: string, namespace: string | undefined): string => {
   const kubectl = namespace === undefined ? 'kubectl' : `kubectl -n ${shellWord(namespace)}`;
   const steps = [
@@ -212,7 +211,7 @@ ${steps.map((step) => `#   ${step}\n`).join('')}`;
 const seconds = (parameter: string, time: string | undefined): number | undefined =>
   time === undefined ? undefined : secondsOf(parameter, time);
 
-/** Returns a name that Kubernetes takes, of the last name of a path. */
+/** Returns a valid Kubernetes name from the last name of a path. */
 const nameOf = (out: string): string => {
   const last = out.replace(/\/+$/, '').replace(/^.*\//, '').toLowerCase();
   const name = last

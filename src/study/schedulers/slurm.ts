@@ -9,47 +9,48 @@ import {
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** Limits of SLURM's jobs that those of evaluations may have of their own. */
+/** Limits that scoring jobs may override. */
 interface SlurmLimits {
-  /** Time limit, as sbatch takes it: `02:00:00`. */
+  /** Time limit, in sbatch's notation: `02:00:00`. */
   readonly time?: string | undefined;
   readonly partition?: string | undefined;
-  /** Account that the jobs are charged to. */
+  /** Account to charge. */
   readonly account?: string | undefined;
   /** Quality of service. */
   readonly qos?: string | undefined;
-  /** Further options of sbatch, in its long form: `--constraint=a100`, `--exclusive`. */
+  /** Further options of sbatch, in long form: `--constraint=a100`, `--exclusive`. */
   readonly directives?: readonly string[] | undefined;
 }
 
 interface SlurmSettings extends SlurmLimits {
-  /** Memory of each job, as sbatch takes it: `32G`. */
+  /** Memory of each job, in sbatch's notation: `32G`. */
   readonly memory?: string | undefined;
 }
 
-/** The experiment and the jobs that `slurmScript` writes a script for. */
+/** Parameters of `slurmScript` for an experiment. */
 export interface SlurmParameters extends JobParameters, SlurmSettings {
-  /** Also submit jobs that score the models. The experiment must have `evaluate:`. */
+  /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SlurmEvaluation | undefined;
 }
 
-/** The jobs that score the models. Limits that are not set are those of the other jobs. */
+/** The scoring jobs; default limits are those of the other jobs. */
 export interface SlurmEvaluation extends EvaluationJobs, SlurmLimits {}
 
-/** The training and the jobs that `slurmScript` writes a script for. */
+/** Parameters of `slurmScript` for a training. */
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
 
 /**
- * Returns a bash script that submits an experiment to SLURM: an array of jobs, each of which computes one
- * part of the shards into the shared store, and a last job that assembles the merges and writes
- * `experiment.json`. With `evaluation` another array scores the models, each job its part of them.
- * Of a training, the array trains the runs and the last job says which are there.
+ * Returns a bash script that submits an experiment to SLURM: an array of jobs that compute the shards into
+ * the shared store, and a last job that assembles the merges and writes `experiment.json`. With `evaluation`,
+ * another array scores the models. For a training, the array trains the runs, and the last job reports which
+ * exist.
  *
- * Each step depends on the former by `afterany`, so that it runs even if some of its jobs fail: the last job
- * computes their missing shards and records the merges that fail, and the models that exist are scored.
+ * Each step depends on the former by `afterany`, and runs even if jobs fail: the last job computes missing
+ * shards and records failed merges, and existing models are scored.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, which cannot
- *   be quoted safely, and directives that are no long options of sbatch or that the script sets itself
+ * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
+ *   cannot be quoted safely. Also for directives that are not long options of sbatch, or that the script sets
+ *   itself.
  */
 export const slurmScript = ({
   evaluation: scoring,
@@ -92,20 +93,19 @@ echo "parts: job $parts (${rangeOf(parts)}), last: job $last, logs: $logs"
 ${evaluation === undefined ? '' : evaluationText(evaluation, { ...common, ...own, ...given(scoring) })}`;
 };
 
-/** Limits of jobs, by sbatch's names for them. */
+/** Limits of jobs, by sbatch's names. */
 interface Limits extends SlurmLimits {
   readonly memory: string | undefined;
   readonly cpus: number | undefined;
   readonly gpus: number;
 }
 
-/** Returns the limits that evaluations set for themselves. */
 const given = ({ time, partition, account, qos, directives }: SlurmLimits = {}): SlurmLimits =>
   Object.fromEntries(
     Object.entries({ time, partition, account, qos, directives }).filter(([, value]) => value !== undefined),
   );
 
-/** Returns the lines that submit the array of evaluations behind the job `$last`. */
+/** Returns the lines that submit the scoring array after the job `$last`. */
 const evaluationText = (job: Job, limits: Omit<Limits, 'gpus'>): string => `
 # However the last job ended: the models that are there are scored.
 ${limitsLine({ ...limits, gpus: job.gpus }, 'evaluate-')}
@@ -124,7 +124,7 @@ exec ${words.map(shellWord).join(' ')}`;
 
 const arrayJob = (job: Job): string => `${jobText(job)} "$SLURM_ARRAY_TASK_ID/${job.count}"\n`;
 
-/** @param prefix that of the parameters' names in messages */
+/** @param prefix of the parameters' names in messages */
 const limitsLine = (limits: Limits, prefix = ''): string => `limits=(${limitsOf(limits, prefix).join(' ')})`;
 
 const limitsOf = (
@@ -151,13 +151,13 @@ const limitsOf = (
   ].map(shellWord);
 };
 
-/** Options of sbatch that the script sets for each job, or reads the answer of. */
+/** Options of sbatch that the script sets, or whose output it reads. */
 const reserved = ['array', 'dependency', 'job-name', 'output', 'parsable', 'wrap'];
 
 const checkDirective = (parameter: string, directive: string): void => {
   checkTexts({ [parameter]: directive });
   const name = /^--(?<name>[a-z][a-z-]*)(?:=.+)?$/.exec(directive)?.groups?.['name'];
-  // sbatch takes any unique beginning of an option for it.
+  // sbatch accepts any unique prefix of an option.
   if (name === undefined || reserved.some((option) => option.startsWith(name)))
     throw invalidParameter(
       parameter,
@@ -168,7 +168,5 @@ const checkDirective = (parameter: string, directive: string): void => {
 
 const rangeOf = ({ count }: Job): string => (count === 1 ? '0' : `0 to ${count - 1}`);
 
-/**
- * Delimiter of the here-documents. No line of a job is equal to it, since paths with line breaks are refused.
- */
+/** Delimiter of here-documents. No line of a job equals it: paths with line breaks are refused. */
 const end = 'LAYERLOOM_JOB';

@@ -9,47 +9,46 @@ import {
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** Limits of jobs, in sbatch's notation, that those of evaluations may have of their own. */
+/** Limits that scoring jobs may override, in sbatch's notation. */
 interface SnakemakeLimits {
-  /** Time limit, as sbatch takes it: `02:00:00`. Becomes `runtime`, in minutes. */
+  /** Time limit: `02:00:00`. Becomes `runtime`, in minutes. */
   readonly time?: string | undefined;
-  /** Partition of SLURM: `slurm_partition`. */
+  /** Becomes `slurm_partition`. */
   readonly partition?: string | undefined;
-  /** Account of SLURM: `slurm_account`. */
+  /** Becomes `slurm_account`. */
   readonly account?: string | undefined;
   /** Quality of service of SLURM: `qos`. */
   readonly qos?: string | undefined;
 }
 
 interface SnakemakeSettings extends SnakemakeLimits {
-  /** CPUs of each job (`threads`), and the number of its threads; default 1. */
+  /** CPUs and threads of each job (`threads`); default 1. */
   readonly cpus?: number | undefined;
-  /** Memory of each job, as sbatch takes it: `32G`. Becomes `mem_mb`, in MiB as sbatch counts. */
+  /** Memory of each job, in sbatch's notation: `32G`. Becomes `mem_mb`, in MiB. */
   readonly memory?: string | undefined;
-  /** Times that a failed job is run again; default 2. */
+  /** Retries of a failed job; default 2. */
   readonly retries?: number | undefined;
 }
 
-/** The experiment and the jobs that `snakemakeWorkflow` writes a workflow for. */
+/** Parameters of `snakemakeWorkflow` for an experiment. */
 export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SnakemakeEvaluation | undefined;
 }
 
-/** The jobs that score the models. Limits that are not set are those of the other jobs. */
+/** The scoring jobs; default limits are those of the other jobs. */
 export interface SnakemakeEvaluation extends EvaluationJobs, SnakemakeLimits {}
 
-/** The training and the jobs that `snakemakeWorkflow` writes a workflow for. */
+/** Parameters of `snakemakeWorkflow` for a training. */
 export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}
 
 /**
- * Returns a Snakefile (Snakemake 8 and 9) that runs an experiment: parts that compute the shards, a last job
- * that assembles the merges, and with `evaluation` jobs that score the models. Of a training the parts train
- * the runs, and the last job says which are there. Resources have Snakemake's standard names, which its executors
- * translate.
+ * Returns a Snakefile (Snakemake 8 and 9): parts that compute the shards, a last job that assembles the
+ * merges, and with `evaluation` jobs that score the models. For a training, the parts train the runs, and the
+ * last job reports which exist. Resources have Snakemake's standard names, which its executors translate.
  *
- * The only result that it declares is `experiment.json`, since Snakemake deletes the declared outputs of a job
- * that fails; jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
+ * Declares only `experiment.json` as a result, since Snakemake deletes the declared outputs of failed jobs.
+ * Jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
  *   paths, which Snakemake reads as wildcards
@@ -108,7 +107,7 @@ ${limitsFor(last)}
 ${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, gpus: evaluation.gpus, ...own, ...given(scoring) }, 'evaluate-'))}`;
 };
 
-/** Scores are written into the record too, so the rule depends on the marker of the merges, not on the record. */
+/** Depends on the merges' marker instead of the record, which scoring rewrites. */
 const evaluationRule = ({ count }: Job, retries: number, limits: string): string => `
 
 rule evaluate:
@@ -120,7 +119,6 @@ ${limits}
     shell: "{EVALUATE} {wildcards.part}/{SCORES} >> {log:q} 2>&1"
 `;
 
-/** Returns the limits that evaluations set for themselves. */
 const given = ({ time, partition, account, qos }: SnakemakeLimits = {}): SnakemakeLimits =>
   Object.fromEntries(
     Object.entries({ time, partition, account, qos }).filter(([, value]) => value !== undefined),
@@ -132,7 +130,7 @@ interface Limits extends SnakemakeLimits {
   readonly gpus: number;
 }
 
-/** @param prefix that of the parameters' names in messages */
+/** @param prefix of the parameters' names in messages */
 const limitsOf = ({ cpus, memory, gpus, time, partition, account, qos }: Limits, prefix = ''): string => {
   checkTexts({
     [`${prefix}partition`]: partition,
@@ -151,7 +149,7 @@ const limitsOf = ({ cpus, memory, gpus, time, partition, account, qos }: Limits,
   return resources.length === 0 ? threads : `${threads}\n    resources: ${resources.join(', ')}`;
 };
 
-/** Spells a text as a literal of Python, which reads all of JSON's. */
+/** JSON strings are valid Python literals. */
 const text = (value: string): string => JSON.stringify(value);
 
 const command = ({ words }: Job): string => text(words.map(shellWord).join(' '));

@@ -12,33 +12,30 @@ import { absent, writing } from './failures.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * Age of a heartbeat after which its claim is stale, for processes that cannot be examined otherwise. Many
- * beats long, since a thread may be busy for seconds and NFS caches attributes for up to a minute.
+ * Milliseconds without a heartbeat after which a claim of an unknown process is dead. Many beats long: a
+ * thread may be busy for seconds, and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** How often a claim may be there when it is made and gone when it is read, by processes that come and go. */
+/** Attempts to acquire a claim that keeps vanishing before it is read. */
 const mostTurns = 100;
 
-/** The state of a claim; `gone` if there is none. */
 export type ClaimState = 'live' | 'dead' | 'gone';
 
 export interface FoundClaim {
   readonly state: ClaimState;
   /**
-   * Undefined if the claim's text is missing: its process is about to write it, died before it could, or
-   * found the disk full.
+   * Undefined if the claim has no text: its process is about to write it, died first, or found the disk full.
    */
   readonly claimant?: Claimant & { readonly token: string; readonly since: string };
 }
 
 /**
- * Examines the claim at `path`. A claim of a process of this host is live as long as the process exists, even
- * if it is suspended. Any other claim is dead once its heartbeat is older than `staleAfterMs` by the store's
- * clock.
+ * A claim of a process on this host lives as long as the process, even a suspended one. Any other is dead
+ * once its heartbeat is older than `staleAfterMs` by the store's clock.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
-  // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
+  // Opening makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
   const found = await withFile(path, 'r', async (file) => ({
     text: (await readOpenFile(path, file)).toString(),
     beat: (await file.stat()).mtimeMs,
@@ -51,14 +48,11 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
   return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
 };
 
-/**
- * Tokens of claims that this process gave up and whose files it could not remove: they are dead, though the process
- * lives.
- */
+/** Tokens of claims that this process released but could not remove: dead, though the process lives. */
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
-  // The age of the claim decides where it is being written, or is not layerloom's.
+  // Without a claimant, only the claim's age counts.
   const value = jsonOrNone(text);
   const isWhole =
     isObject(value) &&
@@ -71,18 +65,16 @@ const parse = (text: string): FoundClaim['claimant'] => {
 /**
  * Acquires the claim at `path`, or returns undefined if another process holds it.
  *
- * A claim is created with O_EXCL, so that one process wins on any file system. A dead claim must be removed
- * first, but never a live one that has replaced it since it was examined. So only the holder of the claim
- * `path.next` may remove it, after examining it again: nobody else can have replaced it in between. The claim
- * is then created as usual, in competition with other processes. A process that dies while it holds
- * `path.next` leaves a dead claim, which is taken over by the same rule.
+ * O_EXCL lets exactly one process create a claim on any file system. Removing a dead claim must not remove a
+ * live one that replaced it: only the holder of the claim `path.next` may remove it, after examining it
+ * again. A dead `path.next` is taken over by the same rule.
  *
- * One race remains: a process of another host, silent for `staleAfterMs`, wakes and releases its claim
- * between the second examination and the removal. Then a shard is computed and published twice, with the same
- * bytes. Claims only save work; correctness comes from publishing whole files by renaming.
+ * A race remains: a process of another host, silent for `staleAfterMs`, releases its claim between the second
+ * examination and the removal. Then a shard is published twice, with the same bytes. Claims only save work;
+ * correctness comes from atomic renames.
  *
- * @param about what else the claim's text says, for those who read it
- * @throws LayerloomError WRITE_FAILED, READ_FAILED where a file server says again and again that a claim is there and is not
+ * @param about further fields of the claim's text
+ * @throws LayerloomError WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
  */
 export const acquire = async (
   path: string,
@@ -124,10 +116,7 @@ const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimT
 };
 
 /**
- * Makes the file and writes its text at once, without giving the thread away between them: a process that is killed there
- * leaves a claim without text, for which others wait until it is stale.
- *
- * @returns false if the name is taken
+ * Synchronous: others wait for a claim without text until it is stale. @returns false if the name is taken
  */
 const create = (path: string, text: string): Promise<boolean> =>
   writing(path, async () => {
@@ -140,8 +129,8 @@ const create = (path: string, text: string): Promise<boolean> =>
         closeSync(file);
       }
     } catch (error) {
-      // On a full disk (which NFS may report only when the file is closed) the claim stays empty, since `gc` must be able to
-      // claim the shards that it removes. The heartbeat writes the text later.
+      // On a full disk (NFS may report it only on close) the claim stays empty, since `gc` must claim the
+      // shards that it removes. The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
         throw error;
@@ -150,7 +139,6 @@ const create = (path: string, text: string): Promise<boolean> =>
     return true;
   });
 
-/** @returns undefined if the name is taken */
 const opened = (path: string): number | undefined => {
   try {
     return openSync(path, 'wx');
@@ -162,7 +150,7 @@ const opened = (path: string): number | undefined => {
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** A claim that this process holds. Its heartbeat runs until it is released or lost. */
+/** A claim that this process holds, with a heartbeat until it is released or lost. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
@@ -178,14 +166,10 @@ export class ClaimFile {
     keepBeating(this);
   }
 
-  /**
-   * Rewrites the claim in place, which sets its time by the store's clock. @returns false if the claim is no
-   * longer this process's
-   */
+  /** Rewrites the claim in place, to update its time. @returns false if it is no longer ours */
   async beat(): Promise<boolean> {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
-      // Writes through this descriptor reach the file that was read, even if another file has the name by
-      // now.
+      // Writes reach the file that was read, even if another file now has the name.
       if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
       await file.write(this.#text, 0);
       return true;
@@ -193,10 +177,7 @@ export class ClaimFile {
     return isOurs ?? false;
   }
 
-  /**
-   * Removes the claim if it is still this process's. Never throws: a claim that cannot be removed is dead for this
-   * process, and for others once it has ended.
-   */
+  /** Never throws: a claim that cannot be removed is dead for this process, and for others once it ends. */
   async release(): Promise<void> {
     stopBeating(this);
     try {
@@ -206,7 +187,7 @@ export class ClaimFile {
     }
   }
 
-  /** True if the text is this claim's, or empty, as when the claim was made on a full disk. */
+  /** A claim made on a full disk is empty. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

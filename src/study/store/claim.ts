@@ -7,20 +7,19 @@ import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { moved, placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
 
-/** The properties of a shard that has been written to a claim's `partialPath`. */
+/** A shard that has been written to a claim's `partialPath`. */
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
-  /** See `StoredShard`. */
   readonly nonFinite?: NonFiniteValue | null | undefined;
-  /** Names of the models that it was made from. */
+  /** Names of input models. */
   readonly inputs?: readonly string[] | undefined;
 }
 
 /** The exclusive right to compute a shard. */
 export class Claim implements AsyncDisposable {
   readonly key: string;
-  /** The path to write the shard to. The file does not exist yet, and no other process uses the path. */
+  /** No other process uses this path. */
   readonly partialPath: string;
   readonly #paths: StorePaths;
   readonly #file: ClaimFile;
@@ -33,15 +32,14 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * Publishes the shard: makes the partial file read-only, syncs and closes it, renames it into place, adds
-   * its record, and releases the claim. A shard exists once it has a record, so that a crash leaves it either
-   * published or absent. If another process has published it already (because this one was suspended for so
-   * long that its claim was stale), that shard is kept, since it may be linked. If publishing fails, the
+   * Publishes the shard: syncs the file, renames it into place, adds its record, and releases the claim. A
+   * shard exists once it has a record, so a crash leaves it published or absent. If another process published
+   * it first, because this claim went stale, that shard is kept: it may be linked already. On failure the
    * claim is still held.
    *
-   * @param written the descriptor that the shard was written through, if it is still open; errors of delayed
-   *   writes may be reported only to it
-   * @returns undefined if another process has taken the claim over meanwhile, which computes the shard
+   * @param written the descriptor that the shard was written through, if open; delayed write errors may
+   *   appear only there
+   * @returns undefined if another process took the claim over
    * @throws LayerloomError WRITE_FAILED
    */
   async publish(
@@ -66,8 +64,8 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * @returns the record, with the stamp by which a later change of the file is noticed; undefined if the partial files
-   *   are gone, as where the claim was taken over
+   * @returns the record with the file's stamp; undefined if the partial files are gone, after a takeover of
+   *   the claim
    */
   async #putInPlace(
     unstamped: StoredShard,
@@ -79,13 +77,12 @@ export class Claim implements AsyncDisposable {
       const stamp = await this.#sync(unstamped.bytes, written);
       if (stamp === undefined) return undefined;
       const record = { ...unstamped, ...stamp };
-      // Steps that need disk space come before the rename: if the disk is full, `release` removes all that
-      // was written.
+      // Steps that need disk space come before the rename: `release` can still undo them.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
       if (!(await moved(this.partialPath, this.#paths.shard(key)))) return undefined;
-      // The shard's name must be durable before its record is.
+      // The shard's name must be durable before its record.
       await syncDirectory(directory);
       return record;
     });
@@ -93,7 +90,7 @@ export class Claim implements AsyncDisposable {
     return isPlaced ? record : undefined;
   }
 
-  /** Makes the partial file read-only and durable, and closes it. @returns undefined if there is none */
+  /** Makes the partial file read-only and durable. @returns undefined if it does not exist */
   async #sync(
     bytes: number,
     written: FileHandle | undefined,
@@ -112,17 +109,13 @@ export class Claim implements AsyncDisposable {
     }
   }
 
-  /**
-   * Removes the unpublished files and the claim, so that others may compute the shard. May be called more
-   * than once.
-   */
+  /** Removes the unpublished files and the claim. May be called again. */
   async release(): Promise<void> {
     await rm(this.partialPath, { force: true }).catch(() => undefined);
     await rm(this.#paths.partialRecord(this.key, this.#file.token), { force: true }).catch(() => undefined);
     await this.#file.release();
   }
 
-  /** The same as `release`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

@@ -6,17 +6,17 @@ import { promisify } from 'node:util';
 import { codeOf } from '../../core/base/errors.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 
-/** The identity of a process among all processes of all hosts that share the store. */
+/** A process, identified among all hosts of the store. */
 export interface Claimant {
   readonly host: string;
-  /** The scope of process numbers: a host since its last boot, and a container. */
+  /** Scope of process ids: one boot of a host, one container. */
   readonly place: string;
   readonly pid: number;
-  /** The process's start time, in the system's own format, since process numbers are reused. */
+  /** Start time, in the system's format: process ids are reused. */
   readonly started: string;
 }
 
-/** The state of a process; `unknown` if only its heartbeat can tell. */
+/** `unknown`: only the heartbeat can tell. */
 export type Life = 'alive' | 'dead' | 'unknown';
 
 const quietly = (read: () => string): string => {
@@ -28,10 +28,7 @@ const quietly = (read: () => string): string => {
   }
 };
 
-/**
- * Identifies the boot and the container too, since host names may repeat and containers have process numbers
- * of their own.
- */
+/** Host names may repeat, and containers have their own process ids. */
 const place = [
   hostname(),
   quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')),
@@ -40,7 +37,6 @@ const place = [
 
 let self: Promise<Claimant> | undefined;
 
-/** Returns the identity of this process. */
 export const ownClaimant = (): Promise<Claimant> => {
   self ??= startOf(process.pid).then((started) => ({
     host: hostname(),
@@ -51,10 +47,7 @@ export const ownClaimant = (): Promise<Claimant> => {
   return self;
 };
 
-/**
- * Returns whether a process runs; `unknown` for processes of other places, and for those whose start time is
- * hidden from this user.
- */
+/** `unknown`: a process elsewhere, or one whose start time this user cannot see. */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
   const started = await startOf(claimant.pid);
@@ -62,14 +55,12 @@ export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   return started === claimant.started ? 'alive' : 'dead';
 };
 
-/**
- * Returns a process's start time; undefined if there is no such process or it is hidden, empty for a zombie.
- */
+/** Returns a process's start time: undefined if it is absent or hidden, empty for a zombie. */
 const startOf = process.platform === 'linux' ? startOnLinux : startElsewhere;
 
 /**
- * Reads fields 3 and 22 of proc_pid_stat(5): the state, and the start in clock ticks since boot. Field 2, the
- * name, may contain any text.
+ * Fields 3 and 22 of proc_pid_stat(5): state, and start in clock ticks since boot. Field 2, the name, may
+ * contain any text.
  */
 async function startOnLinux(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
@@ -83,10 +74,7 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/**
- * True if a process exists: signal 0 is not delivered, and an error other than ESRCH means that it is another
- * user's.
- */
+/** An error other than ESRCH means another user's process. */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

@@ -14,27 +14,21 @@ import { moved } from './record.js';
 
 /** The shards of an experiment's merges. */
 export interface ExperimentShards {
-  /** `path` is the merge's directory, relative to the experiment's. */
+  /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
-  /** While false, shards are also kept for merges whose directory does not exist yet. */
+  /** While false, shards of merges that do not exist yet are also kept. */
   readonly finished: boolean;
 }
 
-/**
- * The contents of `experiments/HASH.json`: needed since the file system does not count symbolic links and
- * copies.
- */
+/** The contents of `experiments/HASH.json`. Link counts do not show symbolic links and copies. */
 interface Registration extends ExperimentShards {
   readonly directory: string;
   readonly host: string;
-  /** The directory's inode, by which another host sees whether its directory of that path is the same one. */
+  /** Tells another host whether its directory of that path is the same. */
   readonly inode: number;
 }
 
-/**
- * A registered experiment. `elsewhere`: its directory cannot be seen from this host, and all its shards are
- * kept.
- */
+/** `elsewhere`: this host cannot see the directory, so all its shards are kept. */
 export interface ExperimentFound {
   readonly directory: string;
   readonly host: string;
@@ -42,9 +36,9 @@ export interface ExperimentFound {
 }
 
 /**
- * Registers the shards that an experiment needs, replacing its former registration. Must be called before the
- * first of them is looked up: from then on `gc` keeps them as long as the experiment's directory exists, and
- * once it is finished, those of merges whose directories exist.
+ * Registers an experiment's shards, replacing its former registration. `gc` keeps them as long as the
+ * experiment's directory exists; once it is finished, only those of existing merges. Call it before the first
+ * lookup.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -61,9 +55,9 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * Notes how an experiment is registered, for one that may be refused after it has registered.
+ * Remembers an experiment's registration, in case the run is refused later.
  *
- * @returns what puts that back: the former registration, or none
+ * @returns a function that restores it
  * @throws LayerloomError WRITE_FAILED
  */
 export const noteRegistration = (paths: StorePaths, directory: string): Promise<() => Promise<void>> =>
@@ -80,8 +74,8 @@ export const noteRegistration = (paths: StorePaths, directory: string): Promise<
   });
 
 /**
- * Returns the experiments and the keys that they need. @throws LayerloomError STORE_INVALID if a registration
- * cannot be read
+ * @returns the experiments and the keys that they need
+ * @throws LayerloomError STORE_INVALID if a registration cannot be read
  */
 export const readExperiments = async (
   paths: StorePaths,
@@ -149,18 +143,18 @@ const keysNeeded = async (
 };
 
 /**
- * Removes the registration of an experiment whose directory is gone. Renames it first and checks again, since
- * a new experiment may have begun there, which registers once its directory exists.
+ * Removes the registration of a missing experiment. Renames it first and checks again: a new one may have
+ * registered.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
-    // Another `gc` may have it aside.
+    // Another `gc` may have renamed it.
     if (await moved(path, aside)) await settleAside(paths, aside, path);
   });
 };
 
-/** Puts a registration back that was renamed aside, unless its experiment is gone or has registered again. */
+/** Restores a renamed registration, unless its experiment is gone or has registered again. */
 const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
   const registration = await readRegistration(paths, aside);
   const isNeeded =
@@ -173,7 +167,7 @@ const settleAside = async (paths: StorePaths, aside: string, path: string): Prom
 
 const partialName = /^(?<name>[0-9a-f]+\.json)\.[0-9a-f-]{36}\.partial$/;
 
-/** Settles registrations that killed processes were writing or had aside, of before `since` (milliseconds). */
+/** Settles partial registrations of killed processes, if older than `since` (milliseconds). */
 export const clearPartialRegistrations = async (paths: StorePaths, since: number): Promise<void> => {
   for (const partial of (await readdir(paths.experiments).catch(absent)) ?? []) {
     const { name } = partialName.exec(partial)?.groups ?? {};
@@ -182,7 +176,7 @@ export const clearPartialRegistrations = async (paths: StorePaths, since: number
     if (name === undefined || found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= since)
       continue;
     await writing(path, async () => {
-      // One that was not written whole is of an experiment that never registered.
+      // Incomplete: this experiment never registered.
       const isWhole = await readRegistration(paths, path).then(
         () => true,
         (error: unknown) => {

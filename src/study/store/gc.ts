@@ -9,9 +9,9 @@ import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
 
 /** Options of `ShardStore.gc`. */
 export interface GcOptions {
-  /** Keys to keep besides those that are linked. */
+  /** Keys to keep, besides linked ones. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;
-  /** Report the shards that would be removed, and remove none. */
+  /** Remove nothing. */
   dryRun?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -28,15 +28,14 @@ export interface Collection {
 }
 
 /**
- * Shards that are set aside together: few, since each is claimed meanwhile, but several, since experiments
- * are read once for all.
+ * Shards removed per round. Few, since all are claimed meanwhile; several, since each round reads the
+ * experiments.
  */
 const atOnce = 64;
 
 /**
- * Removes the leftovers of dead processes and the shards that nothing needs: those without another hard link
- * that no registered experiment needs (see `register`) and no live process has claimed. Safe while other
- * processes compute and link: a shard that somebody begins to need meanwhile is kept.
+ * Removes leftovers of dead processes, and shards without another hard link, a registered experiment or a
+ * live claim. Safe while others compute and link.
  *
  * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
  */
@@ -72,17 +71,13 @@ export const collect = async (paths: StorePaths, options: GcOptions): Promise<Co
   };
 };
 
-/** Returns the entries that no process has claimed. */
 const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const states = await Promise.all(entries.map(({ key }) => examine(paths.claim(key), now)));
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/**
- * @returns the removed entries, without those that were claimed, linked, or needed by a new experiment in the
- *   meantime
- */
+/** @returns the removed entries: not those claimed, linked or registered meanwhile */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();
@@ -94,7 +89,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
     }
     await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
-    // An experiment that registers after this point does not find the shards, and computes them again.
+    // An experiment that registers later does not find the shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;
@@ -110,7 +105,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
   return removed;
 };
 
-/** Puts shards back and releases their claims: all of them, also where one cannot be put back. @throws its error */
+/** Goes on after an error. @throws the first one */
 const putAllBack = async (paths: StorePaths, open: ReadonlyMap<StoreEntry, ClaimFile>): Promise<void> => {
   let failure: { readonly error: unknown } | undefined;
   for (const [{ key }, claim] of open) {

@@ -1,4 +1,4 @@
-/** Interval of heartbeats, well below the age at which a claim is stale. */
+/** Well below `staleAfterMs`. */
 const everyMs = 10_000;
 
 interface Beating {
@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** Starts a claim's heartbeat. All claims share one timer, which does not keep the process alive. */
+/** Starts a claim's heartbeat. All share one timer, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();
@@ -24,11 +24,11 @@ export const stopBeating = (claim: Beating): void => {
 };
 
 const beatAll = async (): Promise<void> => {
-  // No new round begins while a slow file system is still busy with the last one.
+  // A slow file system is still busy with the last round.
   if (isBusy) return;
   isBusy = true;
   for (const claim of [...beating]) {
-    // A temporary failure of the file system is ignored: the next beat tries again.
+    // After an error, the next beat tries again.
     const goesOn = !beating.has(claim) || (await claim.beat().catch(() => true));
     if (!goesOn) stopBeating(claim);
   }

@@ -6,12 +6,11 @@ import { clockAt } from './clock.js';
 const [firstMs, lastMs] = [5, 500];
 
 /**
- * Does work while holding a claim, and waits for it as long as another process has it. The claim of a dead
- * process is taken over.
+ * Does work while holding a claim. Waits for a live holder; replaces a dead one.
  *
  * @param path of the claim's file
- * @param clock a file beside it, whose times tell how old a claim is
- * @throws LayerloomError WRITE_FAILED; INTERRUPTED while it waits
+ * @param clock a file beside it, to tell a claim's age
+ * @throws LayerloomError WRITE_FAILED; INTERRUPTED while waiting
  */
 export const holdClaim = async <T>(
   path: string,

@@ -7,20 +7,17 @@ import { absent, writing } from './failures.js';
 import { parsePartialName, type StorePaths } from './paths.js';
 import { putBack } from './set-aside.js';
 
-// Removal of the files that killed processes leave.
-
-/** Files of processes that ended before they had published a shard. */
+/** Files of processes that ended before publishing a shard. */
 export interface Leftovers {
-  /** Claims of dead processes. */
   readonly claims: number;
-  /** Files of shards that were not finished. */
+  /** Unfinished shards. */
   readonly partials: number;
   readonly bytes: number;
 }
 
 /**
- * Removes the claims and partial files of dead processes. Shards that one of them had set aside are put back,
- * for `gc` to decide again.
+ * Removes the claims and partial files of dead processes. Restores the shards that they had set aside; `gc`
+ * decides again.
  */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
@@ -46,12 +43,12 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   }
   if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
-  // Last: a run that is killed meanwhile leaves the claims, by which the next one knows these files for dead.
+  // Last: if this run is killed, the claims tell the next one which files are dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
 
-/** Removes markers that killed processes were writing before `since` (milliseconds) when they made the store. */
+/** Removes partial store markers older than `since` (milliseconds). */
 const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<void> => {
   for (const name of await readdir(paths.root)) {
     const path = join(paths.root, name);
@@ -62,10 +59,10 @@ const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<vo
 
 const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Matches the names of claims, and of the claims `.next` for taking them over. */
+/** Claims, and the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** Returns the tokens of dead claims by path; the name of a dead claim without text stands for its token. */
+/** Returns the tokens of dead claims by path; for a claim without text, its name. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
@@ -77,10 +74,7 @@ const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyM
   return dead;
 };
 
-/**
- * True for a partial file of a live claim, or one changed so recently that its writer may not know yet that
- * its claim was taken over.
- */
+/** True if the claim is live, or the file so new that its writer may not know that it lost the claim. */
 const isInUse = async (
   paths: StorePaths,
   key: string,
@@ -89,7 +83,7 @@ const isInUse = async (
   now: StoreClock,
 ): Promise<boolean> => {
   const { state, claimant } = await examine(paths.claim(key), now);
-  // A live claim without text (on a full disk) may be that of any file.
+  // A live claim without text (full disk) may own any file.
   const isTheirs = state === 'live' && (claimant === undefined || claimant.token === token);
   return isTheirs || (await now()) - changed <= staleAfterMs;
 };

@@ -7,17 +7,17 @@ import { readEntry, wholeOf } from './record.js';
 
 /** A shard of the store that was linked to an output. */
 export interface LinkedShard {
-  /** The kind of link that was made: `copy` if the shard's file cannot have more hard links. */
+  /** The link made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;
-  /** The shard's, where its record has one. */
+  /** From the shard's record, if it has one. */
   readonly sha256?: string;
   readonly warnings: readonly string[];
 }
 
 /**
- * Links a published shard as `target`, replacing a file of that name. A hard link is the store's own
- * read-only file. If the file has as many hard links as its file system allows (65,000 on ext4), the shard is
- * copied instead, as a reflink if possible, with a warning.
+ * Links a published shard as `target`, replacing a file of that name. A hard link is the store's read-only
+ * file itself. At the file system's limit of hard links (65,000 on ext4), copies the shard with a warning, as
+ * a reflink if possible.
  *
  * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
  */

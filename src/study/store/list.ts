@@ -11,7 +11,7 @@ export interface ListedShard extends StoredShard {
   readonly file: string;
   /** Hard links outside the store. Symbolic links and copies cannot be counted. */
   readonly links: number;
-  /** `incomplete`: the file is missing or has another size than its record. */
+  /** `incomplete`: the file is missing, or its size differs from its record. */
   readonly state: 'whole' | 'incomplete' | 'damaged';
 }
 
@@ -37,7 +37,7 @@ export const listStore = async (paths: StorePaths): Promise<StoreListing> => {
   for (const key of await storedKeys(paths)) {
     const entry = await readEntry(paths, key);
     bytes += entry.file?.bytes ?? 0;
-    // A file without a record is not published; `gc` removes it if that does not change.
+    // A file without a record is not published; `gc` removes it.
     if (entry.record !== undefined)
       shards.push({
         ...entry.record,
@@ -55,7 +55,7 @@ const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
 };
 
 const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
-  // A user without write permission cannot read the store's clock; claims of other hosts then count as live.
+  // Without write permission the store's clock cannot be read; claims of other hosts then count as live.
   const now = () => clockAt(paths.clock)().catch(() => 0);
   const claims: ListedClaim[] = [];
   for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {

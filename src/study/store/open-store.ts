@@ -10,12 +10,11 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import { absent, writing } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
-/** Version of the layout in paths.ts. A store of a newer version is refused. */
+/** Version of the layout in paths.ts; newer ones are refused. */
 const format = 1;
 
 /**
- * Opens a store, or with `create` makes one in a new or empty directory. A directory with other contents is
- * refused.
+ * Opens a store; with `create`, makes one in a new or empty directory.
  *
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
@@ -42,7 +41,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
     throw refused(
       `is a store of format ${found}, and this layerloom (${version}) knows ${format}; use a newer one`,
     );
-  // What is removed in a folder of the store must be the store's.
+  // A linked folder would let `gc` remove files outside the store.
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments]) {
     const reason = linkBelow(root, folder);
     if (reason !== undefined) throw refused(reason);
@@ -63,7 +62,7 @@ const prepare = async (directory: string): Promise<void> => {
   await makeDirectories(directory);
   const paths = pathsOf(directory);
   const names = await readdir(directory);
-  // A temporary marker is that of another process, which is creating the same store.
+  // A temporary marker belongs to another process that is creating the same store.
   const others = names.filter((name) => !name.startsWith(markerName));
   if (!names.includes(markerName)) {
     if (others.length > 0)
@@ -73,7 +72,8 @@ const prepare = async (directory: string): Promise<void> => {
       });
     const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
     await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
-      // Of a process that is suspended for minutes, another one that has made the store clears it up.
+      // Our temporary marker is gone: this process was suspended for minutes, and another made the store and
+      // cleaned up.
       if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
     });
     await syncDirectory(directory);
@@ -81,6 +81,6 @@ const prepare = async (directory: string): Promise<void> => {
   if ((await formatOf(paths)) !== format) return;
   for (const folder of [paths.shards, paths.claims, paths.partials, paths.experiments])
     await mkdir(folder, { recursive: true });
-  // The clock's file gets its byte now: overwriting it needs no space if the disk is full later.
+  // Overwriting one byte needs no space if the disk is full later.
   if (!names.includes('clock')) await writeFile(paths.clock, '.');
 };

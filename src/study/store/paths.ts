@@ -9,15 +9,13 @@ const { extension } = writer;
 /**
  * The layout of a store:
  *
- * - `layerloom-store.json`: the marker of a store, with the version of the layout
- * - `shards/ab/KEY.safetensors`: a shard, complete and read-only; `KEY.json` is its record, without which the
- *   shard does not exist
- * - `claims/KEY`: the claim of the process that computes a shard; `KEY.next` is held while a dead claim is
+ * - `layerloom-store.json`: marks a store and has the layout's version
+ * - `shards/ab/KEY.safetensors`: a complete, read-only shard; without its record `KEY.json` it does not exist
+ * - `claims/KEY`: held by the process that computes a shard; `KEY.next` is held while a dead claim is
  *   replaced
  * - `partial/`: shards and records being written, and shards being removed
- * - `experiments/`: registrations of experiments, which may use shards by links that the file system does not
- *   count
- * - `clock`: written to in order to read the file system's time
+ * - `experiments/`: registrations, for links that the file system does not count
+ * - `clock`: written to read the file system's time
  */
 export const pathsOf = (root: string) => {
   const shardDirectory = (key: string) => join(root, 'shards', key.slice(0, 2));
@@ -35,12 +33,12 @@ export const pathsOf = (root: string) => {
     shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
-    /** Files of the claim that has this token. */
+    /** Files of the claim with this token. */
     partialShard: (key: string, token: string) => partial(key, token, extension),
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /** The name includes the host, since the same path may be another directory there. */
+    /** Includes the host: the same path may be another directory there. */
     experiment: (host: string, directory: string) =>
       join(
         root,
@@ -64,7 +62,7 @@ const partialName = new RegExp(
   `^(?<key>[0-9a-f]{16,128})[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`,
 );
 
-/** Returns the key in the name of a shard or a record; undefined for other names. */
+/** Returns the key in the file name of a shard or record; undefined for other names. */
 export const keyInName = (name: string): string | undefined => {
   const key = shardName.exec(name)?.groups?.['key'];
   return key !== undefined && isKey(key) ? key : undefined;
@@ -80,7 +78,11 @@ export const parsePartialName = (
     : { key, token, isRemoved: removed !== undefined };
 };
 
-/** Checks a key, which becomes a file name. @throws LayerloomError INVALID_PARAMETER */
+/**
+ * Checks a key, which becomes a file name.
+ *
+ * @throws LayerloomError INVALID_PARAMETER
+ */
 export const checkKey = (key: string): string => {
   if (typeof key !== 'string' || !isKey(key))
     throw invalidParameter('key', key, 'a hash in hexadecimal, lower case');

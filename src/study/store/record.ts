@@ -13,32 +13,26 @@ import { keyInName, type StorePaths } from './paths.js';
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;
-  /** In hexadecimal. A shard that was published without it gets it in its first verification. */
+  /** Hexadecimal. If absent, the first verification adds it. */
   readonly sha256?: string;
-  /** Time of publishing (ISO 8601); `layerloom` is the version that published it. */
+  /** Time of publishing (ISO 8601), by version `layerloom`. */
   readonly written: string;
   readonly layerloom: string;
   /**
-   * The first value that is no finite number, of those that the shard was computed of or its own; null where there is
-   * none. A shard of an earlier version, which has no such field, gets it when a merge first needs it.
+   * The first NaN or infinity in the shard's inputs or values; null if all are finite; absent in records of
+   * earlier versions.
    */
   readonly nonFinite?: NonFiniteValue | null;
-  /** Names of the models that it was made from, for people; the key identifies them. */
+  /** Names of input models, for people. */
   readonly inputs: readonly string[];
-  /**
-   * The file's modification time in nanoseconds and its inode, in decimal. If they differ, the bytes are
-   * verified before the next use.
-   */
+  /** The file's mtime (ns) and inode, in decimal. If they differ, the bytes are verified before use. */
   readonly mtimeNs?: string;
   readonly inode?: string;
-  /**
-   * Time at which the shard was found to be damaged. It then counts as absent, and is replaced when it is
-   * needed again.
-   */
+  /** Time at which damage was found. The shard then counts as absent. */
   readonly damaged?: string;
 }
 
-/** Reads a record; undefined if it is absent or invalid, so that the shard is computed again. */
+/** Returns undefined if the record is absent or invalid. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   const value = jsonOrNone(text ?? '');
@@ -64,24 +58,20 @@ const isNonFiniteValue = (value: unknown): value is NonFiniteValue =>
   Array.isArray(value['index']) &&
   value['index'].every(Number.isSafeInteger);
 
-/** Writes a record under a temporary name. @param token the token of the claim on the shard */
+/** @param token of the claim on the shard */
 export const writeRecord = (paths: StorePaths, token: string, record: StoredShard): Promise<void> =>
   writing(paths.record(record.key), () =>
     writeDurably(paths.partialRecord(record.key, token), `${JSON.stringify(record, null, 2)}\n`),
   );
 
-/** Renames a file. @returns false if there is none */
+/** @returns false if `from` does not exist */
 export const moved = (from: string, to: string): Promise<boolean> =>
   rename(from, to).then(
     () => true,
     (error: unknown) => absent(error) ?? false,
   );
 
-/**
- * Renames a written record into place, durably.
- *
- * @returns false if it is gone, since another process has taken the claim over
- */
+/** @returns false if the record is gone: another process took the claim over */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
     if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;
@@ -89,7 +79,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
     return true;
   });
 
-/** The record and the file of a key. A process that died between writing the two leaves only one of them. */
+/** A process may have died before writing both. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -101,7 +91,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** The properties of a file that change when it is written or replaced. */
+/** Changes when a file is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
@@ -121,32 +111,29 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
   };
 };
 
-/**
- * Returns the record of a shard that is complete, not marked as damaged, and unchanged since it was
- * published; undefined otherwise.
- */
+/** Returns the record if the shard is complete, undamaged, and unchanged since it was published. */
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
 /**
- * True if a published shard's file has been written or replaced since, though its size is right and it is not
- * marked as damaged: through a hard link, or because the whole store was copied.
+ * True if the size is right but the file was written or replaced: through a hard link, or by copying the
+ * store.
  */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-/** The record of a published shard whose file has its size, though its bytes may be in doubt; undefined if there is none. */
+/** Returns the record if the shard's size is right and no damage is known; its bytes may be in doubt. */
 export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) ? entry.record : undefined;
 
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** True if the file has the record's stamp, or the record has none, as those of earlier versions. */
+/** Records of earlier versions have no stamp. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);
 
-/** Returns every key that has a record or a file, sorted. */
+/** Returns every key with a record or a file, sorted. */
 export const storedKeys = async (paths: StorePaths): Promise<string[]> => {
   const keys = new Set<string>();
   for (const directory of (await readdir(paths.shards).catch(absent)) ?? [])

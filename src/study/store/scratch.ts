@@ -8,32 +8,31 @@ import { checkSpace } from '../../core/models/checkpoint/disk-space.js';
 import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
-/** The file system in memory that Linux has. */
 const memory = '/dev/shm';
 
-/** Names of scratch directories, and of the file in each that says whose it is. */
+/** Prefix of scratch directories; the file in each that names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** A name that nobody guesses: who asks for a directory knows where it is before it is told. */
+/** Random: a caller may choose the name in advance. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** Milliseconds after which a directory without an owner is one whose process was killed before it wrote it. */
+/** Age after which a directory without an owner is a killed process's. */
 const ownerlessMs = 60_000;
 
-/** Returns the directory in memory, if files of so many bytes take at most half of what is free there. */
+/** Returns `/dev/shm` if `bytes` are at most half of its free space. */
 const inMemory = async (bytes: number): Promise<string | undefined> => {
   const found = await statfs(memory).catch(() => undefined);
   if (found === undefined) return undefined;
-  // Node 20.0 to 20.12 do not know the limits of a container.
+  // Node 20.0 to 20.12 ignore a container's memory limit.
   const free = Math.min(found.bavail * found.bsize, process.availableMemory?.() ?? freemem());
   return bytes <= free / 2 ? memory : undefined;
 };
 
-/** Returns the directory in which so many bytes would be written: in memory where there is room. */
+/** Returns where so many bytes would go: in memory if they fit, else `beside`. */
 export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
   (await inMemory(bytes)) ?? beside;
 
-/** A directory that lasts as long as this process needs it. */
+/** A temporary directory, removed when disposed. */
 export class Scratch implements AsyncDisposable {
   readonly directory: string;
 
@@ -42,9 +41,9 @@ export class Scratch implements AsyncDisposable {
   }
 
   /**
-   * Makes one for so many bytes, in memory or in `beside`, and removes those of processes that were killed.
+   * Makes a directory, in memory or in `beside`, after removing those of killed processes.
    *
-   * @param name one that matches `scratchName`
+   * @param name matches `scratchName`
    * @throws LayerloomError DISK_SPACE, WRITE_FAILED
    */
   static async open(
@@ -58,7 +57,7 @@ export class Scratch implements AsyncDisposable {
     try {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
-      // Its own from here on: one of the same name that was there before is another one's.
+      // From here on we own the directory: mkdir failed if it already existed.
       const scratch = new Scratch(directory);
       await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
         async (cause: unknown) => {
@@ -78,7 +77,10 @@ export class Scratch implements AsyncDisposable {
   }
 }
 
-/** Removes the directories of processes that have ended. Anyone may write in `root`: links and those of others are left. */
+/**
+ * Removes directories of processes that ended. Skips links and other users' directories: anyone may write in
+ * `root`.
+ */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {
     const path = join(root, name);
@@ -95,7 +97,7 @@ const isLeft = async (path: string): Promise<boolean> => {
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
 };
 
-/** Undefined for a text that was not written whole: its process was killed while it wrote, or had no room. */
+/** Undefined for an incomplete text: its process was killed or found the disk full. */
 const ownerIn = (text: string): Claimant | undefined => {
   const owner = jsonOrNone(text);
   return isClaimant(owner) ? owner : undefined;

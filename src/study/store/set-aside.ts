@@ -5,18 +5,17 @@ import { makeDirectories, syncDirectory } from '../../core/engine/output/durable
 import { absent, writing } from './failures.js';
 import type { StorePaths } from './paths.js';
 
-// Removal of an unneeded shard while others look up and link shards. The shard is set aside first, by
-// renaming, so that nobody finds it any more. If it was linked just before that, it is put back, otherwise
-// removed. All this under a claim on the shard, so that nobody publishes it meanwhile.
+// Removes an unneeded shard while others look up and link shards, under a claim on it. Renames it first, so
+// that nobody finds it; restores it if it was linked just before.
 
 /**
- * Renames shards out of their places, each under the claim of its token: records first, since a shard without a record
- * does not exist. Their renaming is durable before a file is moved, so that a power cut leaves no record without a shard.
+ * Renames shards out of their places, under their claims. Records first, durably: a power cut then leaves no
+ * record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
     const all = [...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token)));
-    // All have ended before the first failure is told: who puts shards back then finds them where they stay.
+    // Waits for all, so that the caller can restore every shard.
     const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
   };
@@ -31,13 +30,13 @@ export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, st
   });
 };
 
-/** Returns the number of hard links to the file of a shard that was set aside; 0 if there is no file. */
+/** Returns the hard links to a file that was set aside; 0 if it does not exist. */
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 
 /**
- * Puts a shard back that was set aside, unless it has been computed again meanwhile; the record of a shard whose file is
- * removed already stays away.
+ * Restores a shard, unless it has been computed again. If its file is already removed, the record is not
+ * restored.
  */
 export const putBack = async (paths: StorePaths, key: string, token: string): Promise<void> => {
   const isThere = async (path: string) => (await stat(path).catch(absent)) !== undefined;

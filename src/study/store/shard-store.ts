@@ -31,9 +31,9 @@ import { waitForAny } from './wait.js';
  * await store.link(key, target, 'hard')
  * ```
  *
- * Processes share nothing but the file system. A shard is published complete, by renaming, and its file is
- * never written again; if a shard is computed twice, both have the same bytes. Claims only save work. Nothing
- * is cached in memory, so that changes by other processes are seen at once.
+ * Processes share only the file system. A shard is published whole, by an atomic rename, and never written
+ * again; if computed twice, both have the same bytes. Nothing is cached in memory, so changes by other
+ * processes are seen at once.
  */
 export class ShardStore {
   readonly #paths: StorePaths;
@@ -49,21 +49,21 @@ export class ShardStore {
     return new ShardStore(await openStore(directory, create));
   }
 
-  /** The store's absolute path, with symbolic links resolved. */
+  /** Absolute, with symbolic links resolved. */
   get directory(): string {
     return this.#paths.root;
   }
 
-  /** Returns the path of a shard's file, whether it exists or not. */
+  /** Returns the path of a shard's file, existing or not. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
 
   /**
-   * Returns the record of a published shard, undefined if it is absent, incomplete or damaged. If its file
-   * was written or replaced since it was published, its bytes are verified first.
+   * Returns the record of a published shard; undefined if it is absent, incomplete or damaged. Verifies the
+   * bytes first if the file has changed since.
    *
-   * @param deep always verify the bytes; if they differ, the shard is marked as damaged and counts as absent
+   * @param deep always verify the bytes; if they differ, mark the shard as damaged
    */
   async lookup(key: string, { deep = false }: { deep?: boolean } = {}): Promise<StoredShard | undefined> {
     checkKey(key);
@@ -72,13 +72,13 @@ export class ShardStore {
     return wholeOf(await readEntry(this.#paths, key));
   }
 
-  /** As `lookup`, for plans: a shard whose bytes are in doubt counts as there, and nothing is read or written of it. */
+  /** Like `lookup`, for plans: reads no bytes, writes nothing, and counts a shard in doubt as present. */
   async expect(key: string): Promise<StoredShard | undefined> {
     return sizedOf(await readEntry(this.#paths, checkKey(key)));
   }
 
   /**
-   * Adds to a record that it lacks whether the shard has values that are no finite numbers.
+   * Records whether the shard contains NaN or infinity.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -87,8 +87,8 @@ export class ShardStore {
   }
 
   /**
-   * Claims the right to compute a shard. Returns undefined if another process has it or the shard has been
-   * published: `waitFor` then returns when to look again.
+   * Claims the right to compute a shard. Returns undefined if another process has it or has published the
+   * shard: then call `waitFor`.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -102,7 +102,7 @@ export class ShardStore {
           this.#paths.partialRecord(key, file.former),
         ])
           await writing(partial, () => rm(partial, { force: true }));
-      // The shard has been published since the caller looked it up.
+      // Published since the caller's lookup, perhaps.
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     } catch (error) {
       await file.release();
@@ -122,8 +122,9 @@ export class ShardStore {
   }
 
   /**
-   * Links a published shard as `target`. @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has
-   * removed it
+   * Links a published shard as `target`.
+   *
+   * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed it
    */
   async link(key: string, target: string, link: Link): Promise<LinkedShard> {
     checkKey(key);
@@ -131,7 +132,8 @@ export class ShardStore {
       return await linkShard(this.#paths, key, target, link);
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
-      // `gc` may have it aside. It puts the shard of a registered experiment back, or whoever comes after its death.
+      // `gc` may have set it aside. It restores the shard of a registered experiment, or `clearLeftovers`
+      // does.
       await waitForAny(this.#paths, [key]);
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);
       return await linkShard(this.#paths, key, target, link);
@@ -139,9 +141,9 @@ export class ShardStore {
   }
 
   /**
-   * Registers the shards that an experiment needs, replacing its former registration, for `gc`, which
-   * otherwise sees hard links only. Must be called with all keys before the first is looked up, and with
-   * `finished` at the end; from then on a merge's shards are needed as long as its directory exists.
+   * Registers an experiment's shards for `gc`, which otherwise counts hard links only; replaces its former
+   * registration. Call it with all keys before the first lookup, and with `finished` at the end: from then on
+   * a merge's shards are kept as long as its directory exists.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -150,32 +152,41 @@ export class ShardStore {
     return register(this.#paths, directory, shards);
   }
 
-  /** Notes an experiment's registration, and returns what puts it back. @throws LayerloomError WRITE_FAILED */
+  /**
+   * Returns a function that restores the experiment's present registration.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
   noteRegistration(directory: string): Promise<() => Promise<void>> {
     return noteRegistration(this.#paths, directory);
   }
 
-  /** Lists the shards of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }
 
   /**
-   * Compares every shard's bytes with its record, and marks damaged ones. @throws LayerloomError
-   * INVALID_PARAMETER, INTERRUPTED
+   * Compares every shard's bytes with its record, and marks damaged ones.
+   *
+   * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
    */
   verify(options: VerifyOptions = {}): Promise<Verification> {
     return verifyStore(this.#paths, options);
   }
 
-  /** Removes the files that killed processes have left. @throws LayerloomError WRITE_FAILED */
+  /**
+   * Removes the files that killed processes left.
+   *
+   * @throws LayerloomError WRITE_FAILED
+   */
   clearLeftovers(): Promise<Leftovers> {
     return clearLeftovers(this.#paths, false);
   }
 
   /**
-   * Removes the shards that nothing needs (see gc.ts). @throws LayerloomError WRITE_FAILED, STORE_INVALID,
-   * INTERRUPTED
+   * Removes the shards that nothing needs (see gc.ts).
+   *
+   * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
    */
   gc(options: GcOptions = {}): Promise<Collection> {
     return collect(this.#paths, options);

@@ -16,16 +16,16 @@ import {
   writeRecord,
 } from './record.js';
 
-/** Progress is in files, in phase `checksums`. */
+/** Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
 /** A shard whose bytes are not those that were written. */
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;
-  /** The damage, as a phrase that follows the file's name. */
+  /** A phrase that follows the file's name. */
   readonly reason: string;
-  /** Hard links outside the store, which have the same damaged bytes. */
+  /** Hard links outside the store: damaged too. */
   readonly links: number;
 }
 
@@ -33,30 +33,23 @@ export interface DamagedShard {
 export interface Verification {
   readonly store: string;
   readonly shards: number;
-  /** Bytes that were read. */
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
-  /**
-   * Shards that had no checksum and now have that of their present bytes; damage before that cannot be
-   * detected.
-   */
+  /** Shards that had no checksum and now have one; earlier damage stays undetected. */
   readonly recorded: number;
   readonly warnings: readonly string[];
 }
 
-/** Computes a file's SHA-256 in hexadecimal; undefined if interrupted. */
+/** Returns a file's SHA-256 in hexadecimal; undefined if interrupted. */
 type Hash = (path: string) => Promise<string | undefined>;
 
 interface Verdict {
   readonly bytes: number;
   readonly links: number;
-  /** The damage; undefined if the shard is intact. */
   readonly reason?: string;
   /** True if the shard had no checksum before. */
   readonly isFirst?: boolean;
-  /** The record as it should be. */
   readonly record: StoredShard;
-  /** The file that was judged. */
   readonly file: StoreEntry['file'];
 }
 
@@ -71,10 +64,10 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   try {
     sha256 = await hash(paths.shard(record.key));
   } catch (error) {
-    // Meanwhile another process has removed it, or `gc` has it aside.
+    // Another process removed it meanwhile, or `gc` set it aside.
     if (/^ENOENT/.test(reasonOf(error))) return await judge(paths, record, hash);
     const reason = `cannot be read (${reasonOf(error)})`;
-    // A read error of the disk is damage. Other errors may concern this process only.
+    // A disk's read error is damage. Other errors may concern this process only.
     return /^EIO/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
@@ -85,24 +78,22 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256, mtimeNs, inode } };
 };
 
-/** Adds to the record of a shard of an earlier version whether it has values that are no finite numbers. */
+/** Records whether a shard contains NaN or infinity. */
 export const noteNonFinite = async (
   paths: StorePaths,
   record: StoredShard,
   nonFinite: NonFiniteValue | null,
 ): Promise<void> => {
-  // Another process may have noted the same, or be replacing the shard: its record is as good.
+  // Another process may have noted the same, or be replacing the shard.
   const { file } = await readEntry(paths, record.key);
   await note(paths, record, file, { ...record, nonFinite });
 };
 
 /**
- * Updates the record by the finding, under a claim on the shard, so that a concurrent publication is not
- * overwritten.
+ * Updates the record, under a claim, so that no concurrent publication is overwritten.
  *
- * @param file the file that was judged; `gc` may have had it aside
- * @returns false if the record or the file has changed since it was read, because the shard was published again or put
- *   back, or if another process has taken the claim over
+ * @param file the file judged
+ * @returns false if the record or file has changed since, or another process took the claim over
  */
 const note = async (
   paths: StorePaths,
@@ -116,7 +107,7 @@ const note = async (
     return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
   };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Another process is replacing or removing the shard: where it is missing, that one has it.
+  // Another process is replacing or removing the shard; if the file is missing, that process has it.
   if (claim === undefined) return file !== undefined && (await isCurrent());
   try {
     if (!(await isCurrent())) return false;
@@ -131,10 +122,9 @@ const note = async (
 };
 
 /**
- * Compares a shard's bytes with its record. A damaged shard is marked, counts as absent from then on, and is
- * replaced when it is needed again.
+ * Compares a shard's bytes with its record. A damaged shard is marked, and then counts as absent.
  *
- * @returns undefined if there is no record, or if it changed meanwhile
+ * @returns undefined if there is no record, or it changed meanwhile
  */
 export const verifyShard = async (
   paths: StorePaths,

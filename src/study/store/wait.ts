@@ -8,9 +8,8 @@ import { readEntry, wholeOf } from './record.js';
 const [firstMs, lastMs] = [10, 2000];
 
 /**
- * Waits for shards that other processes compute, and returns those that are published or can be claimed
- * because their claimant gave up or died. Polls at growing intervals, since a shared file system does not
- * notify one host of changes by another.
+ * Waits until any of these shards is published or can be claimed. Polls, at growing intervals: a shared file
+ * system does not notify hosts of each other's changes.
  *
  * @throws LayerloomError INTERRUPTED
  */

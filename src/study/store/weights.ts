@@ -8,20 +8,20 @@ import { observePath } from '../../core/models/checkpoint/identity.js';
 import { readJsonObject } from '../../core/models/checkpoint/json.js';
 import { openModel } from '../../core/models/reading/read-model.js';
 
-/** Hashes what a merge's weights are: the keys of its shards, in the order of files. */
+/** Hashes a merge's weights: the keys of its shards, in file order. */
 export const weightsOfShards = (keys: readonly string[]): string =>
   createHash('sha256')
     .update(`shards\n${keys.join('\n')}\n`)
     .digest('hex');
 
-/** A file of a merge, and the key of what it holds. */
+/** A file of a merge, and the key of its content. */
 export interface KeyedShard {
   readonly file: string;
   readonly key: string;
 }
 
 /**
- * Returns the shards of a merge, undefined while there is no whole merge of a batch at `directory`.
+ * Returns the shards of a merge; undefined unless `directory` has a complete merge of a batch.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -38,7 +38,7 @@ export const shardsOfMerge = async (directory: string): Promise<readonly KeyedSh
 };
 
 /**
- * Returns the hash of a merge's weights, undefined while there is no whole merge of a batch at `directory`.
+ * Like `shardsOfMerge`, but returns the hash of the weights.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -48,16 +48,16 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 };
 
 /**
- * Returns the hash of a checkpoint's weights: of the identities of its files, as a store has them for inputs.
+ * Hashes a checkpoint's weights: the identities of its files.
  *
- * @param identitiesOf tells the identities; by default those of the files as they are
+ * @param identitiesOf default: of the files as they are
  * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
   for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
-  // The scales of an adapter stand in its configuration.
+  // An adapter's configuration has its scales.
   if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };

@@ -1,5 +1,5 @@
 /**
- * Splits texts like a tokenizer, by a library in its own thread (`texts/in-thread.ts`). The build replaces
+ * Splits texts like a tokenizer, by a library in its own thread (`core/texts/in-thread.ts`). The build replaces
  * the compiled module by a bundle (`scripts/bundle-libraries.mjs`).
  */
 import { Tokenizer } from '@huggingface/tokenizers';

@@ -1,13 +1,13 @@
 import { floresTasksOf } from './flores-task.js';
 import type { EvaluationLanguage } from './languages.js';
 
-/** A benchmark, and the tasks of the harness that measure it. */
+/** A benchmark, and the harness's tasks that measure it. */
 export interface BenchmarkTasks {
   readonly title: string;
   readonly measures: string;
-  /** Returns the tasks in a language; none if the benchmark does not have it. */
+  /** Empty if the benchmark lacks the language. */
   readonly tasksOf: (language: EvaluationLanguage) => readonly string[];
-  /** Local data of a language (`LANG`): files in the directory, and what a row of them has. None: the hub's alone. */
+  /** Local files of a language (`LANG`), and the columns of their rows. Absent: only the hub has data. */
   readonly data?: { readonly files: string; readonly rows: string };
 }
 
@@ -73,14 +73,13 @@ export const benchmarks = {
   },
 } as const satisfies Readonly<Record<string, BenchmarkTasks>>;
 
-/** A benchmark's name: `mgsm`. */
 export type BenchmarkName = keyof typeof benchmarks;
 
 export const isBenchmarkName = (name: string): name is BenchmarkName => Object.hasOwn(benchmarks, name);
 
 export const benchmarkNames: readonly BenchmarkName[] = Object.keys(benchmarks).filter(isBenchmarkName);
 
-/** The paper's: perplexity is none of them. */
+/** All benchmarks but perplexity. */
 export const paperBenchmarks: readonly BenchmarkName[] = benchmarkNames.filter(
   (name) => name !== 'perplexity',
 );

@@ -7,8 +7,8 @@ import { mgsmLanguages } from './languages.js';
 import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { mmluSubjects } from './mmlu-subjects.js';
 
-// Multiple-choice benchmarks from local files of JSON lines, with the columns of their data sets on the hub. The tasks
-// are the harness's own: `tasks/local_rows.py` gives them other rows.
+// Multiple-choice benchmarks from local JSON lines, with the columns of the hub's data sets.
+// `tasks/local_rows.py` replaces the rows of the harness's own tasks.
 
 const text = z.string().min(1);
 const subject = z.enum(mmluSubjects as [string, ...string[]]);
@@ -55,7 +55,7 @@ const belebele = (task: string, language: string): LocalTask => ({
   },
 });
 
-/** Divides the rows of both splits by subject: each subject is a task of the group. */
+/** Each subject is a task of the group. */
 const bySubject = async <Row extends { readonly subject: string }>(
   group: string,
   folder: string,
@@ -94,7 +94,6 @@ const globalMmlu = (task: string, code: string): LocalTask => ({
   write: (data, into) => bySubject(task, `global_mmlu/${code}`, globalMmluRow, [data, into]),
 });
 
-/** Returns how a multiple-choice task of the harness takes its rows from a local directory. */
 export const localChoiceTask = (task: string): LocalTask | undefined => {
   if (task === 'mmlu') return mmlu;
   for (const { code, flores } of mgsmLanguages) {

@@ -2,24 +2,20 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 
-/** Bytes of a file: the first, and the one after the last. */
+/** Bytes of a file, the end excluded. */
 export type Range = readonly [begin: number, end: number];
 
-/** Elements of a sample; that of `exchange.py` and `parts.py`. */
+/** Elements of a sample, as in `exchange.py` and `parts.py`. */
 const sampleElements = 1024;
 
-/** Bytes read at once. */
+/** Bytes per read. */
 export const chunkBytes = 1 << 20;
 
-/** Files, each opened when it is first read. Disposing closes them. */
+/** Files, each opened at its first read. Disposing closes them. */
 export class FilesToRead implements AsyncDisposable {
   readonly #handles = new Map<string, FileHandle>();
 
-  /**
-   * Returns what is read of a file.
-   *
-   * @throws LayerloomError READ_FAILED, which names the file
-   */
+  /** @throws LayerloomError READ_FAILED, naming the file */
   async read<T>(file: string, reading: (handle: FileHandle) => Promise<T>): Promise<T> {
     try {
       const handle = this.#handles.get(file) ?? (await open(file));
@@ -35,7 +31,7 @@ export class FilesToRead implements AsyncDisposable {
   }
 }
 
-/** Returns the SHA-256 of ranges of a file, one after another. @throws Error if the file ends before */
+/** @throws Error if the file ends before */
 export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(chunkBytes);
@@ -49,7 +45,7 @@ export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): 
   return hash.digest('hex');
 };
 
-/** The part of ranges, taken as one sequence of bytes, from a first byte to one after the last. */
+/** Cuts bytes `first` to `last` (exclusive) out of concatenated ranges. */
 const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
   let at = 0;
   return ranges.flatMap(([begin, end]): Range[] => {
@@ -59,7 +55,11 @@ const within = (ranges: readonly Range[], first: number, last: number): Range[] 
   });
 };
 
-/** Returns runs of elements at equal distances of ranges, taken as one sequence. @param bytes of an element */
+/**
+ * Returns equally spaced samples of the concatenated ranges.
+ *
+ * @param bytes of an element
+ */
 export const sampledRanges = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
   const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;
   const last = Math.max(0, elements - sampleElements);

@@ -12,9 +12,9 @@ const linesOf = async (file: string): Promise<readonly string[]> =>
   (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
 
 /**
- * Reads two languages of FLORES-200, one sentence a line, the same line in both.
+ * Reads parallel files with one sentence a line.
  *
- * @throws LayerloomError DATA_INVALID if the files have different numbers of lines, or an empty one
+ * @throws LayerloomError DATA_INVALID for different numbers of lines, or an empty line
  */
 export const readFlores = async (source: string, target: string): Promise<readonly FloresRow[]> => {
   const [sources, targets] = await Promise.all([linesOf(source), linesOf(target)]);

@@ -5,10 +5,10 @@ import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 
 const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
-/** Languages without spaces between words: BLEU of characters stands beside that of words. */
+/** Without spaces between words: their tasks also compute BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
-/** As prompts name it: `Swahili`. */
+/** For prompts: `Swahili`. */
 const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
@@ -18,7 +18,7 @@ const taskOf = ([source, target]: Direction): string =>
 
 const english = mgsmLanguages.filter(({ code }) => code === 'en');
 
-/** Returns the tasks of a language: from English and to it. */
+/** From English and to English. */
 export const floresTasksOf = (language: EvaluationLanguage): string[] => directionsOf(language).map(taskOf);
 
 const directionsOf = (language: EvaluationLanguage): Direction[] =>
@@ -35,14 +35,13 @@ const directions = new Map(
 
 export const floresTaskNames: readonly string[] = [...directions.keys()];
 
-/** Returns how a translation takes FLORES-200 from a local directory. */
 export const localFloresTask = (task: string): LocalTask | undefined => {
   const direction = directions.get(task);
   if (direction === undefined) return undefined;
   const [source, target] = direction;
   const required = (data: string, language: EvaluationLanguage) => {
     const name = `${language.flores}.devtest`;
-    // The published archive has a folder for each split.
+    // The published archive has a folder per split.
     const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
     return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
   };

@@ -4,32 +4,31 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
-// A user's own folders of task files (`include:`). The harness takes the first of two files that define one task and
-// only logs the second, so that they are looked for here.
+// A user's folders of task files (`include:`). The harness only logs a second file that defines a task, so
+// duplicates are found here.
 
-/** Folders that the harness does not look into. */
+/** Folders that the harness skips. */
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
 
-/** Beginning of the names of the package's own tasks. */
+/** Prefix of the package's own tasks. */
 const ownBeginning = 'layerloom_';
 
-/** Most files that include each other; more of them include themselves. */
+/** A deeper chain of includes is circular. */
 const mostNested = 20;
 
-/** A file of the user's that defines a task. */
 interface IncludedTask {
-  /** The folder that `include:` names. */
+  /** As in `include:`. */
   readonly directory: string;
-  /** Its place in the folder. */
+  /** Relative to the folder. */
   readonly file: string;
 }
 
 /**
- * Reads which tasks and groups folders define, in `*.yaml` files at any depth, as the harness looks for them. Files
- * that define none are left out.
+ * Finds the tasks and groups in `*.yaml` files at any depth, like the harness.
  *
- * @returns file by name of task, in the order of folders and files
- * @throws LayerloomError INCLUDE_INVALID without a folder, for two files of one task, and for names of layerloom's own
+ * @returns file by task, in the order of folders and files
+ * @throws LayerloomError INCLUDE_INVALID for a missing folder, two files of one task, and names of
+ *   layerloom's own tasks
  */
 export const readIncludedTasks = async (
   directories: readonly string[],
@@ -67,7 +66,7 @@ const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Pr
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The settings of a task file, with those of the files that it includes; {} for a file that cannot be read so. */
+/** Merges in the files that it includes; returns {} for an unreadable file. */
 const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined || depth > mostNested) return {};
@@ -79,7 +78,7 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Reads YAML as far as names are concerned. The harness says what is wrong with a file whose task is asked for. */
+/** Lenient: the harness reports faulty files. */
 const plainYaml = (text: string): unknown => {
   try {
     return yamlValue(text, 'last');

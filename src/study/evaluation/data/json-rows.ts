@@ -4,9 +4,9 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { parseJson } from '../../../core/texts/json.js';
 
 /**
- * Reads a file of JSON lines, each of which has the columns of `schema`; others are left out.
+ * Reads JSON lines and keeps the columns of `schema`.
  *
- * @throws LayerloomError DATA_INVALID for the first line that is no such row
+ * @throws LayerloomError DATA_INVALID for the first invalid line
  */
 export const readJsonRows = async <Row>(file: string, schema: z.ZodType<Row>): Promise<Row[]> => {
   const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);

@@ -1,10 +1,10 @@
 /** A language of the paper's or MGSM's tasks. */
 export interface EvaluationLanguage {
-  /** English and in lower case, as experiments name languages: `swahili`. */
+  /** In lower case, as in experiments: `swahili`. */
   readonly name: string;
-  /** MGSM's and Global-MMLU's code. */
+  /** Code of MGSM and Global-MMLU. */
   readonly code: string;
-  /** The code of FLORES-200 and BELEBELE. */
+  /** Code of FLORES-200 and BELEBELE. */
   readonly flores: string;
 }
 

@@ -28,7 +28,7 @@ const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['wr
   return async (data, into) => new Map([[task, await filesIn(data, into)]]);
 };
 
-/** Returns how a task takes its rows from a local directory; undefined for tasks that only the hub has data of. */
+/** Returns undefined if only the hub has the task's data. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
   if (code !== undefined)
@@ -40,11 +40,10 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
   return localFloresTask(task) ?? localMbppTask(task) ?? localChoiceTask(task);
 };
 
-/** Tells whether the harness itself has a task of this name, which is to be asked of it. */
+/** True if the task may be one of the harness's own. */
 export const isHarnessTask = (task: string): boolean =>
   !mgsmNames.test(task) && !floresTaskNames.includes(task) && !mbppTaskNames.includes(task);
 
-/** Names of the package's own tasks. */
 const ownTasks: readonly string[] = [
   ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
     mgsmLanguages.map(({ code }) => `${kind}_${code}`),
@@ -53,9 +52,9 @@ const ownTasks: readonly string[] = [
   ...mbppTaskNames,
 ];
 
-/** Returns the names of the package's tasks, if a task is called as one of them and is none. */
+/** Returns the package's tasks if `task` is a misspelt one. */
 export const misspelt = (task: string): readonly string[] | undefined =>
   task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
 
-/** Tells whether a task has no data but local ones. */
+/** True if the hub has no data. */
 export const isLocalOnly = (task: string): boolean => localTaskOf(task)?.needed !== undefined;

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { exists } from '../../../core/base/exists.js';
 
-/** Files of rows by split, as `datasets` takes them under `data_files`. */
+/** Files by split, as in `data_files` of `datasets`. */
 export type DataFiles = Readonly<Record<string, string>>;
 
-/** What a task's rows were written into. */
 export interface WrittenRows {
   readonly files: DataFiles;
   /** Rows of the split `test`. */
@@ -15,21 +14,21 @@ export interface WrittenRows {
 
 /** A task whose rows can come from a local directory. */
 export interface LocalTask {
-  /** Benchmark that the directory's files are of: a directory without any of them leaves it to the hub. */
+  /** If the directory has no file of this benchmark, the hub's data are used. */
   readonly benchmark: string;
-  /** File in the package's `tasks/` that the task is made from. */
+  /** Template in the package's `tasks/`. */
   readonly template: string;
-  /** The files that it needs, for people, if the hub has no data of it. */
+  /** The needed files, for messages; only if the hub has no data. */
   readonly needed?: string;
-  /** Settings of the task file that depend on which files there are. */
+  /** Task settings that depend on which files exist. */
   readonly settingsFor?: (files: DataFiles) => object;
   /**
    * Writes the task's rows as JSON lines.
    *
-   * @param data the directory with the data as it was published
-   * @param into where the files are written, absolute
-   * @param shots worked examples before each problem; undefined: as many as the task takes by itself
-   * @returns files and numbers of problems by task: of a group those of its members, else of the task itself
+   * @param data directory of the published data
+   * @param into absolute directory
+   * @param shots worked examples before each problem; undefined: the task's default
+   * @returns files and numbers of problems by task, or by member for a group
    * @throws LayerloomError DATA_MISSING, DATA_INVALID
    */
   readonly write: (
@@ -40,10 +39,8 @@ export interface LocalTask {
 }
 
 /**
- * Returns a file's path in a directory of data.
- *
- * @param places names of the file, relative to the directory; the first that is there counts
- * @throws LayerloomError DATA_MISSING with the first of them
+ * @param places possible names in the directory; the first that exists counts
+ * @throws LayerloomError DATA_MISSING with the first name
  */
 export const requiredFile = async (
   task: string,
@@ -54,7 +51,7 @@ export const requiredFile = async (
   throw new LayerloomError('DATA_MISSING', { task, file: places[0], directory: data });
 };
 
-/** Writes rows as JSON lines, and returns the file. */
+/** @returns the file */
 export const writeRows = async (file: string, rows: readonly object[]): Promise<string> => {
   await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   return file;

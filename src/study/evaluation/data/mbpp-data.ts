@@ -7,31 +7,31 @@ import { type DataFiles, type LocalTask, requiredFile, writeRows } from './local
 
 const text = z.string().min(1);
 
-/** A row of `google-research-datasets/mbpp`, configuration `full`, and of the published `mbpp.jsonl`. */
+/** A row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
 const mbppRow = z.object({
   task_id: z.int().min(1),
-  /** The description, which a translation has in its language. */
+  /** Translated in other languages. */
   text,
   code: text,
-  /** The prompt shows three, and they are those that count. */
+  /** The prompt shows three tests, which decide the score. */
   test_list: z.array(text).min(3),
 });
 
 type MbppRow = z.output<typeof mbppRow>;
 
-/** Numbers of the published test set (Austin et al. 2021): the first ten problems are for prompts, the rest for training. */
+/** Ids of the test set (Austin et al. 2021). */
 const testSet = { first: 11, last: 510 } as const;
 
-/** Problems that the harness's `mbpp` has as worked examples. */
+/** Worked examples in the harness's `mbpp`. */
 const exampleIds: readonly number[] = [2, 3, 4];
 
 const invalid = (file: string, reason: string): LayerloomError =>
   new LayerloomError('DATA_INVALID', { file, reason });
 
 /**
- * Returns the problems of the test set, and the worked examples if the file has them.
+ * Returns the test set, and worked examples if the file has them.
  *
- * @param shots worked examples that are wanted; undefined: three
+ * @param shots wanted examples
  * @throws LayerloomError DATA_INVALID
  */
 const readMbpp = async (
@@ -61,10 +61,9 @@ const readMbpp = async (
   return { problems, examples };
 };
 
-/** Names of the tasks: English has its data on the hub too. */
+/** The hub has data of English only. */
 export const mbppTaskNames: readonly string[] = mgsmLanguages.map(({ code }) => `layerloom_mbpp_${code}`);
 
-/** Returns how a task takes MBPP of a language from a local directory. */
 export const localMbppTask = (task: string): LocalTask | undefined => {
   if (!mbppTaskNames.includes(task)) return undefined;
   const code = task.slice(-2);

@@ -5,8 +5,8 @@ import { itemAt } from '../../../core/base/lookup.js';
 import { parseJson } from '../../../core/texts/json.js';
 
 /**
- * A row of MGSM with the fields of `juletxara/mgsm` on the hub, which the harness's templates read. Problems have no
- * worked answer. The hub's equations of the exemplars are not in `exemplars.json`, and no template reads them.
+ * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer; no template reads the
+ * equations, which `exemplars.json` lacks.
  */
 export interface MgsmRow {
   readonly question: string;
@@ -16,15 +16,15 @@ export interface MgsmRow {
 }
 
 /**
- * Reads the problems of one language: `question TAB answer`, no header, no quoting.
+ * Reads lines `question TAB answer`, without header and quoting.
  *
- * @throws LayerloomError DATA_INVALID for the first line that is no such row
+ * @throws LayerloomError DATA_INVALID for the first invalid line
  */
 export const readProblems = async (file: string): Promise<readonly MgsmRow[]> => {
   const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
   return lines.map((text, index) => {
     const [question = '', answer = '', ...more] = text.split('\t');
-    // The harness and the hub have 2125 for 2,125.
+    // The harness and the hub write 2125 for 2,125.
     const digits = answer.replace(/(?<=\d),(?=\d{3}(?:,|$))/g, '');
     if (question === '' || more.length > 0 || !/^\d+$/.test(digits))
       throw new LayerloomError('DATA_INVALID', {
@@ -48,11 +48,11 @@ const readJson = (file: string, text: string): unknown => {
 };
 
 /**
- * Reads the worked examples of one language in their published order, with the words that they have in front of
- * question and answer: `{LANGUAGE: {"1": {q, a}, …}}`. The number of an answer is the last one of its text.
+ * Reads worked examples, with their labels: `{LANGUAGE: {"1": {q, a}, …}}`. The last number in an answer's
+ * text counts.
  *
- * @returns undefined if the file has no examples of the language
- * @throws LayerloomError DATA_INVALID if the file is not of this form
+ * @returns undefined if the file lacks the language
+ * @throws LayerloomError DATA_INVALID
  */
 export const readExemplars = async (
   file: string,

@@ -1,4 +1,4 @@
-/** The 57 subjects of MMLU and Global-MMLU, as their data and the harness's tasks name them. */
+/** The 57 subjects of MMLU and Global-MMLU. */
 export const mmluSubjects: readonly string[] = [
   'abstract_algebra',
   'anatomy',

@@ -7,35 +7,33 @@ import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 import { runsCode } from './task-facts.js';
 
-/** The task files of the package, which `lm_eval --include_path` takes as they are where data come from the hub. */
+/** The package's task files, with data from the hub. */
 export const shippedTasks = fileURLToPath(new URL('../../../../tasks', import.meta.url));
 
-/** What `evaluate:` says of tasks: directories that they come from, and whether they may run code. */
 interface TaskPlaces {
   readonly data?: string | undefined;
   readonly include?: readonly string[];
   readonly confirmRunUnsafeCode?: boolean;
-  /** Worked examples before each problem of a task; undefined: the task's own number. */
+  /** Worked examples before each problem; undefined: the task's default. */
   readonly fewshotOf?: (task: string) => number | undefined;
 }
 
-/** What a run of the harness needs beyond its own tasks. */
 export interface PreparedTasks {
-  /** Folders for the harness's `include_path`; empty if its own tasks suffice. */
+  /** For `include_path`; empty if the harness's own tasks suffice. */
   readonly includePaths: readonly string[];
-  /** The user's own folder by the task that it defines. */
+  /** The user's folder by task. */
   readonly included: ReadonlyMap<string, string>;
-  /** Variables of the harness's process. */
+  /** Environment of the harness's process. */
   readonly environment: Readonly<Record<string, string>>;
-  /** For users: tasks that read the hub though a local directory is given. */
+  /** Tasks that read the hub in spite of a local directory. */
   readonly notes: readonly string[];
-  /** Tasks that cannot run, by name; the others can. */
+  /** Tasks that cannot run. */
   readonly failures: ReadonlyMap<string, LayerloomError>;
 }
 
 /**
- * Returns the benchmarks that a directory with the data of others has nothing of: those take the hub's. One of which a
- * language or a file is missing does not, and neither does any if the directory has no data at all.
+ * Returns the benchmarks to take from the hub. A benchmark with some local files stays local, and so do all
+ * if the directory has no data.
  */
 const notInDirectory = (
   local: readonly string[],
@@ -53,14 +51,12 @@ const notInDirectory = (
 };
 
 /**
- * Prepares tasks for `lm_eval`. With local data it writes their rows and one task file each, which differs from the
- * package's or the harness's own in the data set alone; the harness is then kept off the network if every task that
- * can run is local.
+ * Prepares tasks for `lm_eval`. For local data, writes rows and a copy of each task file with another data
+ * set. Keeps the harness offline if every task that can run is local.
  *
- * @param tasks the harness's names of tasks; those it has itself need no preparing
- * @param settings `data` is a directory with `mgsm_*.tsv` and `exemplars.json`, or `*.devtest` of FLORES-200; `include`
- *   those with task files of the user's own
- * @param into a directory of its own, made if need be; it must stay until the run has ended
+ * @param tasks names; the harness's own need no preparation
+ * @param settings `data`: directory of benchmarks' files; `include`: directories with the user's task files
+ * @param into made if needed; must stay until the run has ended
  * @throws LayerloomError INCLUDE_INVALID
  */
 export const prepareTasks = async (
@@ -118,7 +114,7 @@ export const prepareTasks = async (
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.filter((task) => task.startsWith('layerloom_') && !local.includes(task));
-  // Of a task in two folders the harness takes either: beside local ones, those of the hub are named one by one.
+  // If two folders have a task, the harness takes either: include the hub's tasks one by one.
   if (local.length > 0)
     for (const task of shipped)
       await writeFile(
@@ -132,7 +128,7 @@ export const prepareTasks = async (
     includePaths: [...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []), ...include],
     included: new Map([...included].map(([task, { directory }]) => [task, directory])),
     environment: {
-      // The metric of the harness's own tasks asks for its own consent.
+      // The metric of the harness's own tasks needs this consent.
       ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),
       ...(local.length > 0 && local.length === running.length
         ? {

@@ -2,22 +2,22 @@ import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 
 export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perplexity';
 
-/** Facts about a task of the harness that follow from its name. */
+/** Facts derived from a task's name. */
 export interface TaskFacts {
   readonly benchmark: Benchmark;
-  /** `swahili`; for FLORES the one that is not English; a code where the language is none of MGSM's. */
+  /** `swahili`; for FLORES the one that is not English; a code for languages outside MGSM. */
   readonly language: string;
-  /** For FLORES: the direction of translation. */
+  /** For FLORES. */
   readonly direction: 'from English' | 'to English' | null;
-  /** The metrics the task is judged by, as `metric,filter`: the first that a result has. */
+  /** As `metric,filter`; the first that a result has counts. */
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** The paper's few-shot examples (Table 5); null for what it does not measure. */
+  /** Few-shot examples in the paper's Table 5; null if not measured there. */
   readonly paperShots: number | null;
 }
 
 interface TaskFamily extends Omit<TaskFacts, 'language' | 'direction'> {
-  /** Group `language` is the language's code, or missing: English. */
+  /** Group `language` is the language's code; if absent, English. */
   readonly name: RegExp;
 }
 
@@ -63,7 +63,7 @@ const families: readonly TaskFamily[] = [
   {
     name: /^layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?$/,
     benchmark: 'FLORES',
-    // Characters come first: where a task has them, its language has no spaces and BLEU over words says little.
+    // If a task has BLEU over characters, BLEU over words says little.
     headline: ['bleu_char,none', 'bleu,none'],
     higherIsBetter: true,
     paperShots: 0,
@@ -97,7 +97,7 @@ const directionOf = (task: string): TaskFacts['direction'] => {
   return task.endsWith('_eng') ? 'to English' : 'from English';
 };
 
-/** Returns what a task's name says of it; undefined for tasks that no table of the paper has. */
+/** Returns undefined for tasks outside the paper's tables. */
 export const taskOf = (task: string): TaskFacts | undefined => {
   for (const { name, ...facts } of families) {
     const match = name.exec(task);
@@ -107,22 +107,19 @@ export const taskOf = (task: string): TaskFacts | undefined => {
   return undefined;
 };
 
-/**
- * True for tasks of this package whose files state 0 worked examples: the harness then takes none, whatever number
- * it is asked for.
- */
+/** True if the task's file fixes 0 worked examples: the harness ignores other numbers. */
 export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
 
-/** True for tasks of which it is known that a model only says how likely texts are, and writes none. */
+/** True for tasks known to need log-likelihoods only. */
 export const generatesNothing = (task: string): boolean => {
   const benchmark = taskOf(task)?.benchmark;
   return benchmark === 'BELEBELE' || benchmark === 'MMLU' || benchmark === 'perplexity';
 };
 
-/** True for tasks of which it is known that they run what a model writes. The harness refuses others by itself. */
+/** True for tasks known to run generated code. The harness refuses others. */
 export const runsCode = (task: string): boolean => taskOf(task)?.benchmark === 'MBPP';
 
-/** Metrics of tasks that `taskOf` does not know, in the order in which people quote them. */
+/** For tasks that `taskOf` does not know; most quoted first. */
 const usual = [
   'exact_match,flexible-extract',
   'exact_match,strict-match',
@@ -134,10 +131,9 @@ const usual = [
 ];
 
 /**
- * Returns the metric that a task is judged by, as `metric,filter`.
+ * Returns the metric that judges a task, as `metric,filter`.
  *
- * @param metrics names of the metrics in the task's result, with or without standard errors
- * @returns undefined if there is no metric
+ * @param metrics of the task's result, with or without standard errors
  */
 export const headlineMetric = (task: string, metrics: Iterable<string>): string | undefined => {
   const present = [...metrics].filter((metric) => !/^alias$|_stderr(,|$)/.test(metric));

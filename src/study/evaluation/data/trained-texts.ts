@@ -4,26 +4,26 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-// Which texts a model was trained on, as hashes: enough to say that a problem is one of them, and not what they are.
+// Hashes of training texts: they reveal whether a problem is among them, but not the texts.
 
-/** Name of the list of a training's runs, which has the hashes of its rows. */
+/** A training's list of runs, with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** Most hashes that are kept: of more the smallest ones, a sample by which a share of the problems is compared. */
+/** Beyond this, only the smallest are kept: a sample to estimate shares of problems. */
 const mostHashes = 50_000;
 
-/** Shorter texts, such as an answer, say nothing of where they are from. */
+/** Shorter texts, such as an answer, do not identify a problem. */
 const leastCharacters = 20;
 
-/** Hashes of texts: all, or those up to the largest of them. */
+/** All hashes of texts, or the smallest. */
 export interface TextHashes {
-  /** Sorted; each is the beginning of a SHA-256, in hexadecimal. */
+  /** Sorted prefixes of SHA-256, in hexadecimal. */
   readonly hashes: readonly string[];
   /** True if larger hashes were left out. */
   readonly isSample: boolean;
 }
 
-/** The letters and digits of a text without a label before it, such as `Question:`; undefined for a short one. */
+/** Keeps letters and digits, without a label such as `Question:`; undefined if short. */
 const essenceOf = (text: string): string | undefined => {
   const essence = text
     .slice(0, 1 << 16)
@@ -36,21 +36,21 @@ const essenceOf = (text: string): string | undefined => {
 
 const hashOf = (essence: string): string => createHash('sha256').update(essence).digest('hex').slice(0, 16);
 
-/** Returns the hashes by which a text is found again: of all of it, and of each of its lines. */
+/** Hashes a whole text and each of its lines. */
 export const hashesOf = (text: string): string[] =>
   [text, ...(text.includes('\n') ? text.split('\n') : [])].flatMap((part) => {
     const essence = essenceOf(part);
     return essence === undefined ? [] : [hashOf(essence)];
   });
 
-/** The texts of a row: of each column, and of all in their order, since a prompt and its completion may be one text. */
+/** Returns each column, and all joined: a prompt and its completion may be one text. */
 const textsOf = (row: unknown): string[] => {
   if (!isObject(row)) return [];
   const texts = Object.values(row).filter((value): value is string => typeof value === 'string');
   return [...texts, texts.join('')];
 };
 
-/** Collects hashes, the smallest ones. */
+/** Keeps the smallest hashes. */
 class Smallest {
   #hashes = new Set<string>();
   isSample = false;
@@ -72,7 +72,7 @@ class Smallest {
 }
 
 /**
- * Hashes the texts of files of rows. Files that are not JSON lines are left out.
+ * Hashes the texts of JSON lines; skips other files.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -90,7 +90,7 @@ export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashe
   return { hashes: found.sorted(), isSample: found.isSample };
 };
 
-/** True if a text is among those that were hashed; undefined where a sample cannot tell. */
+/** Returns undefined if a sample cannot tell. */
 export const isAmong = (
   text: string,
   { hashes, isSample }: TextHashes,

@@ -13,9 +13,8 @@ import type { Rows } from '../settings.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 
-/** One task of one `results_*.json` of the harness, with its samples. */
+/** A task of a `results_*.json` of the harness, with its samples. */
 export interface HarnessResult {
-  /** The results file. */
   readonly file: string;
   readonly task: string;
   readonly taskVersion: string;
@@ -28,13 +27,13 @@ export interface HarnessResult {
   readonly problems: readonly ProblemResult[];
   readonly texts: ProblemTexts;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /** The harness's `model`, and its `model_args` without those that name the checkpoint or the machine. */
+  /** The harness's `model` and `model_args`, without the checkpoint and the machine. */
   readonly backend: string;
-  /** The checkpoint as the harness was given it: a path, or what a server calls it. */
+  /** A path, or a server's name. */
   readonly model: string;
-  /** The rows that were taken, the first and the one after the last; null: all. */
+  /** The scored rows, the end excluded; null: all. */
   readonly rows: Rows | null;
-  /** `max_gen_toks` that the harness was given for all tasks; null where the task's own number holds. */
+  /** The harness's `max_gen_toks`; null: the task's default. */
   readonly maxTokens: number | null;
   readonly started: string;
   readonly seconds: number;
@@ -42,7 +41,7 @@ export interface HarnessResult {
 
 const resultsName = /^results_(.+)\.json$/;
 
-/** Lists the harness's results files in a directory and the directories in it. */
+/** Finds results files at any depth. */
 export const findHarnessResults = async (directory: string): Promise<string[]> => {
   const names = await readdir(directory, { recursive: true });
   return names
@@ -51,7 +50,7 @@ export const findHarnessResults = async (directory: string): Promise<string[]> =
     .map((name) => join(directory, name));
 };
 
-/** Arguments of the harness's `model_args` that say which checkpoint, or where it runs, but not how it answers. */
+/** Keys of `model_args` for the checkpoint or the machine, which do not affect answers. */
 const placeArguments = [
   'pretrained',
   'model',
@@ -68,7 +67,7 @@ const placeArguments = [
   'data_parallel_size',
 ];
 
-/** Spells a back end with the arguments that may change answers, in the order of their names. */
+/** Includes the arguments that may change answers, sorted. */
 export const backendOf = (name: string, given: Readonly<Record<string, unknown>>): string => {
   const kept = Object.entries(given)
     .filter(([key]) => !placeArguments.includes(key))
@@ -80,9 +79,9 @@ export const backendOf = (name: string, given: Readonly<Record<string, unknown>>
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Reads one results file of the harness and the samples beside it.
+ * Reads a results file and the samples beside it.
  *
- * @throws LayerloomError RESULTS_INVALID if it is half-written or of another shape
+ * @throws LayerloomError RESULTS_INVALID if it is incomplete or malformed
  */
 export const readHarnessResults = async (file: string): Promise<HarnessResult[]> => {
   const whole = await readResults(file);
@@ -160,7 +159,7 @@ const timeIn = (file: string, { date }: HarnessResults): string => {
   return time.toISOString();
 };
 
-/** Returns a number, also one that is written as text; `other` for `N/A` and for nothing. */
+/** Accepts text; returns `other` for `N/A` and absence. */
 const numberOr = (other: number, value: unknown): number => {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : other;
@@ -174,9 +173,9 @@ const of = <Value>(
 const mostNested = 100;
 
 /**
- * The tasks that a group's samples are in, each once; a task itself if it is none.
+ * Returns the tasks of a group; a plain task returns itself.
  *
- * @throws LayerloomError RESULTS_INVALID for a group that has itself among its tasks, or too many above it
+ * @throws LayerloomError RESULTS_INVALID for circular groups, or nesting deeper than `mostNested`
  */
 const membersOf = (
   file: string,
@@ -207,7 +206,7 @@ const countIn = (
   which: 'original' | 'effective',
 ): number => members.reduce((total, task) => total + (of(whole['n-samples'], task)?.[which] ?? 0), 0);
 
-/** The harness states its limit, but not the rows of `--samples`: those follow from the problems. */
+/** The harness does not state the rows of `--samples`: they follow from the problems. */
 const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
   // A limit below 1 is a share of the rows.
   if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
@@ -215,7 +214,7 @@ const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], al
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };
 
-/** The figures, without names and counts; the harness writes `N/A` where it has no standard error. */
+/** The harness writes `N/A` for a missing standard error. */
 const figuresIn = (figures: Json): Record<string, number | null> =>
   Object.fromEntries(
     Object.entries(figures)
@@ -223,7 +222,7 @@ const figuresIn = (figures: Json): Record<string, number | null> =>
       .map(([key, value]) => [key, typeof value === 'number' && Number.isFinite(value) ? value : null]),
   );
 
-/** `name=value,name=value`, as the harness's command line takes it. */
+/** Parses `name=value,name=value` of the harness's command line. */
 const pairsIn = (text: string): Json =>
   Object.fromEntries(
     text
@@ -236,7 +235,7 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
   return isObject(given) ? given : pairsIn(given ?? '');
 };
 
-/** The harness has several names of the number; the first of these holds. */
+/** The harness accepts several names; the first of these counts. */
 const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
   const pairs = isObject(given) ? given : pairsIn(given ?? '');
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])

@@ -1,26 +1,26 @@
 import { watchLog } from '../../../core/programs/watch-log.js';
 
-/** Requests of a run of the harness that are answered, of those that it has come to so far. */
+/** Answered requests, and requests announced so far. */
 export interface Requests {
   readonly done: number;
   readonly total: number;
 }
 
 /**
- * The harness's bars over requests, as tqdm draws them: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`. Bars
- * over contexts, tokens and texts go through what costs nothing, and are not counted.
+ * The harness's tqdm bars over requests: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`. Bars
+ * over contexts, tokens and texts do not count.
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
-/** What the harness logs before the requests of a kind: those that an earlier run has answered, and the others. */
+/** Logged before the requests of a kind: cached ones, and the rest. */
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**
- * Counts requests from the log of a run, which is fed as it grows. Of perplexities the harness draws a bar for each batch,
- * of other requests one for all of a kind; a text longer than the context is several requests, which count as one here.
+ * Counts requests from a growing log. The harness draws a bar per batch for perplexities, else one per kind.
+ * A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /** Requests of earlier kinds, and of this kind: all, those of the cache, of bars that have ended, of the last bar. */
+  /** Requests of earlier kinds; of this kind: all and cached, ended bars, current bar. */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;
@@ -53,7 +53,7 @@ export class RequestCounter {
 
   #begin(before: number, remaining: number): void {
     const kind = { total: before + remaining, cached: before };
-    // The end of a log is read again with what comes behind it.
+    // The end of a log is read again when it grows.
     if (this.#bar === undefined && this.#kind?.total === kind.total) return;
     this.#earlier += this.#bar === undefined ? 0 : (this.#kind?.total ?? this.#ended + this.#bar.total);
     [this.#kind, this.#ended, this.#bar] = [kind, 0, undefined];
@@ -61,7 +61,7 @@ export class RequestCounter {
 }
 
 /**
- * Watches the log of a run for its bars. A log that cannot be read has none: the run itself says what went wrong.
+ * Watches a run's log for bars. The run itself reports an unreadable log.
  *
  * @param begin size of the log before the run
  * @returns ends the watch

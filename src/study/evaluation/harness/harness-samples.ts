@@ -10,13 +10,11 @@ import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** It is parsed as one string. */
+/** The file is parsed as one string. */
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**
- * Reads the samples of a task.
- *
- * @returns undefined without the file: the harness ran without `--log_samples`
+ * @returns undefined without a file: the harness ran without `--log_samples`
  * @throws LayerloomError RESULTS_INVALID
  */
 export const readSamples = async (
@@ -108,7 +106,7 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
       expected: textOf(sample['target'] ?? ''),
     };
   } catch (error) {
-    // Nested deeper than can be written as text.
+    // Nested too deeply for JSON.stringify.
     throw invalidResult(file, `line ${line} is not a sample of lm_eval: ${reasonOf(error)}`);
   }
 };
@@ -118,8 +116,8 @@ const textOf = (value: unknown): string => (isObject(value) ? JSON.stringify(val
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
 /**
- * The text that a model generated; undefined where it was only asked for log-likelihoods, which the harness writes
- * as text too. Only requests to generate have settings of generation as their second argument.
+ * Returns undefined for log-likelihoods, which are texts too. Only requests to generate have settings as
+ * second argument.
  */
 const generatedIn = (sample: Json): string | undefined => {
   const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
@@ -128,7 +126,7 @@ const generatedIn = (sample: Json): string | undefined => {
   return typeof response === 'string' ? response : undefined;
 };
 
-/** A number, or the pair of a log-likelihood and its weight; log-likelihoods may be written as text. */
+/** A log-likelihood may be text, and has a weight. */
 const scoreOf = (value: unknown): ProblemScore | undefined => {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return value;
@@ -139,7 +137,7 @@ const scoreOf = (value: unknown): ProblemScore | undefined => {
     : undefined;
 };
 
-/** The text of a problem, under the names that tasks commonly give it. */
+/** Tries the names that tasks commonly use. */
 const questionIn = (doc: Json): string => {
   for (const key of ['question', 'query', 'text', 'sentence', 'prompt']) {
     const value = doc[key];

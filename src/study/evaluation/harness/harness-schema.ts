@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
-// What the harness writes, as far as it is read: files of results come from other machines and other people.
+// The parts of the harness's output that are read. Untrusted: results come from other people.
 
-/** A task's name, which is part of the names of its files. */
+/** Part of file names. */
 const name = z
   .string()
   .min(1)
@@ -15,7 +15,7 @@ const rows = z.int().min(0);
 const config = z.object({
   model: z.string().nullish(),
   model_args: z.union([z.string(), z.looseObject({ pretrained: place, model: place })]).nullish(),
-  // Below 1 it is a share of the rows.
+  // Below 1, a share of the rows.
   limit: z
     .number()
     .positive()
@@ -48,7 +48,7 @@ export const resultsSchema = z.object({
 export type HarnessResults = z.infer<typeof resultsSchema>;
 export type HarnessConfig = HarnessResults['config'];
 
-/** A line of `samples_*.jsonl`; its metrics stand beside these, by their names. */
+/** A line of `samples_*.jsonl`; further keys are its metrics. */
 export const sampleSchema = z.looseObject({
   doc_id: rows,
   metrics: z.array(z.string()),

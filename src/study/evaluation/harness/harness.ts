@@ -22,34 +22,33 @@ import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 
-/** A run of the harness: one model, in tasks of one number of worked examples. */
+/** A run of one model, in tasks with the same number of worked examples. */
 export interface HarnessRun {
-  /** Name of the model, for messages. */
+  /** For messages. */
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
-  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  /** Weights of a merge in place; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
   readonly tasks: readonly string[];
-  /** Undefined: the tasks' own. */
+  /** Undefined: the tasks' defaults. */
   readonly fewshot: number | undefined;
   /** By task; undefined or null: all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
-  /** Folders of task files that the harness does not have itself. */
+  /** Folders of further task files. */
   readonly includePaths: readonly string[];
-  /** URL of the server that answers for the checkpoint, for back ends that speak to one. */
+  /** For back ends that ask a server. */
   readonly server: string | undefined;
-  /** Name by which it knows the checkpoint; undefined: its path. */
+  /** The server's name of the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
-  /** Directory for the run's own files; it is made, and left. */
+  /** Made if needed, and kept. */
   readonly directory: string;
 }
 
-/** Names of a run's files. */
 const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
 
-/** The URL that a back end asks: that of a server's completions, unless `url` is such a one. */
+/** Leaves URLs of completions unchanged. */
 const completionsAt = (url: string, backend: string): string => {
   if (/\/completions\/?$/.test(url)) return url;
   const server = url.replace(/\/(v1\/?)?$/, '');
@@ -74,16 +73,16 @@ const modelArguments = async ({
   };
 };
 
-/** Returns the harness's configuration of a run: `lm_eval run --config` takes it. */
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
   const { tasks, fewshot, rows, settings, includePaths, directory } = run;
-  // Tasks that generate nothing are not touched by it.
+  // Ignored by tasks that generate nothing.
   const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // The first rows of every task, by one limit: unlike a list of rows it also applies to groups of tasks.
+  // A limit works if all tasks start at row 0 with equal ends: unlike a list of rows, it also applies to
+  // groups.
   const [first] = wanted;
   const isLimit =
     wanted.length === tasks.length &&
@@ -115,12 +114,12 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
     log_samples: true,
     output_path: join(directory, outputName),
-    // Answers that an interrupted run has are found there by the next one.
+    // Keeps the answers of an interrupted run.
     use_cache: join(directory, cacheName),
   };
 };
 
-/** Writes a run's configuration. @returns the words of the command after `lm_eval` */
+/** @returns the words of the command after `lm_eval` */
 export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const config = join(run.directory, configName);
   const content = await harnessConfig(run);
@@ -136,11 +135,11 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
-/** A command of the shell for people to copy, with the variables that it needs. */
+/** For people to copy. */
 export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
   [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
 
-/** The command line of a run, for people to copy, with the variables that it needs. */
+/** For people to copy. */
 export const commandLine = (
   command: string,
   words: readonly string[],
@@ -151,28 +150,27 @@ interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** A process that runs for one model after another, where that can be; undefined: one of its own for each run. */
+  /** Shared by successive models; undefined: one process per run. */
   readonly kept?: KeptHarness | undefined;
-  /** File that its output is appended to. */
+  /** The output is appended to this file. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
-  /** Called as requests are answered, as the harness's own bars in the log say. */
+  /** According to the harness's bars in the log. */
   readonly onRequests?: ((requests: Requests) => void) | undefined;
-  /** Called with what a kept process has loaded of the model's weights. */
   readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
 }
 
 /**
  * Runs the harness.
  *
- * @returns the results of the run's tasks, and of their subtasks
+ * @returns results of the tasks and their subtasks
  * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
  *   WEIGHTS_DIFFER, INTERRUPTED
  */
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   checkHarness(execution.command);
   const words = await prepareRun(run);
-  // A process that was started for it loads the model whole.
+  // Now a new process loads the model whole.
   if ((await executed(run, words, execution)).length > 0) {
     const still = await executed(run, words, execution);
     if (still.length > 0)
@@ -190,11 +188,7 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
   return readHarnessResults(file);
 };
 
-/**
- * Runs the harness once.
- *
- * @returns the tensors that a kept process did not hold as the model's files have them; it then answered nothing
- */
+/** @returns tensors of a kept process that differ from the model's files; if any, it answered nothing */
 const executed = async (
   run: HarnessRun,
   words: readonly string[],
@@ -229,11 +223,10 @@ const executed = async (
   return differing;
 };
 
-/** Something that runs the harness once. */
 interface Runner {
-  /** @param output file descriptor of what it prints */
+  /** @param output file descriptor */
   run(output: number): Promise<HarnessEnd>;
-  /** Ends a run that has begun; one that begins later ends at once. */
+  /** A run that begins later ends at once. */
   stop(): Promise<void>;
 }
 
@@ -261,7 +254,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
   };
 };
 
-/** Runs the harness under the run's time limit and the caller's signal, and says what went wrong from its log. */
+/** Applies the time limit and the caller's signal; derives errors from the log. */
 const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
   const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);
@@ -280,7 +273,7 @@ const supervised = async (run: HarnessRun, execution: Execution, runner: Runner)
         }, timeout * 1000);
   const endWatch = watchRequests(log, begin, onRequests);
   signal?.addEventListener('abort', stop);
-  // It may have been aborted while the log was opened, when nobody listened.
+  // The signal may have aborted while the log was opened.
   if (signal?.aborted) void stop();
   try {
     const { code, by } = await runner.run(file.fd);

@@ -12,14 +12,14 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** The harness that this version was written for. Another runs for each model in a process of its own, with a warning. */
+/** Other versions run in one process per model, with a warning. */
 export const knownHarnessVersion = '0.4.13';
 
-/** The program that runs the harness for one model after another, and the version of its lines. */
+/** Runs the harness for successive models; the version of its protocol. */
 const program = fileURLToPath(new URL('../../../../python/layerloom_eval', import.meta.url));
 const programVersion = 1;
 
-/** Milliseconds in which it says so: it has loaded nothing but Python then. */
+/** Time limit for its greeting, before which it imports nothing. */
 const greetingMs = 30_000;
 
 const greetingSchema = z.object({
@@ -34,18 +34,18 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/** The lines of a run: at most one when the weights are loaded, before the first request, and one at the end. */
+/** At most one line when the weights are loaded, before the first request, and one at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
 ]);
 
-/** What was loaded of a model's weights. */
+/** The part of a model's weights that was loaded. */
 export interface LoadedWeights {
-  /** True if the back end itself loaded the model, as for a process of its own. */
+  /** True if the back end itself loaded the whole model. */
   readonly whole: boolean;
   readonly bytes: number;
-  /** Bytes of all the model's tensors. */
+  /** Bytes of all tensors. */
   readonly ofBytes: number;
 }
 
@@ -57,7 +57,7 @@ export interface HarnessEnd {
   readonly text?: string | undefined;
 }
 
-/** A prompt to answer, in place of a run of the harness. */
+/** A prompt to answer instead of a run of the harness. */
 export interface TrialWords {
   readonly prompt: string;
   readonly max_tokens: number;
@@ -66,38 +66,35 @@ export interface TrialWords {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Tensors that the process did not hold as their files have them; it was ended before it answered a request. */
+/** Tensors that differ from their files; the process was ended before answering. */
 export interface WrongWeights {
   readonly differing: readonly string[];
 }
 
 interface KeptRun {
-  /** The words after `lm_eval`, or what is to be answered. */
+  /** The words after `lm_eval`, or a prompt. */
   readonly words: readonly string[] | TrialWords;
-  /** File that its output is appended to. */
+  /** The output is appended to this file. */
   readonly log: string;
-  /**
-   * The weights that the process is to hold: those of a checkpoint, by its absolute path, or of a merge in place;
-   * undefined: a server holds them.
-   */
+  /** A checkpoint's absolute path, or a merge in place; undefined if a server holds them. */
   readonly weights: string | WeightsInPlace | undefined;
-  /** What is compared of tensors that were not loaded anew; default samples. */
+  /** How to compare tensors that stayed loaded; default samples. */
   readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
-  /** Called with what was loaded, before the first request is answered. */
+  /** Called after loading, before the first request. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
-/** True for back ends that let go of a model when the next one comes: transformers, and servers over HTTP. */
+/** True for back ends that can release a model: transformers, and servers over HTTP. */
 export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
   backend === 'hf' || /completions$/.test(backend);
 
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True where one process or server holds the weights of one model after another, and of the next loads what differs: a server
- * of `exchange`, or a kept process of a harness whose Python is known (it is asked for its version only when it starts).
+ * True if successive models share a process or server that loads only what differs. A kept process needs a
+ * harness with a known Python; its version is checked only at its start.
  *
- * @param separate true if each model is to have a process of its own
+ * @param separate true for one process per model
  */
 export const exchangesWeights = async (
   {
@@ -121,8 +118,8 @@ interface Session {
 }
 
 /**
- * A process of the harness that runs for one model after another. It starts with the first run, anew after a run that ended
- * it, and is ended by disposing.
+ * A process of the harness for successive models. Starts with the first run, or after a run that ended it;
+ * disposing ends it.
  */
 export class KeptHarness implements AsyncDisposable {
   readonly #command: string;
@@ -133,7 +130,7 @@ export class KeptHarness implements AsyncDisposable {
 
   /**
    * @param command of the harness, for the shell
-   * @param weights finds what is to be loaded; several processes may share it
+   * @param weights finds what to load; may be shared
    */
   constructor(
     command: string,
@@ -145,11 +142,7 @@ export class KeptHarness implements AsyncDisposable {
     this.#weights = weights;
   }
 
-  /**
-   * Runs the harness once.
-   *
-   * @returns undefined where the harness cannot be kept: of another version, or in no Python that is known
-   */
+  /** @returns undefined if the harness cannot be kept: another version, or an unknown Python */
   async run({
     words,
     log,
@@ -178,7 +171,7 @@ export class KeptHarness implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // Without a fingerprint, the files of the directory have answered, which are right but for a merge in place.
+      // No fingerprint: the model came from the directory's files, which are not the merge's.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };
@@ -235,7 +228,7 @@ const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Pro
     child.once('error', () => resolve({ code: 127, by: null }));
   });
   await errors.close();
-  // It may end before it has read a request: `ended` says so.
+  // If it ends before reading a request, `ended` says so.
   (child.stdin as Writable).on('error', () => undefined);
   const lines = createInterface(child.stdout as Readable)[Symbol.asyncIterator]();
   const late = new AbortController();

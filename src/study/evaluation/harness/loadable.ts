@@ -14,11 +14,10 @@ import { isBareAdapter, readAdapter, readWhole } from '../../../core/models/read
 import { baseOf } from '../../../core/plan/compile/adapters/form.js';
 
 /**
- * Returns the absolute path by which programs load a model as merges read it; of an adapter that of its base and its own,
- * with a plus between. A model that was named by a file gets a directory of links, since programs take directories, and would read
- * what else lies beside the file.
+ * Returns the absolute path by which programs load a model like merges do; `BASE+ADAPTER` for an adapter. A
+ * model named by a file gets a directory of links: programs would read other files beside it.
  *
- * @param views directory for such directories; they are made once, and left
+ * @param views parent of such directories, made once and kept
  * @throws LayerloomError NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
  */
 export const pathToLoad = async (model: string, views: string): Promise<string> =>
@@ -38,13 +37,13 @@ const placeToLoad = async (address: ModelAddress, views: string): Promise<string
     : await viewOf(checkpoint, checkpoint.folder, views);
 };
 
-/** The directory of an adapter, which may be named by its file of weights. */
+/** An adapter may be named by its weights file. */
 const adapterFolder = async (adapter: ModelAddress): Promise<string> => {
   const { path, folder = path } = (await readAdapter(adapter)).checkpoint;
   return folder;
 };
 
-/** Makes a directory that has the files of a model and no others, as links. */
+/** Links only a model's files. */
 const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string): Promise<string> => {
   const { path, files, sideFiles, carried } = checkpoint;
   const key = createHash('sha256')
@@ -73,17 +72,17 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
     await rename(staging, view);
   } catch (cause) {
     await rm(staging, { recursive: true, force: true });
-    // Another process has made it in the meantime.
+    // Another process made it meanwhile.
     if (await exists(view)) return view;
     throw new LayerloomError('WRITE_FAILED', { file: view, reason: reasonOf(cause) }, { cause });
   }
   return view;
 };
 
-/** The name by which loaders look for one file of weights. */
+/** The file name that loaders expect. */
 const singleName = (name: string): string =>
   name.endsWith(writer.extension) ? writer.shardName(0, 1) : 'pytorch_model.bin';
 
-/** The configuration without the name of another file of weights. */
+/** Removes the name of another weights file. */
 const configFor = async (file: string): Promise<string> =>
   withoutKey((await readSideFile(file)).toString(), 'transformers_weights');

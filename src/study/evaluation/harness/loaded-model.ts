@@ -5,15 +5,15 @@ import { refuseUnlikeLoaders } from '../../../core/models/reading/as-loaded.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
 import { baseOf } from '../../../core/plan/compile/adapters/form.js';
 
-/** The back end of the harness that loads adapters on their base. */
+/** The back end that loads adapters on their base. */
 const backendOfAdapters = 'hf';
 
 /**
- * Returns the harness's arguments that name the weights of a model: `pretrained`, and `peft` for an adapter, which is
- * `BASE+ADAPTER` or a directory whose configuration names its base.
+ * Returns `pretrained`, and `peft` for an adapter.
  *
- * @param path as `pathToLoad` gives it, or the directory of a merge
- * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED, READ_FAILED
+ * @param path from `pathToLoad`, or the directory of a merge
+ * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED,
+ *   READ_FAILED
  */
 export const weightsArguments = async (
   path: string,

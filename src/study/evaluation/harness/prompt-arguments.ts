@@ -2,17 +2,16 @@ import { join } from 'node:path';
 import { exists } from '../../../core/base/exists.js';
 import { isObject, readJsonObject } from '../../../core/models/checkpoint/json.js';
 
-/** Keys of `config.json` with the most tokens of a prompt and its answer, in the order in which the harness looks. */
+/** The context length in `config.json`, in the harness's order. */
 const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
 
 /**
- * Returns the harness's `max_length` and `add_bos_token` for a checkpoint behind a server, so that the server is
- * sent the prompts that `hf` would give the model. The harness's own defaults for servers are 2048 tokens, to which
- * it cuts longer prompts from the left without a word (eight exemplars of MGSM are longer in many languages), and no
- * special tokens. `add_bos_token` lets the tokenizer add those that it adds by itself, which may be none.
+ * Returns the harness's `max_length` and `add_bos_token` for a checkpoint behind a server, so that prompts
+ * equal those of `hf`. The harness's defaults are no special tokens, and 2048 tokens, to which it silently
+ * cuts prompts from the left. Eight exemplars of MGSM are longer in many languages.
  *
- * @param path of the checkpoint; a length that its configuration does not state is left out
- * @param isTemplated true if a chat template is applied, which writes the special tokens itself
+ * @param path of the checkpoint, whose configuration may state no length
+ * @param isTemplated true if a chat template writes the special tokens
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID
  */
 export const promptArguments = async (

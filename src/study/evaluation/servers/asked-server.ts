@@ -2,17 +2,15 @@ import type { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-// Questions to a server that takes weights, and what may go wrong between here and there.
-
-/** Something that went wrong between here and a server; another one may do. */
+/** A failure that another server may not have. */
 export class Fault extends Error {}
 
-/** Something that no other server would do either. */
+/** A failure that every server would have. */
 export class Permanent extends Fault {}
 
 /**
- * Loads what asks; few of those that import the library ask a server. A load of weights may take longer than the five
- * minutes that undici waits for headers: only `timeoutSeconds` counts.
+ * Imported on first use. Loading weights may take longer than undici's five minutes for headers: only
+ * `timeoutSeconds` counts.
  */
 const loadClient = async () => {
   const { Agent, request } = await import('undici');
@@ -21,7 +19,7 @@ const loadClient = async () => {
 
 let client: ReturnType<typeof loadClient> | undefined;
 
-/** The most bytes of an answer: hashes of the parts of a model's tensors are a few megabytes. */
+/** Hashes of a model's tensor parts are a few megabytes. */
 const mostBytes = 64 * 1024 * 1024;
 
 const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string> => {
@@ -31,7 +29,7 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
     for await (const chunk of body) {
       chunks.push(chunk);
       bytes += chunk.length;
-      // Ends the loop, which closes the connection.
+      // Leaving the loop closes the connection.
       if (bytes > mostBytes) break;
     }
   } catch (error) {
@@ -44,11 +42,11 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
 interface Patience {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
-  /** What the server must be, in words, where it does not know a path. */
+  /** For messages about an unknown path. */
   readonly needs: string;
 }
 
-/** A server at a URL, which is asked by GET without a body. Every question throws Fault. */
+/** A client of a server: sends GET without a body, POST with one. Every request may throw Fault. */
 export class AskedServer {
   readonly url: string;
   readonly timeoutSeconds: number;
@@ -62,13 +60,12 @@ export class AskedServer {
     this.#needs = needs;
   }
 
-  /** The same server, asked by questions that nothing but time stops: what must be ended when a run is stopped. */
+  /** Returns a client whose requests only time out, to clean up after a run is stopped. */
   unstoppable(): AskedServer {
     const { url, timeoutSeconds } = this;
     return new AskedServer(url, { timeoutSeconds, signal: undefined, needs: this.#needs });
   }
 
-  /** Returns an answer that is JSON. */
   async json<T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> {
     const text = await this.text(path, body);
     const read = schema.safeParse(jsonOrNone(text));

@@ -18,10 +18,9 @@ import type { WeightServer } from './weight-server.js';
 import { exchangeEnvironment, exchangeNeeds, weightServers } from './weight-servers.js';
 import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
-/** Version of what a worker takes and gives: that of `parts.py`. */
+/** Version of the workers' protocol, as in `parts.py`. */
 const programVersion = 1;
 
-/** What one worker says. */
 const workerSchema = z.union([
   z.object({
     program: z.literal(programVersion),
@@ -33,12 +32,12 @@ const workerSchema = z.union([
 
 /** A server that holds a checkpoint's weights. */
 export interface HeldModel {
-  /** `http://127.0.0.1:PORT`, or as it was given. */
+  /** `http://127.0.0.1:PORT`, or as given. */
   readonly url: string;
-  /** Name by which it answers for its model, whatever the weights. */
+  /** The server's name of its model, whatever the weights. */
   readonly servedName: string;
   /**
-   * Checks that nobody has given the server other weights since: it may be known to other programs.
+   * Checks that no other program has given the server other weights since.
    *
    * @throws LayerloomError EXCHANGE_FAILED
    */
@@ -47,7 +46,7 @@ export interface HeldModel {
 
 interface ExchangeSettings {
   readonly exchange: WeightServerKind;
-  /** Command that starts a server, for the shell; undefined: `url` is one that runs. */
+  /** Starts a server; undefined: one runs at `url`. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
@@ -57,23 +56,21 @@ interface ExchangeSettings {
 
 interface ModelToHold {
   readonly name: string;
-  /** Absolute path of its checkpoint. */
+  /** Absolute path of the checkpoint. */
   readonly path: string;
-  /** The weights of a merge in place, whose directory at `path` has those of another model. */
+  /** Weights of a merge in place; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
-  /** File that the server's output is appended to, if it is started. */
+  /** A server started here appends its output. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
-  /** Called with what was loaded. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * A server that holds the weights of one checkpoint after another: of the next, it loads what differs.
- * It is started with the first checkpoint, anew where it failed or where a checkpoint has another form than the one that it
- * was started for, and is ended by disposing, if it was started here.
+ * A server that holds successive checkpoints, and loads only tensors that differ. Starts with the first
+ * checkpoint; restarts after a failure, or for another form. Disposing ends a server started here.
  *
- * No checkpoint is held before the server's own account of its weights equals its files and its cache of prefixes is empty.
+ * A checkpoint is held once the server's hashes match its files and the prefix cache is empty.
  */
 export class ExchangingServer implements AsyncDisposable {
   readonly #settings: ExchangeSettings;
@@ -89,14 +86,14 @@ export class ExchangingServer implements AsyncDisposable {
   }
 
   /**
-   * Makes the server hold a checkpoint's weights. What fails is tried once more, everything loaded, by a new server where
-   * one is started here.
+   * Makes the server hold a checkpoint's weights. After a failure, loads everything once more, in a new
+   * server if possible.
    *
-   * @throws LayerloomError SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and the codes of
-   *   `WeightsToLoad`
+   * @throws LayerloomError SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and
+   *   the codes of `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // What the files hold that a server is started for is of no account: it first loads everything.
+    // The directory's weights do not matter: a new server first loads everything.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
@@ -158,7 +155,7 @@ export class ExchangingServer implements AsyncDisposable {
   }
 
   async #stillHolds(server: AskedServer, model: ModelToHold, request: object): Promise<void> {
-    // One that was started here, at a port of its own, nobody else knows.
+    // Nobody else knows the port of a server started here.
     if (this.#server?.own !== undefined) return;
     try {
       const answers = await this.#kind.exchange(server, { ...request, whole: false });
@@ -198,7 +195,7 @@ export class ExchangingServer implements AsyncDisposable {
   }
 
   #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
-    // A server that runs already has its output elsewhere.
+    // The output of a running server is elsewhere.
     const of = this.#settings.serve === undefined ? undefined : log;
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
@@ -208,7 +205,7 @@ export class ExchangingServer implements AsyncDisposable {
     return new AskedServer(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
   }
 
-  /** Returns the form of the checkpoint that a running server was started for. */
+  /** Returns the form of a running server's first checkpoint. */
   async #formAt(url: string, model: ModelToHold): Promise<string> {
     const { root } = await this.#kind.model(this.#asked(url, model));
     const isHere = await stat(root).then(
@@ -224,7 +221,7 @@ export class ExchangingServer implements AsyncDisposable {
   }
 }
 
-/** Tensors that a server does not hold as the files have them. */
+/** Tensors on a server that differ from the files. */
 class Differing extends Fault {
   readonly tensors: readonly string[];
 
@@ -234,7 +231,7 @@ class Differing extends Fault {
   }
 }
 
-/** Who reaches such a server may replace its weights, and call what is in its workers. @throws Permanent */
+/** Whoever reaches the server may replace its weights and call functions in its workers. @throws Permanent */
 const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
@@ -243,16 +240,16 @@ const refuseReached = async (url: string): Promise<void> => {
     );
 };
 
-/** Names all that a server makes of a checkpoint but the values of its tensors. */
+/** Identifies a checkpoint without its tensors' values. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
   const hash = createHash('sha256');
   const entries = await readdir(path, { withFileTypes: true });
   const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
   for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
-    // A link that leads nowhere is no file of the model.
+    // A dangling link is no file of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger ones are weights in another format, which the server does not load beside safetensors.
+    // Larger files are weights in another format, not loaded beside safetensors.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);
@@ -261,7 +258,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   return hash.update(shapes.toSorted().join('\n')).digest('hex');
 };
 
-/** What a worker says. @throws Fault */
+/** Parses a worker's answer. @throws Fault */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
   const read = workerSchema.safeParse(jsonOrNone(text));
   if (!read.success) throw new Fault(`a worker said ${text.slice(0, 300)}`);

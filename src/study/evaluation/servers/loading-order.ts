@@ -1,37 +1,35 @@
 import { ContentTable } from '../content-table.js';
 import type { ModelContents } from '../model-contents.js';
 
-/** What a program loads to come from the model that it holds to another one. */
+/** The weights that a program loads to change models. */
 export interface Load {
   readonly bytes: number;
-  /** Bytes of all its tensors. */
+  /** Bytes of all tensors. */
   readonly ofBytes: number;
-  /** True if all of the model is loaded, and no tensor of the one before stays. */
+  /** True if no tensor of the former model stays. */
   readonly isWhole: boolean;
 }
 
 /**
- * Says in which order programs that hold one model after another load few bytes: each program, a lane, takes the model that is
- * nearest to what it holds. Of models that are equally near it takes the one that shares least with all others: it would
- * be left over, far from the rest.
+ * Chooses an order of models that loads few bytes. Each lane (program) takes the model nearest to its present
+ * one. Among equally near models, it takes the one that shares least with all others, which would otherwise
+ * be left over.
  *
- * On the paper's grids such orders are within 8 % of a lower bound, a minimum spanning tree. To improve them by 2-opt and
- * Or-opt gains 1 to 4 %, for which all models would have to be there beforehand. Lanes of one queue need no division of the
- * models: together they load what one does, and little more than a whole model for each further lane.
+ * On the paper's grids, within 8 % of a lower bound (minimum spanning tree); 2-opt and Or-opt would gain 1 to
+ * 4 %, but need all models beforehand. Lanes share one queue; each further lane costs about one whole model.
  */
 export class LoadingOrder {
   readonly #contents = new Map<string, ModelContents>();
-  /** By lane: the model that it holds. */
+  /** The model that each lane holds. */
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 
-  /** Adds a model. One that is not added goes last, and nothing is known of what a program loads for it. */
+  /** A model that was not added goes last. */
   add(model: string, contents: ModelContents): void {
     this.#contents.set(model, contents);
     this.#table = undefined;
   }
 
-  /** Returns the model that a lane holds. */
   heldBy(lane: number): string | undefined {
     return this.#held.get(lane);
   }
@@ -41,7 +39,6 @@ export class LoadingOrder {
     else this.#held.set(lane, model);
   }
 
-  /** Returns what a lane loads to hold a model; undefined where it is not known. */
   loadOf(lane: number, model: string): Load | undefined {
     const table = this.#tableOf();
     const row = table.rowOf(model);
@@ -52,7 +49,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns the model that a lane takes next, of equal ones the first. */
+  /** Returns the model nearest to the lane's present one; the first of equals. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

@@ -8,13 +8,13 @@ import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
 
-/** A part of a tensor that a worker of a server holds, and what it says of it. */
+/** A part of a tensor, as a server's worker reports it. */
 export const partSchema = z.object({
   /** Begin and end in each dimension of the tensor. */
   box: boxSchema,
-  /** Columns of the tensor, within the box, that are hashed one after another; undefined: rows. */
+  /** Columns within the box, hashed in this order; undefined: rows. */
   columns: z.array(z.int().nonnegative()).optional(),
-  /** Runs of 1024 elements of the box at equal distances that are hashed; undefined: all of it. */
+  /** Equally spaced runs of 1024 elements that are hashed; undefined: all. */
   samples: z.int().min(2).max(1024).optional(),
   sha256: z.string(),
 });
@@ -28,13 +28,12 @@ const isWithin = (box: Box, { shape }: TensorToLoad): boolean =>
   box.length === shape.length &&
   box.every(([begin, end], dimension) => begin < end && end <= (shape[dimension] ?? 0));
 
-/** True if all elements of a part are hashed. */
 const isWhole = ({ box, columns, samples }: PartHeld): boolean => {
   const [begin, end] = box[1] ?? [0, 0];
   return samples === undefined && (columns === undefined || new Set(columns).size === end - begin);
 };
 
-/** Parts of a tensor: more workers than any server has. */
+/** More than the workers of any server. */
 const mostParts = 1024;
 
 const isApart = (a: Box, b: Box): boolean =>
@@ -43,7 +42,7 @@ const isApart = (a: Box, b: Box): boolean =>
     return end <= otherBegin || otherEnd <= begin;
   });
 
-/** True if boxes, all within a tensor, are equal or apart, and together all of it. */
+/** True if boxes are equal or disjoint, and together cover the tensor. */
 const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   const different = new Map(boxes.map((box) => [JSON.stringify(box), box]));
   const each = [...different.values()];
@@ -52,11 +51,11 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   return held === shape.reduce((product, size) => product * size, 1);
 };
 
-/** The ranges of a file that the elements of a box are, in order. */
+/** Returns the byte ranges of a box, in order. */
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];
-  // From the last dimension on: what is one range stays one while its dimension is whole.
+  // From the last dimension on: whole dimensions stay one contiguous range.
   let stride = bytes;
   for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
     const [first, last] = itemAt(box, dimension);
@@ -72,7 +71,7 @@ const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   return ranges;
 };
 
-/** Returns the SHA-256 of columns of a box of two dimensions, one after another, without the sign of zeros. */
+/** Hashes columns of a two-dimensional box in order, with −0 as 0. */
 const hashColumns = async (
   handle: FileHandle,
   tensor: TensorToLoad,
@@ -84,7 +83,7 @@ const hashColumns = async (
   const count = rows[1] - rows[0];
   const picked = Buffer.alloc(columns.length * count * bytes);
   const row = width * bytes;
-  // Some whole rows at once.
+  // Several whole rows per read.
   const rowsAtOnce = Math.max(1, Math.floor(chunkBytes / row));
   const chunk = Buffer.allocUnsafe(rowsAtOnce * row);
   for (let first = 0; first < count; first += rowsAtOnce) {
@@ -102,7 +101,7 @@ const hashColumns = async (
   return createHash('sha256').update(picked).digest('hex');
 };
 
-/** Copies an element of two or four bytes; of a zero, no sign. */
+/** Copies an element of two or four bytes; −0 becomes 0. */
 const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes: number): void => {
   if (bytes === 2) {
     const bits = from.readUInt16LE(at);
@@ -113,15 +112,15 @@ const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes:
   }
 };
 
-/** Compares what the workers of a server say that they hold with the files it comes from. What a file has is hashed once. */
+/** Compares the workers' reports with the files. Hashes each part of a file once. */
 export class PartsHeld {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns the names of the tensors that no worker holds all of, or that one does not hold as the files have them.
+   * Returns tensors that the workers do not hold whole, or that differ from the files.
    *
-   * @param workers by tensor, what each says
-   * @param asked what they were asked for: `whole` takes no samples
+   * @param workers each worker's parts, by tensor
+   * @param asked `whole` accepts no samples
    * @throws LayerloomError READ_FAILED
    */
   async differing(

@@ -13,18 +13,17 @@ export interface ModelServer extends AsyncDisposable {
 }
 
 interface ServerSettings {
-  /** Command of the shell; `{model}`, `{name}` and `{port}` are replaced by references to variables. */
+  /** Shell command with placeholders `{model}`, `{name}` and `{port}`. */
   readonly command: string;
   readonly model: string;
   readonly name: string;
-  /** File that its output is appended to. */
+  /** The output is appended to this file. */
   readonly log: string;
   readonly timeoutSeconds: number;
   readonly environment: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a server is told of its checkpoint. */
 interface ServerWords {
   readonly model: string;
   readonly name: string;
@@ -33,19 +32,18 @@ interface ServerWords {
 
 const variableOf = (key: keyof ServerWords): string => `LAYERLOOM_${key.toUpperCase()}`;
 
-/** The variables that a server's command has for what it is told. */
 const variablesOf = (words: ServerWords): Record<string, string> =>
   Object.fromEntries(
     (['model', 'name', 'port'] as const).map((key) => [variableOf(key), String(words[key])]),
   );
 
-/** A quote, a pair of a backslash and what follows it, or what is to be replaced. */
+/** A quote, an escaped character, or a placeholder. */
 const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
 
 /**
- * Returns the command of a server with its words in place. Names come from files of others: outside of quotes a word is
- * what `spell` makes of it, one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), to
- * which no quoting is known: there a word is only put in if no shell acts on any of its characters.
+ * Fills in the placeholders of a command. Names come from other people's files. Outside quotes, `spell` makes
+ * one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), with unknown quoting:
+ * only words without special characters are filled in.
  *
  * @throws LayerloomError SERVER_UNSAFE
  */
@@ -59,7 +57,7 @@ const withWords = (
     if (key === undefined) {
       if (text === quote) quote = undefined;
       else if (text.length === 1) quote ??= text;
-      // Within single quotes a backslash is one, and what follows it may end them.
+      // Within single quotes a backslash is literal, and the quote after it ends them.
       else if (quote === "'" && text.endsWith("'")) quote = undefined;
       return text;
     }
@@ -70,17 +68,21 @@ const withWords = (
   });
 };
 
-/** The command of a server for people to copy, each word quoted for the shell. @throws LayerloomError SERVER_UNSAFE */
+/**
+ * For people to copy.
+ *
+ * @throws LayerloomError SERVER_UNSAFE
+ */
 export const serverCommand = (command: string, words: ServerWords): string =>
   withWords(command, words, (key) => shellWord(String(words[key])));
 
-/** Milliseconds between two questions whether the server answers. */
+/** Milliseconds between polls. */
 const askEveryMs = 250;
 
 /**
- * Starts a server for a checkpoint and waits until `GET /v1/models` is answered, with a status below 500: a server
- * that asks for a key (OPENAI_API_KEY, which the harness sends) or lists no models is ready too; one that still
- * loads says 503. Disposing ends it with all processes that it has started.
+ * Starts a server and waits until `GET /v1/models` answers with a status below 500: servers that need a key
+ * (OPENAI_API_KEY, which the harness sends) or list no models are ready too; loading ones say 503. Disposing
+ * ends all its processes.
  *
  * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */

@@ -7,7 +7,7 @@ import { isOfThisMachine } from '../reach.js';
 import { type AskedServer, Fault, Permanent } from './asked-server.js';
 import { probe, type WeightServer } from './weight-server.js';
 
-/** The function of `sglang_weights.py`, by which its command and its update name it. */
+/** The function of `sglang_weights.py`. */
 const loader = 'layerloom_eval.sglang_weights.load';
 
 const modelSchema = z.object({ model_path: z.string(), served_model_name: z.string() });
@@ -22,8 +22,8 @@ const serverSchema = z.object({
 });
 
 /**
- * Pickles `[(NAME, torch.Tensor())]`, a list of one empty tensor, in base64: the form in which SGLang takes tensors by HTTP.
- * By protocol 2: an empty list, the name with its length, the class with no arguments, a pair, appended.
+ * Pickles `[(NAME, torch.Tensor())]` in base64, as SGLang expects tensors by HTTP. Protocol 2: an empty list,
+ * the name with its length, the class without arguments, a pair, appended.
  */
 const emptyTensor = (name: string): string => {
   const text = Buffer.from(name);
@@ -34,10 +34,14 @@ const emptyTensor = (name: string): string => {
   return Buffer.concat([before, length, text, after]).toString('base64');
 };
 
-/** Returns the number of workers. @throws Permanent for a server that has not our loader, or that cannot be asked by it */
+/**
+ * Returns the number of workers.
+ *
+ * @throws Permanent for a server without our loader, or with unsupported options
+ */
 const workersOf = async (server: AskedServer): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
-  // Without it SGLang ends at the update.
+  // Without the loader, the update ends SGLang.
   if (!(found.custom_weight_loader ?? []).includes(loader))
     throw new Permanent(`${server.url} was started without --custom-weight-loader ${loader}`);
   if (!isOfThisMachine(found.host))
@@ -47,7 +51,7 @@ const workersOf = async (server: AskedServer): Promise<number> => {
   return found.tp_size;
 };
 
-/** SGLang, by a custom weight loader, which is called with the model in each worker. */
+/** Uses a custom weight loader, called with the model in each worker. */
 export const sglang: WeightServer = {
   title: 'SGLang',
   option: `--custom-weight-loader ${loader}`,
@@ -63,7 +67,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An update that is left open refuses the next one: what stops a run stops neither its begin nor its end.
+      // An open update blocks the next one: stopping a run must not stop its begin or end.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});
@@ -74,7 +78,7 @@ export const sglang: WeightServer = {
           selector: 'target',
         })
         .catch(async (error: unknown) => {
-          // What failed first is what is said.
+          // Report the first error.
           await end().catch(() => undefined);
           throw error;
         });

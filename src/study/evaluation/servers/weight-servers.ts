@@ -6,24 +6,23 @@ import { sglang } from './sglang-server.js';
 import { vllm } from './vllm-server.js';
 import type { WeightServer } from './weight-server.js';
 
-/** Servers that take weights, by the value of `exchange`. */
+/** By the value of `exchange`. */
 export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = { vllm, sglang };
 
 const python = fileURLToPath(new URL('../../../../python', import.meta.url));
 
-/** What a server needs to exchange weights, in words. */
+/** In words, for messages. */
 export const exchangeNeeds = ({ title, option, variables }: WeightServer): string => {
   const words = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return `${title}, started with ${[...words, option].join(' and ')}`;
 };
 
-/** The variables of its process: where our code is, and what its kind needs. */
 export const exchangeEnvironment = (kind: WeightServerKind): Record<string, string> => ({
   PYTHONPATH: [python, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
   ...weightServers[kind].variables,
 });
 
-/** Returns what a command lacks to start such a server, and what it should have; undefined if it lacks nothing. */
+/** Returns what is wrong with a command, and the remedy. */
 export const faultInCommand = (
   command: string,
   kind: WeightServerKind,
@@ -31,7 +30,7 @@ export const faultInCommand = (
   const { title, option } = weightServers[kind];
   if (!command.includes(option.split(' ')[1] ?? ''))
     return { reason: 'starts a server that cannot exchange weights', expected: `${title} with ${option}` };
-  // Who reaches such a server may replace its weights, and call what is in its workers.
+  // Whoever reaches the server may replace its weights and call functions in its workers.
   const hosts = [...command.matchAll(/--host[=\s]+(\S+)/g)].map(([, host = '']) =>
     host.replaceAll(/['"]/g, ''),
   );

@@ -4,10 +4,10 @@ import { isBareAdapter, openModel } from '../../../core/models/reading/read-mode
 import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
 import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
 
-/** Where a tensor's bytes are. */
+/** A tensor, and where its bytes are. */
 export interface PlacedTensor {
   readonly name: string;
-  /** Absolute path of a safetensors file, and offsets from its start. */
+  /** Absolute path of a safetensors file, with offsets from its start. */
   readonly file: string;
   readonly begin: number;
   readonly end: number;
@@ -15,43 +15,39 @@ export interface PlacedTensor {
   readonly shape: readonly number[];
 }
 
-/** A tensor of a checkpoint: where its bytes are, and what they are. */
+/** A tensor of a checkpoint, with a hash. */
 export interface TensorToLoad extends PlacedTensor {
   /** SHA-256 of its bytes, in hexadecimal. */
   readonly key: string;
 }
 
-/** The weights of a model whose directory has another model's: a merge that is not written. */
+/** The weights of an unwritten merge; its directory has another model's. */
 export interface WeightsInPlace {
   readonly tensors: readonly PlacedTensor[];
-  /** Those in the files of the directory, of the same names, shapes and dtypes. */
+  /** Equal tensors by name, shape and dtype in the directory's files. */
   readonly donated: readonly PlacedTensor[];
 }
 
-/** What a program that holds weights says of a tensor: the SHA-256 of all of it, or of its samples. */
+/** A program's hash of a tensor: of all its bytes, or of samples. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
 
-/** Dtypes of tensors that the program exchanges; those of `exchange.py`. */
+/** Dtypes that the program exchanges, as in `exchange.py`. */
 export const exchangedDtypes: readonly Dtype[] = [
   ...(['F64', 'F32', 'F16', 'BF16'] as const),
   ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
 ];
 
-/** Runs of elements of a tensor that samples are; those of `exchange.py`. */
+/** Runs of elements in a sample, as in `exchange.py`. */
 const samples = 8;
 
-/**
- * The tensors of models as programs load them. The bytes of a file are read once, however many models have it: merges of a
- * batch share the files of their store.
- */
+/** Identifies the tensors of models. Hashes the bytes of a file once, though merges share files. */
 export class WeightsToLoad {
   /** By file and range. */
   readonly #keys = new Map<string, Promise<string>>();
 
   /**
-   * Returns the tensors of a checkpoint; undefined where they are not safetensors files alone (an adapter, a GGUF file).
-   *
    * @param path absolute, of its directory
+   * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws LayerloomError the codes of `openModel`; READ_FAILED
    */
   async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
@@ -66,11 +62,7 @@ export class WeightsToLoad {
     return await this.at(placed);
   }
 
-  /**
-   * Returns tensors with their keys.
-   *
-   * @throws LayerloomError READ_FAILED
-   */
+  /** @throws LayerloomError READ_FAILED */
   async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
     await using files = new FilesToRead();
     const identities = new Map<string, string>();
@@ -99,9 +91,9 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
   sampledRanges([[begin, end]], samples, bitsOf(dtype) / 8);
 
 /**
- * Returns the names of the tensors that a program does not hold as their files have them, or says nothing of.
+ * Returns tensors that a program does not hold like their files, or does not report.
  *
- * @param asked what the program was asked for: `whole` takes no samples
+ * @param asked `whole` accepts no samples
  * @throws LayerloomError READ_FAILED
  */
 export const tensorsThatDiffer = async (

@@ -21,18 +21,12 @@ import { parseEvaluation } from '../../evaluation/settings.js';
 import { plainSettings } from './experiment-block.js';
 import { type SearchSettings, searchSchema } from './search-block.js';
 
-// Blocks of an experiment that are checked as plain values, with the places of what is wrong.
-
 export const expectText = (tree: Tree, key: string, expected: string): Text => {
   if (isText(tree) && tree.value !== '') return tree;
   throw invalid(tree.mark, { key, reason: 'not text', expected });
 };
 
-/**
- * Checks `evaluate:`. Relative `data` and `include` are made absolute, since the settings are used elsewhere later.
- *
- * @returns the settings as the experiment has them; of another harness, unchecked
- */
+/** Checks `evaluate:` unless it is for another harness, and makes relative `data` and `include` absolute. */
 export const evaluationOf = (
   entry: MappingEntry | undefined,
   languages: readonly string[],
@@ -44,8 +38,7 @@ export const evaluationOf = (
   if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
     return toPlain(given) as EvaluationBlock;
   const tasks = given.entries.get('tasks');
-  // Other languages may be measured too (English), so only a near miss of one of the experiment's own is
-  // refused.
+  // Refuses only misspelt languages: others (English) may be measured too.
   for (const [language, { key }] of tasks === undefined
     ? []
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
@@ -62,14 +55,12 @@ export const evaluationOf = (
   };
 };
 
-/** Checks `search:`. */
 export const searchOf = (entry: MappingEntry | undefined): SearchSettings | undefined => {
   if (entry === undefined) return undefined;
   const given = expectMapping(entry.value, 'search', 'strategy, budget, …');
   return placedIn(given, () => parseBlock(searchSchema, 'search', toPlain(given)), 'search');
 };
 
-/** Checks the settings of an experiment that are plain values. */
 export const plainSettingsOf = ({ mark, entries }: Mapping): z.output<typeof plainSettings> => {
   const keys = keysOf(plainSettings);
   const given = mapping(mark, new Map([...entries].filter(([key]) => keys.includes(key))));
@@ -88,7 +79,7 @@ const checkShardSize = (size: string | number): void => {
   }
 };
 
-/** Adds the place of a wrong value to an error about a block of a name, or about the experiment itself. */
+/** Adds the place of a wrong value to an error. */
 const placedIn = <T>(given: Mapping, work: () => T, block?: string): T => {
   try {
     return work();

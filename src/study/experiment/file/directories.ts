@@ -2,19 +2,15 @@ import { invalid } from '../../../core/methods/recipe/invalid.js';
 import type { Mark } from '../../../core/methods/recipe/source.js';
 import { folded, placeOf } from './names.js';
 
-/** A merge's directory, and the place of the merge in the experiment's file. */
 interface Directory {
   readonly name: string;
   readonly mark: Mark;
 }
 
-/** Longest name of a directory in common file systems, in bytes (NAME_MAX). */
+/** Longest directory name on common file systems, in bytes (NAME_MAX). */
 const longest = 255;
 
-/**
- * @throws LayerloomError RECIPE_INVALID if two merges share a directory, one is inside another's, or a name
- *   is too long
- */
+/** @throws LayerloomError RECIPE_INVALID for equal, nested or too long directories of merges */
 export const checkDirectories = (directories: readonly Directory[]): void => {
   const taken = new Map<string, Directory>();
   for (const directory of directories) {

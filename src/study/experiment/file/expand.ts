@@ -26,36 +26,35 @@ import { refuseOtherModels } from './part-models.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
-/** One merge of an experiment. */
+/** A merge of an experiment. */
 export interface ExperimentMerge {
   /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** The language; `all` for merges of no single language (a soup of all of them, a reverted task expert). */
+  /** `all` for merges of no single language. */
   readonly language: string;
-  /** The task expert's name, or `soup`; null if the merge has none. */
+  /** A name, or `soup`; null if the merge has none. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
-  /** The method's parameters, including the defaults of its schema. */
+  /** Includes defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** The recipe. Models are `NAME=PATH`; a soup is the same object in every recipe that contains it. */
+  /** Models are `NAME=PATH`; recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
-  /** The merge's directory, relative to the experiment's. */
+  /** Relative to the experiment's directory. */
   readonly path: string;
-  /** Index of its entry in the experiment's `merges`: `experiment.locate(['merges', entry])`, and its name. */
+  /** Index for `experiment.locate(['merges', entry])`, and the entry's name. */
   readonly entry: number;
   readonly entryName: string;
 }
 
-/** Limit on the merges of an experiment: more are surely a mistake in a grid. */
+/** More are surely a mistake in a grid. */
 const mostMerges = 100_000;
 
 /**
- * Expands an experiment into its merges, in the order of its entries: every configuration for every pair of
- * every language. Each configuration is checked by its method; models are not opened.
+ * Expands an experiment into its merges, in the order of entries: every configuration for every pair of every
+ * language. Opens no models.
  *
- * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with the file, line and column of
- *   what is wrong
+ * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
  */
 export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
   const models = new Models(experiment);
@@ -70,11 +69,10 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
   return merges;
 };
 
-/** One method of an entry. */
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** The method's part in names; undefined if the entry has one method. */
+  /** Part of names; undefined if the entry has one method. */
   readonly label: string | undefined;
 }
 
@@ -147,7 +145,7 @@ const expandEntry = (
   });
 };
 
-/** Returns parameters with a partition's parts in the place of its file, as far as that could be read. */
+/** Replaces a partition's file by its parts. */
 const withPartition = (
   parameters: Readonly<Record<string, unknown>>,
   { partitions }: Experiment,
@@ -179,7 +177,6 @@ const refuseFiles = ({ name, filesOfModels }: Method<never>, { method: { mark } 
   });
 };
 
-/** Returns the defaults of a method's schema. */
 const defaultsOf = (method: Method<never>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([key, schema]) => {
@@ -188,7 +185,6 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
     }),
   );
 
-/** Names of the experiment's settings that merges have which say nothing else. */
 const settingNames = mergeSettings.keyof().options;
 
 const parametersOf = (
@@ -211,7 +207,7 @@ const parametersOf = (
     ...Object.fromEntries(
       settingNames
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
-        // The block `tokenizer` has a source of its own.
+        // The block `tokenizer` has its own source.
         .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
         .map((name) => [name, experiment[name]]),
     ),
@@ -220,19 +216,18 @@ const parametersOf = (
 
 interface BaseQuestion {
   readonly weights: unknown;
-  /** True where parameters of the method need a base. */
   readonly needsBase: boolean;
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** True if the entry merges each expert alone: no other expert is a base then. */
+  /** True if each expert is merged alone: then no other expert can be the base. */
   readonly isSingle: boolean;
 }
 
 /**
- * Returns a function of the subject that gives a merge's base: the entry's own (`task`, `language` and `base`
- * mean models of the experiment), or the experiment's if the method or its weights require one: of a pair that a
- * method leads from one to the other (slerp), the task expert. Undefined if the merge needs none.
+ * Returns a function from subject to base: the entry's own (`task`, `language` and `base` mean models of the
+ * experiment), or the experiment's if the method or its weights require one. For slerp and similar methods,
+ * the task expert.
  */
 const baseFor = (
   given: unknown,
@@ -261,7 +256,7 @@ const baseFor = (
   });
 };
 
-/** Checks one recipe of a configuration, for all: the others differ only in their models. */
+/** Checks a recipe of a configuration; its others differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

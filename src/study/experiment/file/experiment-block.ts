@@ -8,37 +8,37 @@ import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
-/** The values that a property has in the members of a union that have it. */
+/** Values of a property in the members of a union that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
-/** One value, or a list of values to try. */
+/** A value, or a list of values to try. */
 type Grid<Value> = Value | readonly Value[];
 
-/** Parameters that an entry has in another form than a recipe does. */
+/** Parameters that differ from those of recipes. */
 interface OwnParameters {
   /** Task experts by name, or `soup`. Default: each. */
   task?: Grid<string> | undefined;
   /** Language experts by name, `soup`, or `all-soup`. Default: each of each language. */
   language?: Grid<string> | undefined;
-  /** Experts to revert or lay out anew, by name; `task` and `language` are all of a kind. */
+  /** Experts by name; `task` and `language` mean all of a kind. */
   model?: Grid<string> | undefined;
-  /** Runs by name, whose checkpoints are averaged by windows. */
+  /** Runs by name. */
   run?: Grid<string> | undefined;
-  /** A model, or `task`, `language` or `base`. Default: the experiment's where the method needs one. */
+  /** A model, or `task`, `language` or `base`. */
   base?: Grid<ModelInput> | undefined;
-  /** Bottom and top layers together: a list of pairs. */
+  /** Pairs of bottom and top layers. */
   layers?: readonly (readonly [number, number])[] | undefined;
   /** Two numbers are one pair. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
-  /** One value: the parts of a swap, of models `task`, `language` and `base`. */
+  /** A single value, of models `task`, `language` and `base`. */
   parts?: readonly PartParameters[] | undefined;
 }
 
 type Fixed = 'method' | 'name' | 'models' | 'slices' | keyof OwnParameters;
 
 /**
- * An entry of an experiment: a method, and its parameters in camel case, each with one value or a list of
- * values to try.
+ * An entry of an experiment: a method and its parameters in camel case, each a value or a list of values to
+ * try.
  */
 export type MergeInput = {
   name: string;
@@ -53,7 +53,7 @@ const text = z.string().min(1);
 
 const experts = z.record(z.string(), text).meta({ minProperties: 1 });
 
-/** A model under `references:` that is given with more than its path. */
+/** A model under `references:` with more than a path. */
 export const furtherReference = z.strictObject({
   model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
   role: setting(text.optional(), {
@@ -70,7 +70,7 @@ export const furtherReference = z.strictObject({
 
 const reference = z.union([text, furtherReference]);
 
-/** Settings of an experiment that its merges have where they say nothing else. */
+/** Defaults of an experiment's merges. */
 export const mergeSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'Output dtype of merges that say no other: `bfloat16`, `float32`, …',
@@ -89,10 +89,9 @@ export const mergeSettings = z.strictObject({
   }),
 });
 
-/** Settings of an experiment that are plain values. */
 export const plainSettings = z.strictObject({ ...mergeSettings.shape, ...layoutSettings });
 
-/** The file of an experiment. What names models is read with the places of the names (read-experiment.ts). */
+/** Models are read separately, with the places of their names (read-experiment.ts). */
 export const experimentSchema = z.strictObject({
   base: setting(text.optional(), {
     meaning:
@@ -132,10 +131,10 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
-/** A model to compare merges with: its path, or with a role and limited to languages of the experiment. */
+/** A model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
-/** An experiment as a caller describes it (docs/experiments.md). */
+/** An experiment given as an object (docs/experiments.md). */
 export interface ExperimentInput extends Given<Omit<z.input<typeof experimentSchema>, 'merges'>> {
   readonly merges: readonly MergeInput[];
 }

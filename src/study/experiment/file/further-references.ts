@@ -6,32 +6,31 @@ import { expectText, flagOf } from './blocks.js';
 import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
-/** A model that an experiment names under `references`: scored beside the merges, never merged. */
+/** A model under `references`: scored beside the merges, never merged. */
 export interface FurtherReference {
   readonly name: string;
-  /** A word of the experiment, in kebab case: `joint`, `math-sft`. */
+  /** The experiment's own word, in kebab case: `joint`, `math-sft`. */
   readonly role: string;
-  /** The experiment's languages that it is measured in; undefined for all. */
+  /** Languages to measure it in; undefined: all. */
   readonly languages: readonly string[] | undefined;
   /** An absolute path, or `org/name`. */
   readonly path: string;
 }
 
-/** The role of a reference that states none. */
+/** The default role. */
 const defaultRole = 'checkpoint';
 
-/** Roles of models that are merged, and of merges. Averages over experts are made by these. */
+/** Averages over experts rely on these roles. */
 const reservedRoles = ['base', 'task', 'language', 'merge'];
 
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
- * Reads `references`: a flag, or further models as `NAME: PATH` or `NAME: {model, role, languages}` each, which
- * come in addition to the base and the experts.
+ * Reads `references`: a flag, or further models besides the base and the experts, each as `NAME: PATH` or
+ * `NAME: {model, role, languages}`.
  *
- * @returns `references`, true if there are any references; and the further ones
- * @throws LayerloomError RECIPE_INVALID for a name that another model has, a role that means something else, and
- *   a language that the experiment does not have
+ * @returns `references`: true if there are any
+ * @throws LayerloomError RECIPE_INVALID for a taken name, a reserved role, and an unknown language
  */
 export const referencesOf = async (
   entry: MappingEntry | undefined,

@@ -12,30 +12,29 @@ import {
 } from '../../../core/methods/recipe/tree.js';
 import { placeOf } from './names.js';
 
-/** One choice of a dimension: values of one or several parameters, and its part in names. */
+/** A choice: values of one or several parameters, with a label. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;
   readonly entries: readonly (readonly [string, MappingEntry])[];
 }
 
-/** The values that a parameter varies over; the dimension `layers` sets bottom and top together. */
+/** The choices of a parameter; `layers` sets bottom and top together. */
 export interface Dimension {
   readonly options: readonly Option[];
 }
 
-/** A point of the grid: one value for each parameter. */
 export interface Configuration {
-  /** The varying parameters' part in names: `b3-u0-tb0-tu0-uniform`; empty if none varies. */
+  /** For names: `b3-u0-tb0-tu0-uniform`; may be empty. */
   readonly label: string;
-  /** Parameters in camel case, with the places where they were written. */
+  /** In camel case, with places in the file. */
   readonly entries: Entries;
 }
 
-/** Parameters that come first in names, in this order. */
+/** Order in names; other parameters follow. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** Prefixes of numbers in names; other parameters have their own name as prefix. */
+/** Prefixes of numbers in names; default: the parameter's name. */
 const letters: Readonly<Record<string, string>> = {
   bottom: 'b',
   top: 'u',
@@ -51,11 +50,10 @@ const letters: Readonly<Record<string, string>> = {
 const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**
- * Returns the dimensions of the grid that parameters span: a list has the values to try, except that a list
- * of numbers under `weights` or `layers`, and of mappings under `parts`, is a single value.
+ * Returns the grid's dimensions. A list has values to try, but a list of numbers under `weights` or `layers`,
+ * or of mappings under `parts`, is one value.
  *
- * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list of
- *   values
+ * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list
  */
 export const dimensionsOf = (entries: Entries): Dimension[] => {
   const tied = entries.get('layers');
@@ -66,11 +64,10 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
   return [...new Set(keys)].map((key) => ({ options: optionsOf(key, valueAt(entries, key)) }));
 };
 
-/** Returns the number of configurations. */
 export const sizeOf = (dimensions: readonly Dimension[]): number =>
   dimensions.reduce((size, { options }) => size * options.length, 1);
 
-/** Returns every combination, the last dimension varying fastest. */
+/** The last dimension varies fastest. */
 export const configurationsOf = (dimensions: readonly Dimension[]): Configuration[] => {
   let chosen: (readonly Option[])[] = [[]];
   for (const { options } of dimensions)
@@ -131,7 +128,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Returns uniform weights: every merge of an experiment has two models, each of which may be a soup. */
+/** Uniform weights: every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {
@@ -139,7 +136,7 @@ const labelOf = (key: string, value: Tree): string => {
     const numbers = value.items.map((item) => (item.kind === 'leaf' ? String(item.value) : '?'));
     return numbers.join() === '1,1' ? 'uniform' : sound(`w${numbers.join('-')}`);
   }
-  // One value, which no name tells apart from others.
+  // Always the only value.
   if (key === 'parts' && value.kind === 'list') return key;
   if (value.kind !== 'leaf' || value.value === null)
     throw invalid(value.mark, {
@@ -155,5 +152,5 @@ const labelOf = (key: string, value: Tree): string => {
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Makes a label fit for a directory's name: other characters become `_`, and long texts are cut. */
+/** Makes a label fit for a directory's name. */
 const sound = (label: string): string => label.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 60);

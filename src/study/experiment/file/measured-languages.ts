@@ -1,34 +1,28 @@
 import type { Experiment } from './read-experiment.js';
 import { allLanguages } from './subjects.js';
 
-/** A model of an experiment, as far as it decides which languages the model is measured in. */
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's own role. */
   readonly role: string;
-  /**
-   * The experiment's languages that the model is for: those of a language expert, that of a merge (`all` for
-   * merges of no single language), those a reference is limited to. Undefined for models of no language.
-   */
+  /** Languages of an expert or merge (`all` for no single one), or those that a reference is limited to. */
   readonly languages?: readonly string[] | undefined;
 }
 
-/** The languages of an experiment. */
 export interface EvaluatedLanguages {
-  /** The languages that the experiment has experts of. */
+  /** Languages with experts. */
   readonly ownLanguages: readonly string[];
-  /** The languages under `evaluate.tasks`. */
+  /** Languages under `evaluate.tasks`. */
   readonly evaluatedLanguages: readonly string[];
   /** `evaluate.every_language`. */
   readonly everyLanguage: boolean;
 }
 
 /**
- * Returns a function that tells the languages that a model is measured in, the experiment's own first.
+ * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
- * Languages that the experiment has no experts of (English) are measured for every model. Of its own, a language
- * expert, a merge and a limited reference are measured in theirs; the base, task experts, merges of no single
- * language and other references in all. With `everyLanguage` every model is measured in every language, which
- * the ten-language means of the paper's Table 2 need.
+ * Languages without experts (English) are measured for every model. In the experiment's own, language
+ * experts, merges and limited references are measured in theirs only; other models in all. `everyLanguage`
+ * measures every model in every language, for the ten-language means of the paper's Table 2.
  */
 export const measuredLanguages = ({
   ownLanguages,
@@ -48,7 +42,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // Of thousands of languages a merge is of one: they are not gone through for each merge.
+    // There may be thousands of languages: do not iterate over all for each merge.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]
@@ -58,9 +52,7 @@ export const measuredLanguages = ({
   };
 };
 
-/**
- * Returns the languages of an experiment. Without `evaluate.tasks` they are its own.
- */
+/** Without `evaluate.tasks`, these are the experiment's own. */
 export const evaluatedLanguagesOf = ({
   languages,
   evaluate,

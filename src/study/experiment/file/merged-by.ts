@@ -11,23 +11,17 @@ import { windowsOf } from './windows.js';
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** What an entry merges, and how its recipes name it. */
+/** An entry's models, and their form in recipes. */
 export interface Merged {
-  /**
-   * Returns the subjects: pairs of a task and a language expert, single models, or windows of runs, which depend on the
-   * configuration. Without one it returns as many as any has.
-   */
+  /** Windows of runs depend on the configuration; without one, returns as many as any configuration has. */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
-  /** The keys of the entry that say which. */
+  /** Keys of the entry that select models. */
   readonly roles: readonly string[];
-  /** Returns the recipe's parameters that hold a subject. */
   readonly toModels: (subject: Subject) => object;
 }
 
 /**
- * Returns what an entry merges.
- *
- * @param tree the entry, keys in camel case
+ * @param tree the entry, with keys in camel case
  * @throws LayerloomError RECIPE_INVALID
  */
 export const mergedBy = (
@@ -66,7 +60,7 @@ export const mergedBy = (
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
-  // Of a method that takes any number of models: each expert alone, as in base + α · τ.
+  // Merges each expert alone, as in base + α · τ.
   if (takes.models === 'list' && tree.entries.has('model')) {
     for (const key of ['task', 'language']) {
       const found = tree.entries.get(key);

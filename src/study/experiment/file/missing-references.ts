@@ -3,8 +3,8 @@ import { openModel } from '../../../core/models/reading/read-model.js';
 import type { Experiment } from './read-experiment.js';
 
 /**
- * Opens the further references of an experiment, and returns a warning for each that cannot be opened. Nothing
- * is merged from them, so that a batch fetches nothing of them and only warns; scoring such a model is an error.
+ * Returns a warning for each further reference that cannot be opened: batches neither merge nor fetch
+ * references. Scoring one is an error.
  */
 export const missingReferences = async ({ furtherReferences }: Experiment): Promise<string[]> => {
   const warnings = await Promise.all(

@@ -3,11 +3,11 @@ import { parseAddress, printAddress, resolveAllPaths } from '../../../core/model
 import { splitName } from '../../../core/models/address/name.js';
 import { withoutExtension } from '../../../core/models/checkpoint/containers/containers.js';
 
-/** Returns the text of a model with absolute paths, for recipes; what a source names and a prefix `NAME=` are kept. */
+/** Makes paths absolute; keeps remote names and a prefix `NAME=`. */
 export const absoluteModel = async (directory: string, model: string): Promise<string> =>
   printAddress(resolveAllPaths(await parseAddress(model, directory), directory));
 
-/** Returns the name of a model in its text: NAME of `NAME=PATH`, the last part of a path, else the text. */
+/** NAME of `NAME=PATH`, the last part of a path, else the text. */
 export const nameOfModel = (model: string): string => {
   const { name, rest } = splitName(model);
   return name ?? (isAbsolute(rest) ? withoutExtension(basename(rest)) : rest);

@@ -1,21 +1,16 @@
 import { invalid } from '../../../core/methods/recipe/invalid.js';
 import { locationOf, type Mark } from '../../../core/methods/recipe/source.js';
 
-/**
- * Letters, digits, `.`, `_` and `-`. Names become directories, where `+` joins two; `=` and `/` have a
- * meaning in `NAME=PATH`.
- */
+/** Names become directories, where `+` joins two; `=` and `/` have a meaning in `NAME=PATH`. */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 
-/** Words with a meaning of their own where an expert may be named. */
+/** Words with another meaning in an expert's place. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
-/** Names that stand beside the directories of languages. */
+/** Names beside the directories of languages. */
 const reservedLanguages = ['all', 'experiment.json'];
 
-/**
- * Folds case and Unicode composition, in which names of the same directory may differ on some file systems.
- */
+/** Some file systems ignore case and Unicode composition. */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const reserved = {
@@ -25,7 +20,7 @@ const reserved = {
   merge: [] as string[],
 };
 
-/** @throws LayerloomError RECIPE_INVALID for a name that cannot be a directory, or that is reserved */
+/** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
   if (!soundName.test(name))
     throw invalid(mark, {
@@ -41,21 +36,19 @@ export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved)
     });
 };
 
-/** Returns `FILE:LINE:COLUMN`, for messages that refer to a second place. */
+/** `FILE:LINE:COLUMN`, for messages about a second place. */
 export const placeOf = (mark: Mark): string => {
   const { file, line, column } = locationOf(mark);
   return `${file}:${line}:${column}`;
 };
 
-/**
- * The names of all models, which must be unique: directories and reports refer to a model by its name alone.
- */
+/** All names of models. They must be unique: directories and reports use the name alone. */
 export class ModelNames {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 
   /**
-   * @throws LayerloomError RECIPE_INVALID if another model has the name; the same expert may belong to
-   *   several languages
+   * @throws LayerloomError RECIPE_INVALID if another model has the name; an expert may belong to several
+   *   languages
    */
   add(name: string, what: string, path: string, mark: Mark): void {
     const former = this.#taken.get(folded(name));

@@ -3,10 +3,8 @@ import { partWords } from '../../../core/methods/recipe/model-places.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
 
 /**
- * Refuses parts of an entry that are of other models than each pair's: they would be the same in merges that are said to be of a
- * pair.
- *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws LayerloomError RECIPE_INVALID for parts from models outside the pair: these would be the same in
+ *   different pairs
  */
 export const refuseOtherModels = ({ entries }: Mapping): void => {
   const parts = entries.get('parts')?.value;

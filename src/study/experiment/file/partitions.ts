@@ -5,7 +5,7 @@ import { readPartition } from '../../../core/measure/partition/read-partition.js
 import type { TensorParts } from '../../../core/methods/framework/tensors/tensor-parts.js';
 import { isText, type Mapping, type Tree } from '../../../core/methods/recipe/tree.js';
 
-/** The partitions that merges of an experiment name, by the text that names each; an error for one that cannot be read. */
+/** Partitions of merges, by their text in the file; an error if unreadable. */
 export type Partitions = ReadonlyMap<string, TensorParts | LayerloomError>;
 
 const textsIn = (tree: Tree | undefined): string[] => {
@@ -14,10 +14,9 @@ const textsIn = (tree: Tree | undefined): string[] => {
 };
 
 /**
- * Reads the files under `partition` of merges. An error is kept for whoever carries the experiment out: the file
- * may be made after it.
+ * Reads the files under `partition`. Keeps errors for the run: a file may be made later.
  *
- * @param directory in which relative paths begin
+ * @param directory base of relative paths
  */
 export const partitionsOf = async (trees: readonly Mapping[], directory: string): Promise<Partitions> => {
   const files = new Set(trees.flatMap(({ entries }) => textsIn(entries.get('partition')?.value)));
@@ -36,7 +35,7 @@ export const partitionsOf = async (trees: readonly Mapping[], directory: string)
   );
 };
 
-/** @throws LayerloomError READ_FAILED, PARTITION_INVALID for a partition that cannot be read */
+/** @throws LayerloomError READ_FAILED, PARTITION_INVALID if one is unreadable */
 export const requirePartitions = ({ partitions }: { readonly partitions: Partitions }): void => {
   for (const parts of partitions.values()) if (parts instanceof LayerloomError) throw parts;
 };

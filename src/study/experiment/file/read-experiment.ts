@@ -35,38 +35,37 @@ import { checkpointReferences, isOfRuns, type Runs, runsOf } from './runs.js';
 import type { SearchSettings } from './search-block.js';
 
 /**
- * An experiment after reading: its names are unique and its paths are absolute. Parameters of methods are not
+ * An experiment that has been read: names are unique and paths absolute. Parameters of methods are not
  * checked yet.
  */
 export interface Experiment extends z.output<typeof plainSettings> {
   /** Absolute path; undefined if the experiment was given as an object. */
   readonly file: string | undefined;
-  /** Folder in which relative paths begin. */
+  /** Base of relative paths. */
   readonly directory: string;
-  /** The experiment as YAML: the file's text, or that of the object. */
+  /** As YAML: the file's text, or that of the object. */
   readonly text: string;
-  /** An absolute path or `org/name`, either with an optional prefix `NAME=`. */
+  /** An absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
   /** Task experts, which all languages share. */
   readonly tasks: Experts;
   /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
-  /** Training runs, whose checkpoints are averaged by windows. */
+  /** Training runs, for averaging windows of checkpoints. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
-  /** Partitions that merges name. */
   readonly partitions: Partitions;
-  /** `evaluate:` as the file has it, checked. */
+  /** `evaluate:` in the file's form, checked. */
   readonly evaluate: EvaluationBlock | undefined;
   /** `search:`, checked. */
   readonly search: SearchSettings | undefined;
-  /** True if the merges are to be compared with the base and the single experts. */
+  /** Compare merges with the base and the single experts. */
   readonly references: boolean;
-  /** Further models that the merges are to be compared with. They are never merged. */
+  /** Further models to compare with, never merged. */
   readonly furtherReferences: readonly FurtherReference[];
   /**
-   * Returns the place in the file of the value, or key, at a path: `['tasks', 'math-1']`, `['merges', 2,
-   * 'bottomTransition']`. If there is no such value, the place of the innermost one on the path.
+   * Returns the place of a value, or key, in the file: `['merges', 2, 'bottomTransition']`; else of the
+   * innermost existing value on the path.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
@@ -74,7 +73,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
 /** Experts by name: absolute paths or `org/name`. */
 export type Experts = ReadonlyMap<string, string>;
 
-/** One entry of `merges`: a method with parameters, each of which may be a list of values to try. */
+/** An entry of `merges`: a method with parameters; each may be a list of values to try. */
 export interface MergeEntry {
   readonly name: string;
   /** The whole entry, with keys in camel case. */
@@ -88,10 +87,10 @@ const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with ta
 const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
 
 /**
- * Reads an experiment's file. Relative paths begin in its folder. A text that begins with `{` is the experiment itself:
- * its paths begin in the working directory, and messages call it `experiment`.
+ * Reads an experiment's file. Relative paths begin in its folder. A text beginning with `{` is the experiment
+ * itself, with paths relative to the working directory; messages call it `experiment`.
  *
- * @throws LayerloomError RECIPE_INVALID, with the file, line and column of what is wrong
+ * @throws LayerloomError RECIPE_INVALID, with file, line and column
  */
 export const readExperiment = async (file: string): Promise<Experiment> => {
   if (isRecipeText(file)) return readExperimentText(file, 'experiment', process.cwd());
@@ -100,28 +99,27 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
 };
 
 /**
- * Reads the text of an experiment that stands in another file.
+ * Reads an experiment's recorded text.
  *
- * @param directory in which relative paths begin
- * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ * @param directory base of relative paths
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
   read(text, { label, file: undefined, directory });
 
 /**
- * Checks the text of an experiment's file that is not written yet.
+ * Checks the text of a file before it is written.
  *
- * @param file that it is for
- * @throws LayerloomError RECIPE_INVALID, as `readExperiment`
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const checkExperimentText = async (text: string, file: string): Promise<void> => {
   await read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
 };
 
 /**
- * Checks an experiment that is given as an object. Errors show lines of the same experiment written as YAML.
+ * Checks an experiment given as an object. Errors show its lines in YAML.
  *
- * @param options `directory` is the folder in which relative paths begin, by default the working directory
+ * @param options `directory`: base of relative paths; default: the working directory
  * @throws LayerloomError RECIPE_INVALID
  */
 export const parseExperiment = async (
@@ -134,10 +132,7 @@ export const parseExperiment = async (
     directory: resolve(directory),
   });
 
-/**
- * Converts the keys of an experiment, of its merges, of `evaluate` and of `search` to snake case, as files spell them; names of models
- * are kept.
- */
+/** Converts keys to snake case, except names of models. */
 const inSnakeCase = (input: ExperimentInput): unknown => {
   const { merges, evaluate, search, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
@@ -193,7 +188,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // Without merges of experts it only scores models, or averages runs: it may have experts of one kind.
+  // Without merges of experts, one kind of expert may be absent.
   const expertsIn = (key: string) =>
     merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
@@ -300,7 +295,7 @@ const languagesOf = async (
 };
 
 const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
-  // An experiment without merges scores models; who forgot the entries has no brackets either.
+  // The experiment only scores models.
   if (tree.kind === 'list' && tree.items.length === 0) return [];
   const merges: MergeEntry[] = [];
   const seen = new Map<string, Mark>();
@@ -327,7 +322,7 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
   return merges;
 };
 
-/** Makes the paths of a merge's own base absolute, except the words that mean models of the experiment. */
+/** Makes paths of a merge's base absolute; keeps `task`, `language` and `base`. */
 const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));

@@ -5,23 +5,20 @@ import type { Experiment } from './read-experiment.js';
 /** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
-  /** `base`, `task`, `language`, or the role that the experiment gives a further model: `joint`, `checkpoint`. */
+  /** `base`, `task`, `language`, or the experiment's own word: `joint`, `checkpoint`. */
   readonly role: string;
-  /** The languages that it is measured in. */
+  /** Languages that it is measured in. */
   readonly languages: readonly string[];
   /**
-   * The languages that a language expert is for, or that the experiment limits a further model to. Unlike `languages`
-   * it is the same with `every_language`, so that a model counts among those of its own languages alone.
+   * Own languages of a language expert or limited model, whatever `every_language`: for averages over
+   * experts.
    */
   readonly expertIn?: readonly string[];
-  /** The model, as recipes refer to it. */
+  /** The model, as in recipes. */
   readonly model: string;
 }
 
-/**
- * Returns the base, every expert, each once, and the further models under `references`; nothing if the
- * experiment has `references: false`.
- */
+/** Returns the base, every expert once, and the further models; nothing for `references: false`. */
 export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
   const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];

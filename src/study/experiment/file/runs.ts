@@ -10,22 +10,22 @@ import { checkName, type ModelNames } from './names.js';
 
 /** A training run of an experiment. */
 export interface Run {
-  /** Absolute path of the folder that holds its checkpoints. */
+  /** Absolute path of the checkpoints' folder. */
   readonly path: string;
-  /** The steps of its checkpoints, in order. */
+  /** In ascending order. */
   readonly steps: readonly number[];
 }
 
 /** Runs by name. */
 export type Runs = ReadonlyMap<string, Run>;
 
-/** The name of one checkpoint of a run, as recipes of `NAME=RUN` have it too. */
+/** As in recipes of `NAME=RUN`. */
 const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 
 /**
  * Reads `runs`, and lists the checkpoints of each.
  *
- * @throws LayerloomError RECIPE_INVALID for a name that another model has, and a folder without checkpoints; READ_FAILED
+ * @throws LayerloomError RECIPE_INVALID for a taken name, and a folder without checkpoints; READ_FAILED
  */
 export const runsOf = async (
   entry: MappingEntry | undefined,
@@ -53,7 +53,7 @@ export const runsOf = async (
   return runs;
 };
 
-/** Returns the single checkpoints of runs, for windows to be compared with. */
+/** Returns the checkpoints of runs, to compare windows with. */
 export const checkpointReferences = (runs: Runs): FurtherReference[] =>
   [...runs].flatMap(([name, { path, steps }]) =>
     steps.map((step) => ({
@@ -64,5 +64,5 @@ export const checkpointReferences = (runs: Runs): FurtherReference[] =>
     })),
   );
 
-/** True for an entry that averages the checkpoints of runs. */
+/** True for an entry that averages checkpoints. */
 export const isOfRuns = ({ entries }: Mapping): boolean => entries.has('run');

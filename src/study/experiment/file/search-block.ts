@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { type Given, setting } from '../../../core/base/setting.js';
 
-/** A share of the evaluations of all configurations: `25%`. */
+/** A share of all evaluations: `25%`. */
 export const budgetText = /^\d+(\.\d+)?%$/;
 
-/** `search:` of an experiment: what its searches take unless an option says otherwise. */
+/** `search:` of an experiment: defaults of options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
     meaning: '[How to search](#successive-halving): `halving` or `descent`.',
@@ -44,8 +44,8 @@ export const searchSchema = z.strictObject({
   }),
 });
 
-/** `search:` of an experiment that is given as an object; files have the same keys in snake case. */
+/** `search:` of an experiment given as an object; files use snake case. */
 export type SearchBlock = Given<z.input<typeof searchSchema>>;
 
-/** The settings of a search, with the defaults of what is not given. */
+/** The settings of a search, with defaults. */
 export type SearchSettings = z.output<typeof searchSchema>;

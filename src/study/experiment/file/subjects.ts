@@ -7,33 +7,28 @@ import type { Experiment, Experts } from './read-experiment.js';
 
 /** The models of one merge. */
 export interface Subject {
-  /** The language; `all` for models of no single language. */
+  /** `all` for models of no single language. */
   readonly language: string;
-  /** Name of the task expert, or `soup`; null if there is none. */
+  /** A name, or `soup`; null if absent. */
   readonly task: string | null;
-  /** Name of the language expert, `soup` or `all-soup`; null if there is none. */
+  /** A name, `soup` or `all-soup`; null if absent. */
   readonly languageExpert: string | null;
-  /** The beginning of the merge's name: `swahili/math-1+swh-2`. */
+  /** Prefix of the merge's name: `swahili/math-1+swh-2`. */
   readonly directory: string;
-  /** The models by role: one or both. */
   readonly models: { readonly task?: ModelInput; readonly language?: ModelInput };
-  /** Of a window of a run: the step of its last checkpoint. */
+  /** The step of a window's last checkpoint. */
   readonly until?: number;
 }
 
-/** The word in place of a language for merges of no single language. */
+/** The language of merges of no single language. */
 export const allLanguages = 'all';
 
-/** A model with its name. */
 interface Choice {
   readonly name: string;
   readonly model: ModelInput;
 }
 
-/**
- * The models of an experiment. Each soup is created once, so that it is also opened and compiled once (by
- * identity of the object).
- */
+/** An experiment's models. Each soup is one object, so that it is opened and compiled once. */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -52,7 +47,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** The soup of the experts of all languages, each expert once. */
+  /** Each expert once. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -72,11 +67,11 @@ const choicesOf = (experts: Experts): Choice[] =>
 
 /**
  * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
- * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
- * means the soup of the experts of all languages.
+ * and `language` select. `soup` is that of all task experts, or of the language's experts; `all-soup` that of
+ * all languages' experts.
  *
- * A pair of two soups has the language alone as its directory. A pair with `all-soup` would be the same for
- * every language, so there is one, under `all`.
+ * A pair of two soups has the language as its directory. A pair with `all-soup` is the same for every
+ * language, so it exists once, under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID for an unknown expert
  */
@@ -109,8 +104,8 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
 });
 
 /**
- * Returns the experts of a merge that takes one model. In `model`, the words `task` and `language` mean all
- * experts of that kind. Merges of task experts are under `all`, since they belong to no language.
+ * Returns the experts of a merge of one model. In `model`, `task` and `language` mean all experts of that
+ * kind. Task experts have no language and are under `all`.
  *
  * @throws LayerloomError RECIPE_INVALID without `model`, or for an unknown expert
  */
@@ -152,7 +147,7 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   ];
 };
 
-/** Returns the words under a key, one or several; undefined if there is no such key. */
+/** Returns the words under a key, if it is present. */
 const wordsOf = (
   { entries }: Mapping,
   key: string,

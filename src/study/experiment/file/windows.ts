@@ -7,17 +7,17 @@ import type { Runs } from './runs.js';
 import { allLanguages, type Subject } from './subjects.js';
 
 /**
- * Returns the windows of an entry: for each of its runs every step, or those under `until`, that has enough checkpoints
+ * Returns the windows of an entry: for each run every step, or those under `until`, with enough checkpoints
  * before it.
  *
- * @param window the number of checkpoints of a window; all from the first on where it is not given
- * @throws LayerloomError RECIPE_INVALID for an unknown run or step, and where no run has so many checkpoints
+ * @param window checkpoints per window; default: all from the first on
+ * @throws LayerloomError RECIPE_INVALID for an unknown run or step, or too few checkpoints
  */
 export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | undefined): Subject[] => {
   const names = textsOf(merge, 'run', [...runs.keys()]);
   const wanted = stepsOf(merge);
   const given = window?.value.kind === 'leaf' ? window.value.value : undefined;
-  // What is no number of checkpoints is refused when the recipe is checked.
+  // The recipe's check refuses other values.
   const least = typeof given === 'number' ? given : 1;
   const subjects = names.flatMap((name) => {
     const { path, steps } = valueAt(runs, name);
@@ -54,7 +54,7 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
 const itemsOf = (tree: Tree, key: string, expected: string): readonly Tree[] =>
   tree.kind === 'list' ? expectList(tree, key, expected).items : [tree];
 
-/** Returns the words under a key, one or several, each once. */
+/** Returns the distinct words under a key. */
 const textsOf = ({ entries, mark }: Mapping, key: string, known: readonly string[]): string[] => {
   const words = itemsOf(
     entries.get(key)?.value ?? { kind: 'list', mark, items: [] },

@@ -12,13 +12,12 @@ import {
 } from '../../evaluation/model-contents.js';
 import type { PlacedMerges } from './plan-in-place.js';
 
-/** Says what the weights of merges in place are, for the order in which programs load them. Reads no weights. */
+/** Identifies the weights of merges in place, without reading weights. */
 export class ContentsInPlace {
   readonly #plan: BatchPlan<BatchMerge>;
   readonly #placed: PlacedMerges;
   readonly #options: BatchPlanOptions;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** Files that merges copy, by path. */
   readonly #copied = new Map<string, Promise<SmallFile>>();
 
   constructor(plan: BatchPlan<BatchMerge>, placed: PlacedMerges, options: BatchPlanOptions) {
@@ -29,7 +28,7 @@ export class ContentsInPlace {
   }
 
   /**
-   * Returns the contents of a merge; undefined if it is none of these.
+   * Returns the contents of a merge; undefined if the plan lacks it.
    *
    * @throws LayerloomError READ_FAILED, the codes of `planRecipe`
    */

@@ -3,20 +3,20 @@ import type { BatchPlan } from '../../batch/batch-plan.js';
 import { scratchPlace } from '../../store/scratch.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 
-/** What scoring merges makes that are not written. */
+/** Data made to score unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
-  /** Bytes of the tensors that are computed, and of merges without a donor. */
+  /** Bytes of computed tensors, and of whole merges without a donor. */
   readonly bytes: number;
-  /** Directory in which they are while the merges are scored. */
+  /** Directory of these data. */
   readonly place: string;
-  /** Bytes of the distinct shards that the merges have if they are written. */
+  /** Bytes of the distinct shards if the merges were written. */
   readonly bytesWritten: number;
-  /** Number of merges that no model can stand in for: they are written to that directory, and removed. */
+  /** Merges without a donor: written there, and removed. */
   readonly withoutDonor: number;
 }
 
-/** @param beside directory for what has no room in memory */
+/** @param beside directory to use if memory has no room */
 export const costInPlace = async (
   plan: BatchPlan<BatchMerge>,
   beside: string,

@@ -37,21 +37,21 @@ import { ContentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 
 export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
-  /** Directory for what is made, where there is no room in memory. */
+  /** Directory to use if memory has no room. */
   readonly beside: string;
 }
 
-/** A merge that programs can load, without its weights being written. Disposing removes its directory. */
+/** A loadable merge with unwritten weights. Disposing removes its directory. */
 export interface MergeToLoad extends AsyncDisposable {
-  /** A directory with its small files, and the weights of the donor. */
+  /** The merge's small files and the donor's weights. */
   readonly path: string;
-  /** Undefined where the merge has no donor: it is written to `path`. */
+  /** Undefined without a donor: the weights are written to `path`. */
   readonly weights: WeightsInPlace | undefined;
 }
 
 /**
- * Merges of a batch that are not written. What inputs have as it is stays there; what is computed is made once, when the
- * first merge needs it, in a scratch directory: shards of the same keys and bytes as those of merges that are written.
+ * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made when first
+ * needed, in a scratch directory, with the keys and bytes of written shards.
  */
 export class MergesInPlace implements AsyncDisposable {
   readonly #plan: BatchPlan<BatchMerge>;
@@ -63,11 +63,11 @@ export class MergesInPlace implements AsyncDisposable {
   readonly #inputs: InputFiles;
   readonly #sink: StoreSink;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** The identities of the merges' weights, by name: those that they have if they are written. */
+  /** Identities of the weights, by name: the same as if written. */
   readonly merges: ReadonlyMap<string, string>;
   readonly contents: ContentsInPlace;
   readonly #failed = new Map<string, unknown>();
-  /** Merges are made one at a time: a shard that several need is then made by the first. */
+  /** Merges are made one at a time, so that shared shards are made once. */
   #turn: Promise<unknown> = Promise.resolve();
   #made = 0;
 
@@ -107,7 +107,7 @@ export class MergesInPlace implements AsyncDisposable {
   }
 
   /**
-   * Plans merges, and makes nothing yet.
+   * Plans merges.
    *
    * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
    */
@@ -130,17 +130,16 @@ export class MergesInPlace implements AsyncDisposable {
     }
   }
 
-  /** The directory of what is made. */
+  /** The scratch directory. */
   get directory(): string {
     return this.#scratch.directory;
   }
 
-  /** True for a merge of these, also for one that is refused. */
+  /** Includes refused merges. */
   has(name: string): boolean {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }
 
-  /** Bytes of the shards that were made. */
   get bytesMade(): number {
     return this.#made;
   }
@@ -149,23 +148,19 @@ export class MergesInPlace implements AsyncDisposable {
     return [...this.#plan.warnings, ...this.#run.warnings];
   }
 
-  /** Names of merges that are written to the scratch directory, for want of a donor. */
+  /** Merges that are written to the scratch directory. */
   get withoutDonor(): readonly string[] {
     return this.#placed.withoutDonor;
   }
 
-  /** Returns the identity of a merge's weights; undefined if it is none of these. @throws LayerloomError why it was refused */
+  /** @throws LayerloomError why the merge was refused */
   weightsOf(name: string): string | undefined {
     const refused = this.#refusedBy(name);
     if (refused !== undefined) throw refused;
     return this.merges.get(name);
   }
 
-  /**
-   * Checks that the inputs of a merge are still the files that it was planned from.
-   *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
-   */
+  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
   async verify(name: string): Promise<void> {
     const merge = valueAt(this.#merges, name);
     for (const { files } of plannedInputsOf(merge, this.#plan))
@@ -174,9 +169,9 @@ export class MergesInPlace implements AsyncDisposable {
   }
 
   /**
-   * Makes what is lacking of a merge.
+   * Makes the missing shards of a merge.
    *
-   * @throws LayerloomError the codes of a merge's failure: NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
+   * @throws LayerloomError NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
   prepare(name: string): Promise<MergeToLoad> {
     const prepared = this.#turn.then(() => this.#prepare(valueAt(this.#merges, name)));
@@ -207,7 +202,7 @@ export class MergesInPlace implements AsyncDisposable {
     }
   }
 
-  /** @throws LayerloomError why a shard cannot be made, or is not for this merge */
+  /** @throws LayerloomError if the shard cannot be made, or the merge refuses its NaN or infinity */
   async #refuse({ recipe }: PlannedMerge<BatchMerge>, shard: DistinctShard): Promise<void> {
     if (this.#failed.has(shard.key)) throw this.#failed.get(shard.key);
     if (recipe.allowNonFinite) return;
@@ -231,7 +226,7 @@ export class MergesInPlace implements AsyncDisposable {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { recursive: true });
       for (const file of (await plan()).files) {
-        // What says of the directory that it has the merge's weights.
+        // Skip files that would claim that the directory has the merge's weights.
         if (indexNames.includes(file.name) || file.name === cardName) continue;
         const to = join(path, file.name);
         await mkdir(dirname(to), { recursive: true });
@@ -259,14 +254,13 @@ const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });
 
-/** Returns a model's files of weights and their index, if it has one. */
+/** Includes the index. */
 const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
   const indexes = indexNames.map((name) => join(folder, name));
   const there = await Promise.all(indexes.map(exists));
   return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index])];
 };
 
-/** Runs `action`, and throws the system's errors as WRITE_FAILED of `file`. */
 const writing = (file: string, action: () => Promise<void>): Promise<void> =>
   action().catch((cause: unknown) => {
     if (cause instanceof LayerloomError) throw cause;

@@ -13,35 +13,33 @@ import type { MergeShard } from '../../batch/merge-shards.js';
 import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/weights-to-load.js';
 
-/** Where the weights of a merge are that is not written. */
+/** Places of an unwritten merge's weights. */
 export interface PlacedMerge {
-  /** Tensors that the merge has of its inputs as they are. */
+  /** Unchanged tensors, in the inputs. */
   readonly copied: readonly PlacedTensor[];
-  /** Shards that must be made: of the tensors that are computed, by layer; of all where there is no donor. */
+  /** Computed tensors, by layer; without a donor, all shards. */
   readonly computed: readonly DistinctShard[];
   /**
-   * An input with tensors of the merge's names, shapes and dtypes, which programs load in its place before its tensors.
-   * Undefined: there is none, and the merge can only be written.
+   * An input with the merge's tensor names, shapes and dtypes, which programs load first. Undefined: the
+   * merge must be written.
    */
   readonly donor: CheckpointIndex | undefined;
-  /** What its weights are, shard by shard; merges that share a shard have the same part. */
+  /** By shard; merges that share a shard share the part. */
   readonly parts: readonly ContentPart[];
 }
 
-/** A shard's tensors, as a merge in place has them. */
 type DividedShard = Pick<PlacedMerge, 'copied' | 'computed'> & { readonly part: ContentPart };
 
-/** Where the weights of a plan's merges are, if none is written. */
+/** Places of all merges' weights. */
 export interface PlacedMerges {
   readonly merges: ReadonlyMap<PlannedMerge<BatchMerge>, PlacedMerge>;
-  /** The distinct shards that must be made, by key. */
+  /** The distinct shards to make, by key. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly bytes: number;
-  /** Names of merges without a donor. */
   readonly withoutDonor: readonly string[];
 }
 
-/** Returns where the weights of merges are, if none is written. Reads no file. */
+/** Reads no file. */
 export const placeMerges = (plan: BatchPlan<BatchMerge>): PlacedMerges => {
   const shardsOf = new Map<string, DividedShard>();
   const divided = (shard: MergeShard) => {
@@ -76,7 +74,7 @@ const placeMerge = (
   return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor, parts };
 };
 
-/** Divides the tensors of a shard into those that inputs have as they are, and those that are computed. */
+/** Divides a shard into unchanged and computed tensors. */
 const divide = (
   { key, verbatim }: MergeShard,
   { shards, inputs, opened, identify }: BatchPlan<BatchMerge>,
@@ -88,14 +86,14 @@ const divide = (
   }
   const whole = valueAt(shards, key);
   const copied = whole.tensors.flatMap(({ name, dtype, shape, expression, part }): StoredCopy[] => {
-    // A part of a tensor is none that could be loaded by itself.
+    // A part of a tensor cannot be loaded by itself.
     if (expression.kind !== 'copy' || part !== undefined) return [];
     const { source } = expression;
     const file = itemAt(itemAt(inputs, source.input).files, source.file).path;
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // By layer, whatever the layout: other merges have the same layer among other copies.
+  // By layer, whatever the layout: other merges share layers, but not copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
@@ -108,13 +106,12 @@ const divide = (
   return { copied: copied.map(({ tensor }) => tensor), computed, part };
 };
 
-/** A tensor that an input has as it is. */
 interface StoredCopy {
   readonly tensor: PlacedTensor;
   readonly source: StoredTensor;
 }
 
-/** Names the contents of a shard: of a copy its bytes, as for a reference; of what is computed the shard that is made. */
+/** Identifies a shard's contents: copies by their bytes, computed tensors by the new shard's key. */
 const partOf = (
   copied: readonly StoredCopy[],
   identify: Identify,
@@ -145,7 +142,7 @@ const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   });
 };
 
-/** Finds a model that transformers loads as it would the merge. */
+/** Finds a model that transformers loads in the same way as the merge. */
 const donorOf = (
   wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
   { opened }: BatchPlan<BatchMerge>,

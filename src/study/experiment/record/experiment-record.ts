@@ -19,11 +19,11 @@ export interface ScoreError {
   readonly message: string;
 }
 
-/** What evaluation adds to the entry of a merge or reference. */
+/** Fields that evaluations add to a merge or reference. */
 export interface Scored {
-  /** By task. Absent where there are none. */
+  /** By task; absent if empty. */
   readonly scores?: Scores;
-  /** By task: why the last attempt gave no score. */
+  /** Error of the last attempt, by task. */
   readonly scoreErrors?: Readonly<Record<string, ScoreError>>;
 }
 
@@ -35,39 +35,36 @@ export interface MergeRecord extends Scored {
   readonly languageExpert: string | null;
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** The merge's directory, relative to the experiment's. */
+  /** Relative to the experiment's directory. */
   readonly path: string;
   readonly state: MergeState;
-  /** SHA-256 of what its weights are, once it is planned: merges of equal weights have equal scores. */
+  /** SHA-256 of the weights: equal weights have equal scores. */
   readonly weights?: string;
-  /** For a merge that depends on statistics: SHA-256 of its recipe and inputs, by which a dry run knows it. */
+  /** With statistics: SHA-256 of recipe and inputs, for dry runs. */
   readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
-  /**
-   * Input bytes read for the shards that were made for this merge first; those of shards that it shares count
-   * for another merge.
-   */
+  /** Input bytes of new shards; a shared shard counts for its first merge. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Share of the time of the run that made it, by the bytes that it read and wrote. */
+  /** Share of its run's time, by bytes. */
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
 const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 
-/** Results in an experiment's directory that counted for a model and count for none any more. */
+/** Results that counted for a model and no longer do. */
 export interface LeftResults {
   readonly model: string;
-  /** The model's weights are others, the experiment asks for other settings, the merge cannot be made, or is none of it. */
+  /** Changed weights, changed settings, an impossible merge, or a removed model. */
   readonly reason: (typeof leftReasons)[number];
-  /** Paths of the results' files by task, relative to the experiment's directory. */
+  /** Files by task, relative to the experiment's directory. */
   readonly results: Readonly<Record<string, string>>;
 }
 
-/** What merges of an experiment depend on beside its text: options of the run that recorded it. */
+/** Options that merges depend on, beside the experiment's text. */
 export interface RecordedOptions {
-  /** Folder in which the relative paths of the text begin. */
+  /** Base of the text's relative paths. */
   readonly directory: string;
   readonly layout?: Layout;
   readonly maxShardSize?: string | number;
@@ -77,25 +74,24 @@ export interface RecordedOptions {
   readonly analysis?: string;
 }
 
-/** The contents of `experiment.json`: an experiment's merges and their states. */
+/** The contents of `experiment.json`. */
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
-  /** The text of the experiment's file. */
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;
-  /** Records of earlier versions have none. */
+  /** Absent in records of earlier versions. */
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  /** Patterns of the merges that the last batch was to finish first. */
+  /** Patterns of merges that the last batch was to finish first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
-  /** Absent where there are none. */
+  /** Absent if empty. */
   readonly left?: readonly LeftResults[];
   readonly cost: BatchCost;
-  /** Bytes of inputs read and of shards written by the last run. */
+  /** Inputs read and shards written by the last run. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly seconds: number;
@@ -157,12 +153,11 @@ const optionsSchema: z.ZodType<RecordedOptions> = z.object({
   analysis: z.string().exactOptional(),
 });
 
-/** What of an `evaluate` block names the scores that are looked for. */
+/** The part of `evaluate` that selects scores. */
 const scoredSchema = z.looseObject({
   tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
 });
 
-/** As `RecordFile` writes it. */
 const schema: z.ZodType<ExperimentRecord> = z.object({
   layerloom: z.string(),
   state: z.enum(['running', 'done', 'incomplete']),
@@ -173,7 +168,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // All else of it is checked by who evaluates: an experiment with another block can still be reported.
+  // Evaluations check the rest, so that reports work with any block.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
@@ -189,18 +184,14 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // Shown, never computed with; earlier versions counted less.
+  // Only displayed, never computed with.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),
   seconds: z.number(),
 });
 
-/**
- * Reads the record of the experiment in a directory.
- *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
- */
+/** @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED */
 export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
   let isThere = true;
   try {
@@ -219,9 +210,9 @@ export const readRecord = async (directory: string): Promise<ExperimentRecord> =
 };
 
 /**
- * Reads the record in a directory for who is about to write it.
+ * Reads a record before it is replaced.
  *
- * @returns undefined where there is none, or something else
+ * @returns undefined if it is absent or invalid
  * @throws LayerloomError READ_FAILED
  */
 export const formerRecord = (directory: string): Promise<ExperimentRecord | undefined> =>

@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../core/base/errors.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
 import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
 
-/** The error of a directory without the record of an experiment: a model is none, and is not to become one. */
+/** The error of a directory without a record. For a model's directory, the remedy differs. */
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
   const found = await stat(directory).catch(() => undefined);
   const names = found?.isDirectory() ? await readdir(directory).catch(() => []) : [];

@@ -9,18 +9,16 @@ import { holdClaim } from '../../store/hold-claim.js';
 import { Scoreboard } from '../scoring/scoreboard.js';
 import { type ExperimentRecord, formerRecord } from './experiment-record.js';
 
-/** A record that is being written. */
 const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Writes `experiment.json`, for any number of processes at once: a batch has the states of merges, and
- * evaluators add scores. Whoever writes does so under a claim, takes what it does not know itself from the file,
- * and the scores from the result files, so that no write loses what another has written.
+ * Writes `experiment.json`, for concurrent processes: a batch knows the states of merges, evaluators add
+ * scores. Each writes under a claim and merges in the file and the result files, so no write loses another's.
  */
 export class RecordFile {
   readonly #directory: string;
   readonly #scoreboard: Scoreboard;
-  /** When the last write ended, and how long it took, in milliseconds. */
+  /** In milliseconds. */
   #last = { at: performance.now(), took: 0 };
   #queue: Promise<unknown> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
@@ -32,12 +30,20 @@ export class RecordFile {
     this.#scoreboard = new Scoreboard(directory);
   }
 
-  /** Writes a record whole and durably, with the scores that there are, by renaming. @throws LayerloomError WRITE_FAILED, READ_FAILED */
+  /**
+   * Writes a record durably, with the present scores.
+   *
+   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   */
   write(record: ExperimentRecord): Promise<ExperimentRecord> {
     return this.update(() => Promise.resolve(record));
   }
 
-  /** Makes the next record from what is in the file, while nobody else writes it. @throws LayerloomError WRITE_FAILED, READ_FAILED */
+  /**
+   * Makes the next record while nobody else writes.
+   *
+   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
     clearTimeout(this.#later);
     this.#later = undefined;
@@ -47,8 +53,8 @@ export class RecordFile {
   }
 
   /**
-   * Schedules an update, a second after the last or later: writes take at most a tenth of the time, so that the work of
-   * a run grows with its models and not with their square.
+   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time: otherwise
+   * a run's work would grow with the square of its models.
    *
    * @throws the error of an earlier scheduled update
    */
@@ -91,7 +97,7 @@ export class RecordFile {
     });
   }
 
-  /** Removes what writers left that were killed: none is at work while the claim is held. */
+  /** Nobody else writes while this process holds the claim. */
   async #removePartials(): Promise<void> {
     if (this.#isClean) return;
     this.#isClean = true;

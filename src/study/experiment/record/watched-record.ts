@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { recordName } from '../../batch/record-names.js';
 import { type ExperimentRecord, readRecord } from './experiment-record.js';
 
-/** The record of an experiment for who looks at it again and again while others write it. */
+/** Reads a record repeatedly while others write it. */
 export class WatchedRecord {
   readonly #directory: string;
   #read: { readonly stamp: string; readonly record: ExperimentRecord } | undefined;
@@ -13,12 +13,12 @@ export class WatchedRecord {
   }
 
   /**
-   * Returns the record, the same object as long as nobody has written it.
+   * Returns the same object until somebody writes the record.
    *
    * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
-    // Records are replaced by renaming: another file has another number or time.
+    // Renaming changes inode or time.
     const status = await stat(join(this.#directory, recordName), { bigint: true }).catch(() => undefined);
     const stamp = `${status?.ino} ${status?.size} ${status?.mtimeNs}`;
     if (status === undefined || this.#read?.stamp !== stamp)

@@ -7,7 +7,7 @@ import type { AskedRows } from '../../evaluation/rows.js';
 import { examine } from '../../store/claim-file.js';
 import { taskFolder } from './evaluation-folders.js';
 
-/** The options that say which part of an experiment an evaluation measures. */
+/** The part of an experiment to evaluate. */
 export interface Asks extends AskedRows {
   readonly only?: readonly string[] | undefined;
   readonly part?: Part | undefined;
@@ -32,12 +32,16 @@ const schema = z.object({
   rows: z.tuple([row, row]).readonly().exactOptional(),
 });
 
-/** Returns what each evaluation asks for that works in an experiment's directory now. @throws LayerloomError READ_FAILED */
+/**
+ * Returns the options of each running evaluation of an experiment.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const asksNow = async (experiment: string): Promise<Asks[]> => {
   const claims = join(experiment, evaluationsName, '.claims');
   const asks: Asks[] = [];
   for (const name of (await namesIn(claims)).filter((each) => each.startsWith(taskFolder))) {
-    // The times of claims are compared with this host's clock: a look changes nothing.
+    // Uses this host's clock: the store's is read by writing.
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     const found = schema.safeParse((claimant as { asks?: unknown } | undefined)?.asks).data;
     if (state === 'live' && found !== undefined) asks.push(found);

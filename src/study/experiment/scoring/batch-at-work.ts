@@ -5,18 +5,21 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { endedRuns, lockName } from '../../batch/record-names.js';
 import { type Claimant, isClaimant, lifeOf } from '../../store/claimant.js';
 
-/** True if a batch works in the directory, as far as its process can be examined. @throws LayerloomError READ_FAILED */
 export const isBatchWorking = async (directory: string): Promise<boolean> =>
   (await batchAtWork(directory)) !== undefined;
 
-/** Returns who runs a batch in the directory, as far as the process can be examined. @throws LayerloomError READ_FAILED */
+/**
+ * Returns the process that runs a batch, if it can be examined.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const batchAtWork = async (
   directory: string,
 ): Promise<(Claimant & { readonly since?: string }) | undefined> => {
   if (endedRuns.has(resolve(directory))) return undefined;
   const lock = join(directory, lockName);
   const text = await unlessMissing(lock, readSmallFile(lock));
-  // Empty: nobody works there. Half-written: it is there at the next look.
+  // Empty: nobody works there. Half-written: the next look finds it.
   const holder = jsonOrNone(text?.toString() ?? '');
   return isClaimant(holder) && (await lifeOf(holder)) !== 'dead' ? holder : undefined;
 };

@@ -6,10 +6,10 @@ import { plannedInput } from '../../../core/plan/compile/inputs/models.js';
 import { missingWeights } from '../../../core/plan/missing-weights.js';
 
 /**
- * Makes sure that all weights of a model are here, for programs that load it as it stands.
+ * Fetches all missing weights of a model.
  *
- * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `openModel`,
- *   `bringModels` and `bringRanges`
+ * @throws LayerloomError DOWNLOAD_NEEDED unless fetching is allowed; the codes of `openModel`, `bringModels`
+ *   and `bringRanges`
  */
 export const bringWholeModel = async (
   model: string,

@@ -12,15 +12,14 @@ import type { Experiment } from '../file/read-experiment.js';
 
 export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
 
-/** The tasks that only the harness knows: it takes its time to list its tasks, and is not asked about others. */
+/** Tasks to ask the harness about; listing its tasks is slow. */
 const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness once about the tasks that only it knows, and those of the user's own folder, which must not have
- * the names of its own.
+ * Asks the harness for its tasks. The user's must not repeat their names.
  *
- * @returns those that it does not know, and those that two files define
+ * @returns unknown tasks, and tasks that two files define
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
@@ -49,16 +48,14 @@ export const unknownTasks = async (
   });
 };
 
-/** What is wrong with the tasks of an experiment, before anything is scored. */
 export interface CheckedTasks {
   readonly failed: ReadonlyMap<string, LayerloomError>;
-  /** Tasks that only the harness knows, where it is not installed. */
+  /** Tasks of a harness that is not installed. */
   readonly unchecked: readonly string[];
 }
 
 /**
- * Checks the tasks of an experiment's `evaluate:` block as an evaluation would: their local data by reading them, and
- * the names of the harness's own tasks by asking it, where it is installed.
+ * Checks the tasks of an `evaluate:` block: reads local data, and asks the harness, if installed.
  *
  * @throws LayerloomError INTERRUPTED
  */

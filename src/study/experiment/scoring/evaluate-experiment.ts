@@ -32,28 +32,25 @@ import { describeTrained } from './trained-problems.js';
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
   readonly directory: string;
-  /** Models that this run scored, and those whose results were there. */
+  /** Models scored by this run; models with all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Results, one for each model and task: that this run made, and that were there of the models it was about. */
+  /** Counted per model and task. */
   readonly results: { readonly made: number; readonly there: number };
-  /** Models, and tasks that could not be run for any model. */
+  /** Also tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
   /** Merges that do not exist: pending or failed. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /**
-   * Bytes of weights that processes loaded which score one model after another, and that their models have. Nothing else
-   * tells what it loads.
-   */
+  /** Bytes loaded by shared processes, and bytes of their models. Other processes do not report. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
-  /** Merges that were there to be scored in place, and bytes that were made for them; null without `inPlace`. */
+  /** Merges for scoring in place, and bytes made for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
 
-/** Milliseconds between two looks for merges that a batch has finished since. */
+/** Milliseconds between two looks for finished merges. */
 const lookEveryMs = 1000;
 
 const isRecent = (at: number | undefined): boolean =>
@@ -63,14 +60,14 @@ const isRecent = (at: number | undefined): boolean =>
  * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
  * experiment's `evaluate:` block, and records the scores in `experiment.json`.
  *
- * Results are kept by what the weights are: equal merges are scored once, and what has a result of the same task,
- * shots, seed and rows is not run again. While a batch still merges, models are scored as they appear. A model that
- * fails is recorded, and the others go on.
+ * Results are kept by weights: equal merges are scored once, and a result with the same task, shots, seed and
+ * rows is reused. While a batch still merges, models are scored as they appear. A failing model is recorded,
+ * and the others continue.
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
- *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED where the system fails to read results. A
- *   model that fails, or a task that cannot be run, does not throw: it is in `failed`
+ *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED if results cannot be read. A
+ *   failing model or task does not throw: it is in `failed`.
  */
 export const evaluateExperiment = async (
   directory: string,
@@ -95,27 +92,26 @@ class Evaluation {
   readonly #record: RecordFile;
   readonly #contents: ScoredContents;
   readonly #warnings = new Set<string>();
-  /** By name: models that need no further look in this run. */
+  /** By name: models that need no further look. */
   readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   #made = 0;
   readonly #loaded = { loaded: 0, ofModels: 0 };
   readonly #failed: { model: string; code: string; message: string }[] = [];
   readonly #running = new Set<string>();
-  /** Models whose weights another process was scoring, and when this one last looked. */
+  /** Models that another process was scoring at the last look, with its time. */
   readonly #busy = new Map<string, number>();
-  /** Merges that were there when this process last looked. */
   readonly #there = new Set<string>();
-  /** Merges that were not there: when this process last looked, and whether a batch might still make them. */
+  /** Missing merges: time of the last look, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
-  /** The merges that are scored without being written. */
+  /** Merges that are scored without being written. */
   #inPlace: MergesInPlace | undefined;
-  /** The models of the record that was read last, and those of them that are not settled, by name. */
+  /** The record read last; its unsettled models, by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
   #time: TimeLeft | undefined;
   #without: Scoring['without'] = new Map();
-  /** Of the open models, what the record has no scores of. */
+  /** Tasks of open models without a score in the record. */
   #lacking: readonly OpenModel[] = [];
 
   constructor(directory: string, options: EvaluateOptions) {
@@ -174,7 +170,7 @@ class Evaluation {
           if (state !== 'scored') order.putBack(lane);
         }
       } catch (error) {
-        // Every model would meet it: the other lanes end with the models that they are at.
+        // Every model would fail the same way.
         isEnding = true;
         throw error;
       }
@@ -191,8 +187,8 @@ class Evaluation {
   }
 
   /**
-   * Begins to record the contents of the models, so that results are theirs when they are moved. Files are read while models
-   * are scored, which read them too.
+   * Records the models' contents, so that moved models keep their results. Runs while models are scored,
+   * which reads the same files.
    */
   #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
     const { signal } = this.#options;
@@ -216,7 +212,7 @@ class Evaluation {
     };
   }
 
-  /** Reads the texts of the problems that were scored, by task. A file of texts that cannot be read is left out. */
+  /** By task; skips unreadable files. */
   async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
     const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
     const used = new Set(scores.map(({ result }) => basename(result)));
@@ -238,7 +234,6 @@ class Evaluation {
     );
   }
 
-  /** Plans the merges that are not written. */
   async #openInPlace(record: ExperimentRecord, settings: EvaluationSettings): Promise<MergesInPlace> {
     const { download, signal } = this.#options;
     const names = new Set<string>();
@@ -255,10 +250,7 @@ class Evaluation {
     return opened;
   }
 
-  /**
-   * Returns the model that a lane scores next, of those that are there; waits for one while a batch works; undefined when
-   * there are no more.
-   */
+  /** Returns a lane's next model; waits while a batch may make one. */
   async #next(
     settings: EvaluationSettings,
     order: ScoringOrder,
@@ -266,16 +258,16 @@ class Evaluation {
   ): Promise<ModelToScore | undefined> {
     for (;;) {
       checkInterrupt(this.#options.signal);
-      // Whether a batch works is asked before its record is read: what it made before it ended is then in there.
+      // Before reading the record, which then has all that an ended batch made.
       const isWorking = await isBatchWorking(this.#directory);
       this.#list(await this.#watched.read(), settings);
       const there: ModelToScore[] = [];
       for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
       const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
       await order.learn(there.filter(({ name }) => lacking.has(name)));
-      // Other lanes may have taken some while this one looked.
+      // Other lanes may have taken some meanwhile.
       const free = there.filter(({ name }) => !this.#running.has(name) && !this.#settled.has(name));
-      // What has all its results is not loaded.
+      // A model with all its results is not loaded.
       const kept = free.filter(({ name }) => !lacking.has(name));
       const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
       if (model !== undefined) {
@@ -303,14 +295,14 @@ class Evaluation {
     );
   }
 
-  /** False for a model that is being scored, or was looked for too recently to look again. */
+  /** False for a model that is being scored, or was looked for recently. */
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
     if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
     const absent = this.#absent.get(name);
     if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    // Of one whose record cannot be read, scoring it says why, and the others go on.
+    // Scoring reports an unreadable record.
     const isThere = await weightsOf(model, this.#contents).then(
       (weights) => weights !== undefined,
       (error: unknown) => {
@@ -329,7 +321,7 @@ class Evaluation {
   }
 
   #report(): void {
-    // Merges that no batch makes are not waited for.
+    // Excludes merges that no batch makes.
     const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
     this.#options.onProgress?.({
       done: this.#settled.size,
@@ -352,7 +344,7 @@ class Evaluation {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          // Tasks of several numbers of examples are several runs of a model.
+          // A model has one run per number of examples.
           if (!isLoaded) this.#loaded.ofModels += ofBytes;
           isLoaded = true;
         },
@@ -391,7 +383,7 @@ class Evaluation {
     }
   }
 
-  /** The tasks that could not be run for any model, unless all their results were imported; one failure each. */
+  /** Returns a failure per task, unless all its results were imported. */
   async #impossible(
     { without }: Scoring,
     settings: EvaluationSettings,
@@ -460,7 +452,7 @@ const exchangingServer = (
     readonly weights: WeightsToLoad;
   },
 ): ExchangingServer | undefined =>
-  // A server that runs is one for all models in any case.
+  // All models share a running server anyway.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
     : new ExchangingServer(

@@ -8,8 +8,8 @@ import { prepareScoring } from './prepare-scoring.js';
 import { commandsOf } from './score-model.js';
 
 /**
- * Returns the commands that `--print` shows, one a run of the harness, and one a server to start before: for models
- * that are there, in the tasks that they have no results of.
+ * Returns the commands for `--print`: one per run of the harness, preceded by one that starts a server if
+ * needed. Covers existing models, in tasks without results.
  *
  * @throws LayerloomError the codes of `evaluateExperiment`
  */

@@ -8,12 +8,11 @@ import { evaluationsName, ResultFiles } from '../../evaluation/result-files.js';
 import { acquire, type ClaimFile, examine, staleAfterMs } from '../../store/claim-file.js';
 import { clockAt } from '../../store/clock.js';
 
-/** Folders of an experiment in which an evaluation removes files. */
+/** Folders in which an evaluation removes files. */
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Checks that files which an evaluation replaces and removes are the experiment's: its folder may be somebody else's,
- * with links to any place.
+ * Refuses links in their place: an experiment from elsewhere may contain links to anywhere.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -28,10 +27,10 @@ export const checkEvaluationFolders = (experiment: string): void => {
 const clockName = 'clock';
 
 /**
- * Claims some weights, or a folder of task files, among the processes that evaluate an experiment.
+ * Claims weights, or a folder of task files, among evaluating processes.
  *
  * @param directory `evaluations/` of the experiment
- * @param about what the claim's text says besides
+ * @param about further fields of the claim's text
  * @returns undefined if another process holds the claim
  * @throws LayerloomError WRITE_FAILED
  */
@@ -45,12 +44,12 @@ export const claimIn = async (
   return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
 };
 
-/** Begins the name of a folder of task files, which is that of its claim too. */
+/** Prefix of a folder of task files, and of its claim. */
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and half-written results of evaluations that died; their answers stay, for the next one of
- * the same weights. What cannot be removed hinders no evaluation.
+ * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next one.
+ * Ignores errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);
@@ -70,7 +69,7 @@ export const removeLeftovers = async (experiment: string): Promise<void> => {
     if (!name.startsWith(taskFolder)) return;
     const claim = await claimIn(directory, name);
     if (claim === undefined) return;
-    // A folder is made under its claim, and removed before the claim is.
+    // A folder exists only under its claim.
     await rm(join(directory, name), { recursive: true, force: true });
     await claim.release();
   });

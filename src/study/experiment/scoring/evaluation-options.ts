@@ -15,63 +15,57 @@ import type { RunningRequests } from './time-left.js';
 export interface EvaluateOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
-  /** Only models whose name matches: `*` stands for any text. */
+  /** Patterns of models' names: `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models; several processes may score at once without. */
+  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
   readonly part?: Part | undefined;
-  /** Number of models at once; default that of `evaluate:`. */
+  /** Number of models at once; default from `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task within its `problems`: the first so many, or the first and the one after the last. */
+  /** Rows of every task, within its `problems`: the first so many, or a range, the end excluded. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
-  /** Only these of the tasks that `evaluate:` has. */
+  /** Only these tasks of `evaluate:`. */
   readonly tasks?: readonly string[] | undefined;
-  /** Start a process of the harness for each run, in place of one for all models where that can be. Default false. */
+  /** Start a process of the harness per run, even if one could be shared. Default false. */
   readonly separate?: boolean | undefined;
-  /** Score merges that are not written too, without writing them. Default false. */
+  /** Also score unwritten merges, without writing them. Default false. */
   readonly inPlace?: boolean | undefined;
-  /** Keep the answers of models that are interrupted, and continue from them. */
+  /** Keep the answers of interrupted models, and continue from them. */
   readonly resume?: boolean | undefined;
-  /** Run again what has results. */
+  /** Run again even with results. */
   readonly force?: boolean | undefined;
-  /** Fetch references that are models of the hub, whole. Default false: nothing is asked of the hub. */
+  /** Fetch references from the hub, whole. Default false: nothing is asked of the hub. */
   readonly download?: boolean | undefined;
   /**
-   * Run the commands of an `evaluate:` block (`serve`, `arguments`) also in a folder that no batch of this user wrote.
+   * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
    * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of the jobs that this run is one of: another version or experiment is refused. */
+  /** The stamp of this run's jobs: refuses another version or experiment. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before the first model, with each task that cannot be run and the reason. */
+  /** Called before the first model, for each task that cannot be run. */
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
   /** Called when a model begins or ends, and as requests are answered. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
-  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
 /** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Models that are done (scored, failed, or scored before) of those that are to be scored. */
+  /** Scored, failed, or scored before. */
   readonly done: number;
   readonly total: number;
-  /** Names of the models that are being scored. */
   readonly running: readonly string[];
-  /** Merges that are waited for, since a batch still makes them. */
+  /** Merges that a batch is still making. */
   readonly waiting: number;
-  /** Requests of the running models' runs of the harness, where its bars say them. */
+  /** According to the harness's bars. */
   readonly requests: readonly RunningRequests[];
-  /** Seconds that all models still take, by results and requests so far; null where something was not measured. */
+  /** Estimated from results and requests; null if something was not measured. */
   readonly secondsLeft: number | null;
 }
 
-/**
- * Returns the settings of an experiment's record.
- *
- * @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER
- */
+/** @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
 export const settingsOf = (
   { evaluate }: ExperimentRecord,
   directory: string,
@@ -88,7 +82,7 @@ export const settingsOf = (
   const parsed = parseEvaluation(evaluate, directory);
   const settings = { ...parsed, jobs: jobs ?? parsed.jobs };
   const { exchange, baseUrls } = settings;
-  // Of two models at one server each would take the other's weights away.
+  // Two lanes on one server would overwrite each other's weights.
   if (exchange !== undefined && baseUrls.length > 0 && settings.jobs > baseUrls.length)
     throw invalidParameter(
       'jobs',
@@ -103,12 +97,12 @@ export const settingsOf = (
   );
   const rowsOf = (task: string) =>
     rowsToScore(task, settings.rangeOf(task), settings.rowsOf(task), { limit, rows });
-  // Rows out of a range are refused before anything is scored.
+  // Refuses rows outside the range before anything is scored.
   for (const task of [...wanted.values()].flat()) rowsOf(task);
   return { ...settings, rowsOf, tasks: wanted };
 };
 
-/** Returns the models that the options ask for. @throws LayerloomError INVALID_PARAMETER if no name matches */
+/** @throws LayerloomError INVALID_PARAMETER if no name matches */
 export const selectModels = (
   models: readonly ModelToScore[],
   { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,
@@ -127,5 +121,5 @@ export const selectModels = (
   );
 };
 
-/** Returns the item of a number, counted around; undefined of none. */
+/** Returns the item at a number modulo the length. */
 export const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];

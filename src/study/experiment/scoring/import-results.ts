@@ -24,19 +24,19 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Results that were imported but are no scores of this experiment, since it asks for other shots, another seed or longest answer. */
+  /** Results that do not count: other shots, seed or answer length. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
 /**
- * Takes results of lm-evaluation-harness that were made elsewhere, on a GPU cluster, into an experiment: each is
- * given to the model whose path, or last parts of it, the harness was told.
+ * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each goes to the model
+ * whose path, or its last parts, the harness was given.
  *
  * @param directory of the experiment
- * @param from a directory with `results_*.json` and samples, anywhere below it
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Results that are malformed, of other
- *   weights or of no model of the experiment do not throw: they are in `failed`
+ * @param from a directory with `results_*.json` and samples at any depth
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Malformed results, and results
+ *   of other weights or unknown models, do not throw: they are in `failed`.
  */
 export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
   const place = resolve(directory);
@@ -70,7 +70,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     } catch (error) {
       noteFailure(file, error);
     }
-  // The newest is written last: of the same question it replaces the others, wherever its file lies.
+  // Newest last, to replace older results of the same identity.
   wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
@@ -98,10 +98,9 @@ const warningOf = (
 };
 
 /**
- * Reads those results of a file that the experiment asks for. Subtasks of a group have results of their own, which
- * it does not.
+ * Reads the requested results of a file. Skips subtasks of groups.
  *
- * @throws LayerloomError RESULTS_INVALID, and RESULTS_FOREIGN if there are none
+ * @throws LayerloomError RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
  */
 const wantedIn = async (
   file: string,
@@ -124,9 +123,9 @@ const wantedIn = async (
   return wanted;
 };
 
-/** A model of the experiment that results may be of. */
+/** A model that results may belong to. */
 export interface Candidate extends ModelToScore {
-  /** Absolute, links resolved; undefined if the checkpoint is not on this machine. */
+  /** Absolute, links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
 }
 
@@ -138,9 +137,9 @@ const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
 });
 
 /**
- * Returns the model with the longest end of a path in common with what the harness was told.
+ * Returns the model with the longest common path suffix.
  *
- * @throws LayerloomError RESULTS_FOREIGN if there is none, or several
+ * @throws LayerloomError RESULTS_FOREIGN unless exactly one model matches
  */
 export const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
   const given = result.model.split(sep).filter(Boolean);
@@ -149,7 +148,7 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
   if (same !== undefined) return same;
   const common = ({ path, name, kind }: Candidate): number => {
     const own = (kind === 'merge' ? name : basename(path ?? name)).split(sep);
-    // A merge must be named whole; of a reference, by its folder.
+    // A merge must match by its whole name, a reference by its folder.
     return own.every((part, index) => part === given[given.length - own.length + index]) ? own.length : 0;
   };
   const [best, second] = models
@@ -197,7 +196,7 @@ const take = async (
   return written;
 };
 
-/** The time, in milliseconds, since when a model has its weights. */
+/** In milliseconds. */
 const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
   if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
   const { files } = await openModel(path ?? model);

@@ -16,11 +16,7 @@ import { placeMerges } from '../in-place/plan-in-place.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
 
-/**
- * Checks that merges can be scored without being written.
- *
- * @throws LayerloomError IN_PLACE_REFUSED where the weights of a process cannot be exchanged
- */
+/** @throws LayerloomError IN_PLACE_REFUSED if processes cannot exchange weights */
 export const checkInPlace = (
   { backend, serve, baseUrls, exchange }: EvaluationSettings,
   separate: boolean,
@@ -44,7 +40,6 @@ const refusedRecord = (directory: string, reason: string): LayerloomError =>
     reason: `${reason}; record it again: \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--in-place')}\``,
   });
 
-/** Returns merges of a recorded experiment, and what they are planned by. */
 const recordedMerges = async (
   { options, experiment: text }: ExperimentRecord,
   names: ReadonlySet<string>,
@@ -64,12 +59,12 @@ const recordedMerges = async (
 };
 
 /**
- * Plans merges of a recorded experiment, to be scored without being written.
+ * Plans recorded merges for scoring in place.
  *
  * @param names of the merges
  * @param directory of the experiment
- * @throws LayerloomError EXPERIMENT_INVALID for a record that does not say how its merges are planned, or whose models have
- *   changed since; the codes of `MergesInPlace.open`
+ * @throws LayerloomError EXPERIMENT_INVALID if the record lacks planning options, or models have changed
+ *   since; the codes of `MergesInPlace.open`
  */
 export const openInPlace = async (
   record: ExperimentRecord,
@@ -88,13 +83,12 @@ export const openInPlace = async (
   throw refusedRecord(directory, `the models of ${changed.name} have changed since it was recorded`);
 };
 
-/** What `openInPlace` would make, and what the weights of its merges would be. */
 export interface PlannedInPlace {
   readonly cost: CostInPlace;
   readonly contents: ContentsInPlace;
 }
 
-/** Plans what `openInPlace` would make. Reads headers of models, and writes nothing. */
+/** Like `openInPlace`, but reads only headers and writes nothing. */
 export const planInPlace = async (
   record: ExperimentRecord,
   names: ReadonlySet<string>,

@@ -10,10 +10,10 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns the results that counted for a model and count for none any more, though they are there: those of the record
- * before, less those that count again or whose model has another score in the task.
+ * Returns existing results that counted for a model in the former record and no longer do, unless the model
+ * has another score in the task.
  *
- * @param weightsOf the weights of each entry now, as far as they are known
+ * @param weightsOf the present weights of each entry, if known
  * @param found the results in the directory
  */
 export const leftResults = (
@@ -53,7 +53,7 @@ const reasonOf = (now: string | undefined, scored: string): LeftResults['reason'
   return now === scored ? 'settings' : 'weights';
 };
 
-/** Why results count no more, and how they count again. */
+/** Why results no longer count, and the remedy. */
 const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remedy: string]>> = {
   weights: [
     'its files or those that it is made of have other contents than when it was scored',
@@ -64,13 +64,12 @@ const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remed
   gone: ['it is not in the experiment any more', 'name its models in the experiment again'],
 };
 
-/** Most models that a line names. */
 const mostNamed = 3;
 
 /**
- * Says which results count no more, a line for each reason.
+ * Describes such results, one line per reason.
  *
- * @param before those that were told already
+ * @param before results already reported
  */
 export const describeLeft = (
   { left = [] }: Pick<ExperimentRecord, 'left'>,

@@ -12,29 +12,27 @@ import { allLanguages } from '../file/subjects.js';
 import type { MergesInPlace, MergeToLoad } from '../in-place/merges-in-place.js';
 import type { ExperimentRecord, MergeRecord } from '../record/experiment-record.js';
 
-/** What `experiment.json` says of the models of an experiment. */
 interface ScorableModels {
   readonly merges: readonly Pick<MergeRecord, 'name' | 'language' | 'path'>[];
   readonly references: readonly ExperimentReference[];
 }
 
-/** A model of an experiment that is to be scored. */
+/** A model of an experiment to score. */
 export interface ModelToScore {
   readonly name: string;
   readonly kind: 'merge' | 'reference';
-  /** A merge's directory, or a model as recipes refer to it. */
+  /** A merge's directory, or a model as in recipes. */
   readonly model: string;
   readonly tasks: readonly string[];
-  /** Has a merge that is scored without being written. */
+  /** Makes the merge if it is not written. */
   readonly inPlace?: MergesInPlace | undefined;
 }
 
-/** The tasks of some languages, each once. */
 const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): string[] => [
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** The languages that the experiment has experts of. With `references: false` only its merges tell. */
+/** Languages with experts. With `references: false`, those of merges. */
 export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
@@ -42,7 +40,7 @@ export const ownLanguages = ({ merges, references }: ScorableModels): string[] =
   ]),
 ];
 
-/** Lists the references and merges that an experiment's settings measure, references first. */
+/** References first. */
 export const modelsToScore = (
   record: ScorableModels,
   settings: EvaluationSettings,
@@ -74,11 +72,11 @@ export const modelsToScore = (
 };
 
 /**
- * Returns the identity of a model's weights; undefined for a merge that is not there yet.
+ * Returns the identity of a model's weights; undefined for a missing merge.
  *
- * @param contents what the experiment's references were when they were scored
- * @param keep record what had to be hashed of a reference that was moved
- * @throws LayerloomError the codes of `openCheckpoint`, for references; of a merge in place why it was refused, and
+ * @param contents of references when they were scored
+ * @param keep record the hashes of a moved reference
+ * @throws LayerloomError the codes of `openCheckpoint`; for a merge in place why it was refused, and
  *   INPUT_CHANGED
  */
 export const weightsOf = async (
@@ -92,12 +90,12 @@ export const weightsOf = async (
   return weights;
 };
 
-/** Returns the identity of a reference's weights: of one that was moved since it was scored, the former one. */
+/** A reference that was moved keeps its identity. */
 export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
   weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
 
 /**
- * Returns what programs load a model from.
+ * Returns what programs load for a model.
  *
  * @param directory `evaluations/` of the experiment
  * @throws LayerloomError the codes of `pathToLoad` and of `MergesInPlace.prepare`
@@ -110,12 +108,12 @@ export const placeOf = async (model: ModelToScore, directory: string): Promise<M
   return { path, weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
 };
 
-/** Returns the path from which programs load a model. @throws LayerloomError the codes of `pathToLoad` */
+/** @throws LayerloomError the codes of `pathToLoad` */
 export const loadPathOf = async ({ kind, model }: ModelToScore, directory: string): Promise<string> =>
   kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
 
 /**
- * Returns the absolute path of a model's checkpoint; of `BASE+ADAPTER` both, with a plus between.
+ * Returns the absolute path of a checkpoint; `BASE+ADAPTER` for an adapter.
  *
  * @throws LayerloomError MODEL_NOT_FOUND
  */
@@ -125,7 +123,7 @@ export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => 
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
 };
 
-/** Lists the tasks of models that a record has no scores of, in the rows that the settings ask for. */
+/** Lists tasks without a score in the requested rows. */
 export const lackingIn = (
   { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
   models: readonly ModelToScore[],

@@ -13,8 +13,8 @@ import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
 
 /**
- * Records the contents of all models that an experiment's results depend on: its references, and what its merges are made
- * of. Results, merges and shards then stay theirs when the models are moved. Models that are not here are left out.
+ * Records the contents of references and of inputs of merges, so that moved models keep their results, merges
+ * and shards. Skips models that are not on this machine.
  *
  * @param directory of the experiment
  * @throws LayerloomError WRITE_FAILED, INTERRUPTED
@@ -36,11 +36,11 @@ export const noteContents = async (
     } catch (error) {
       if (!(error instanceof LayerloomError) || ['WRITE_FAILED', 'INTERRUPTED'].includes(error.code))
         throw error;
-      // Whoever scores or merges it says what is wrong with it.
+      // Scoring or merging the model reports the error.
     }
 };
 
-/** Returns the models that merges of a record name; none where the record does not say how they are planned. */
+/** Empty if the record lacks planning options. */
 const mergedModels = async (
   { experiment: text, options }: ExperimentRecord,
   directory: string,
@@ -59,7 +59,7 @@ const mergedModels = async (
   }
 };
 
-/** Returns one merge of each entry, method and pair: others of these differ in their parameters alone. */
+/** Keeps one merge of each entry, method and pair: others differ only in parameters. */
 const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
   ...new Map(
     merges.map((merge) => [

@@ -21,77 +21,72 @@ import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models
 import { ScoringOrder } from './scoring-order.js';
 import { resultOf } from './wanted-results.js';
 
-/** A task of models that have no results of it. */
+/** A task, and the models without a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Number of those models, of equal weights one. */
+  /** Equal weights count once. */
   readonly models: number;
-  /** Problems of all of them; null where no result tells how many the task has. */
+  /** Null if the task's size is unknown. */
   readonly problems: number | null;
-  /** Seconds of one problem and of all, one model at once; null where none was measured. */
+  /** With one model at once; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
 
-/** How long scoring takes, from the durations of results that are in a directory. */
+/** Duration of scoring, by the results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
-  /** Models that are scored at once. */
+  /** Models scored at once. */
   readonly jobs: number;
-  /** Seconds of all, so many models at once; null where a task was not measured. */
+  /** With `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
   /** Results that were measured here. */
   readonly measured: number;
 }
 
-/** A model in the order in which models are scored. */
+/** A model, in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** Number of the job that scores it, from 0 on, if all models take equally long in a task. */
+  /** From 0; assumes that all models take equally long in a task. */
   readonly job: number;
-  /** Bytes of weights to load for it; null where that is not known. */
+  /** Bytes of weights to load; null if unknown. */
   readonly bytes: number | null;
 }
 
-/** Weights that processes load which score one model after another. */
+/** Weights that shared processes load. */
 export interface WeightsToBeLoaded {
-  /** Bytes that they load, and of all models. */
   readonly loaded: number;
   readonly ofModels: number;
-  /** Number of models that are loaded whole, and of which only what differs is; of the others it is not known. */
+  /** Models loaded whole, or only where tensors differ. */
   readonly whole: number;
   readonly exchanged: number;
 }
 
-/** What an evaluation would do. */
+/** The plan of an evaluation. */
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
-  /** Models with tasks that have no results. A merge that is not there yet is scored once a batch has made it. */
+  /** Models with tasks that lack results, including merges that do not exist yet. */
   readonly models: readonly {
     readonly name: string;
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
-  /** The models that are there, of equal weights one unless all are scored again, in the order in which they are scored. */
+  /** Existing models; equal weights once, unless all are scored again. */
   readonly order: readonly OrderedModel[];
-  /**
-   * Null where no process holds models: each is loaded whole, by a process of its own or a server. Tensors that happen to be equal
-   * in files of different origin count as different.
-   */
+  /** Null if every model is loaded whole. Equal tensors in files of different origin count as different. */
   readonly weights: WeightsToBeLoaded | null;
-  /** Number of models that have all their results, and of results that there are. */
+  /** Models with all results, and existing results. */
   readonly kept: number;
   readonly there: number;
   /** Models that cannot be read. */
   readonly failed: readonly (ScoreError & { readonly model: string })[];
-  /** Tasks that cannot be run, and those whose names only the harness knows where it is not installed. */
+  /** Tasks that cannot be run; tasks of a harness that is not installed. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
-  /** What scoring merges makes that are not written; null without `inPlace`. */
+  /** Null without `inPlace`. */
   readonly inPlace: CostInPlace | null;
 }
 
-/** Estimates how long models take in their tasks. */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -125,10 +120,10 @@ export const scoringTime = (
 };
 
 /**
- * Says what `evaluateExperiment` would do, and scores nothing: models and tasks without results, and how long they take by
- * the durations of the results that are in the directory.
+ * Plans `evaluateExperiment`: models and tasks without results, and their duration by existing results.
  *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER, INTERRUPTED
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
+ *   INTERRUPTED
  */
 export const planEvaluation = async (
   directory: string,
@@ -146,7 +141,7 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
-  /** What runs: of equal weights one. */
+  /** Equal weights run once. */
   const scored: Pick<ModelToScore, 'tasks'>[] = [];
   const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];
@@ -198,7 +193,7 @@ export const planEvaluation = async (
   };
 };
 
-/** Models of equal weights have each other's results: a task of some weights runs once, unless all are scored again. */
+/** A task runs once per weights, unless all are scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();
@@ -207,7 +202,6 @@ class OncePerWeights {
     this.#force = force;
   }
 
-  /** Returns the tasks that no model of these weights has been listed with. */
   lacking(weights: string, tasks: readonly string[]): string[] {
     const lacking = tasks.filter((task) => this.#force || !this.#scored.has(`${weights} ${task}`));
     for (const task of tasks) this.#scored.add(`${weights} ${task}`);
@@ -216,11 +210,10 @@ class OncePerWeights {
 }
 
 interface WeighedModel extends ModelToScore {
-  /** The identity of its weights. */
   readonly weights: string;
 }
 
-/** Takes models as lanes would, each as long as it has tasks. */
+/** Assigns models to lanes; a model takes as long as it has tasks. */
 const ordered = async (
   models: readonly WeighedModel[],
   order: ScoringOrder,
@@ -257,10 +250,10 @@ const ordered = async (
 };
 
 /**
- * Estimates how long the models of an experiment take to score before they are there, by results in its directory. Models
- * that are recorded with scores need none, unless the plan has other weights for them.
+ * Estimates how long an experiment's models take to score, from results in its directory. Skips models
+ * recorded with scores, unless the plan changes their weights.
  *
- * @param out the experiment's directory, which need not be there
+ * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks
  */
 export const scoringOf = async (

@@ -11,11 +11,11 @@ import type { Asks } from './asks.js';
 import { tasksOf, unknownTasks } from './check-tasks.js';
 import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
 
-/** What all models of a run have in common. */
+/** Shared by all models of a run. */
 export interface Scoring extends AsyncDisposable {
   readonly settings: EvaluationSettings;
   readonly command: string;
-  /** Folders of task files that the harness does not have itself. */
+  /** Folders of further task files. */
   readonly includePaths: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** Tasks that cannot be run, with the reason: a language without data. */
@@ -23,13 +23,12 @@ export interface Scoring extends AsyncDisposable {
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
   readonly directory: string;
-  /** Contents of the experiment's models when they were scored. */
   readonly contents: ScoredContents;
 }
 
 /**
- * Prepares the task files for a run, notes in its claim what it asks for, and finds the tasks that cannot be run. With `keep` the files are at a place
- * where they stay, and the harness is not asked. What evaluations that died left is removed.
+ * Prepares the task files of a run, notes its options in a claim, and finds tasks that cannot be run. With
+ * `keep`, the files stay, and the harness is not asked. Cleans up after dead evaluations.
  *
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */

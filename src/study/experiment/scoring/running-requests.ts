@@ -5,21 +5,20 @@ import { RequestCounter } from '../../evaluation/harness/harness-progress.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
 import type { RunningRequests } from './time-left.js';
 
-/** Name of the log of a model's runs, in `evaluations/logs`. */
+/** Log of a model's runs, in `evaluations/logs`. */
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** Milliseconds after which a log that nobody has written is no run's any more. */
+/** Milliseconds without a write after which a run is considered dead. */
 const quietMs = 300_000;
 
-/** Bytes at the end of a log that are read: bars over thousands of requests. */
+/** Bytes read from a log's end. */
 const tailBytes = 1 << 20;
 
-/** What the harness logs at the beginning of each run. */
+/** Logged at the beginning of each run. */
 const beginning = 'Selected tasks';
 
 /**
- * Finds the models that another process scores now, by their logs: those that have been written lately and have a bar that
- * is not full.
+ * Finds models that other processes are scoring: recent logs with an unfinished bar.
  *
  * @param directory of the experiment
  */

@@ -10,10 +10,9 @@ import type { ModelToScore } from './models-to-score.js';
 import type { Scoring } from './prepare-scoring.js';
 import { backendIn } from './wanted-results.js';
 
-/** What a run asks, and the identity of its weights. */
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Divides tasks by their number of worked examples, which the harness takes one of for all tasks of a run. */
+/** Groups tasks by number of worked examples: the harness takes one per run. */
 export const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
@@ -46,13 +45,12 @@ export const runOf = (
   };
 };
 
-/** The folder of runs' answers. */
 const runsName = '.runs';
 
 const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
   new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
 
-/** The name of a run's answers: what is asked, and of which weights. */
+/** Identifies a run's answers by questions and weights. */
 const keyOf = (
   tasks: readonly string[],
   fewshot: number | undefined,
@@ -66,9 +64,8 @@ const keyOf = (
 };
 
 /**
- * Finds answers of a model that has all its results: of a process that died behind the last of them. Those of other
- * settings are for the next evaluation with these; those that are newer than the results are of one that asks again
- * (`force`), and may be resumed.
+ * Finds leftover answers of a process that died after a model's last result. Excludes those of other
+ * settings, and those newer than the results, which `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories
@@ -85,7 +82,7 @@ export const answersLeft = async (
   if (there.length === 0) return [];
   const asked = tasks.filter((task) => !without.has(task));
   const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
-    // Tasks are asked together, and alone where one has failed.
+    // Tasks run together, or alone after a failure.
     [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
   );
   const made = results.map(({ file }) => file);
@@ -100,8 +97,7 @@ export const answersLeft = async (
 };
 
 /**
- * Returns when the newest of some files was written, in milliseconds. Folders do not count: one that is half removed is as
- * new as its removal.
+ * Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them.
  *
  * @throws LayerloomError READ_FAILED
  */

@@ -10,7 +10,6 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { evaluationsName, type FoundResult } from '../../evaluation/result-files.js';
 import type { ScoreError } from '../record/experiment-record.js';
 
-/** A failed attempt to score a model in a task. */
 export interface ScoreFailure extends ScoreError {
   readonly weights: string;
   readonly model: string;
@@ -28,10 +27,10 @@ const schema: z.ZodType<ScoreFailure> = z.object({
   at: z.string(),
 });
 
-/** The failure that a text says; undefined where it is not whole, or not ours. */
+/** Returns undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** The failed attempts of an experiment: a file in `evaluations/failures/` each, removed once there is a result. */
+/** Failed attempts, each a file in `evaluations/failures/` until there is a result. */
 export class ScoreFailures {
   readonly #directory: string;
 
@@ -45,7 +44,7 @@ export class ScoreFailures {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
-        // Removed since by another process, whose result it has made void, or half-written by one that died.
+        // Removed meanwhile, or half-written by a process that died.
         const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
@@ -69,8 +68,8 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes those that results came after, of a process that died between the two. One that is newer than the result is
-   * of other settings, such as more rows: it stays.
+   * Removes failures older than their result, left by a process that died in between. A newer failure is of
+   * other settings.
    *
    * @throws LayerloomError READ_FAILED
    */

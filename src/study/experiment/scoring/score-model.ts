@@ -33,8 +33,8 @@ import { backendIn, resultOf } from './wanted-results.js';
 export interface ScoringOutcome {
   readonly model: string;
   /**
-   * `kept`: all results were there; `impossible`: none was, and none of its tasks can be run; `busy`: another process
-   * scores the same weights.
+   * `kept`: all results existed; `impossible`: none of its tasks can be run; `busy`: another process scores
+   * the same weights.
    */
   readonly state: 'scored' | 'kept' | 'impossible' | 'busy';
   readonly results: readonly FoundResult[];
@@ -42,16 +42,15 @@ export interface ScoringOutcome {
   readonly seconds: number;
 }
 
-/** Port of the server in commands that are printed. */
+/** Port of the server in printed commands. */
 const printedPort = 8000;
 
 /**
- * Writes the configurations of a model's runs in the tasks that it has no results of.
+ * Writes the configurations of a model's runs, for tasks without results.
  *
- * @param there the results that there are
- * @param baseUrl of the server that is asked, where one runs
- * @returns their commands, none for a merge that is not there; before them that of the server they ask, which must
- *   be ended after, if one is started
+ * @param there the existing results
+ * @param baseUrl of a running server, if any
+ * @returns the commands; empty for a missing merge. The first may start a server, to be ended afterwards.
  */
 export const commandsOf = async (
   model: ModelToScore,
@@ -86,36 +85,34 @@ export const commandsOf = async (
   ];
 };
 
-/** What a model is scored with. */
 export interface ScoringContext {
   readonly scoring: Scoring;
   readonly results: ResultFiles;
   readonly failures: ScoreFailures;
-  /** The GPU to use, as CUDA_VISIBLE_DEVICES names it. */
+  /** A GPU for CUDA_VISIBLE_DEVICES. */
   readonly device: string | undefined;
-  /** URL of the server that is asked, where one runs. */
+  /** URL of a running server, if any. */
   readonly baseUrl: string | undefined;
   readonly force: boolean;
-  /** Keep the answers of an interrupted run for the next one. */
+  /** Keep the answers of an interrupted run. */
   readonly resume: boolean;
-  /** Fetch what is missing of a reference from the hub. */
+  /** Fetch missing weights from the hub. */
   readonly download: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Called when a run of the harness begins, with its tasks, and as its requests are answered. */
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** The process of the harness that models share; undefined: each run has its own. */
+  /** Undefined: one process per run. */
   readonly kept: KeptHarness | undefined;
-  /** The server that models share; undefined: each has its own, or one that runs answers for all. */
+  /** Undefined: one server per model, or a running one. */
   readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * Scores a model in the tasks that it has no results of, and writes their results.
+ * Scores a model in its tasks without results.
  *
- * @throws LayerloomError INTERRUPTED, WRITE_FAILED, HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of the results, which any
- *   other model would meet too
+ * @throws LayerloomError errors that every other model would meet too: INTERRUPTED, WRITE_FAILED,
+ *   HARNESS_MISSING, IN_PLACE_REFUSED, READ_FAILED of results
  */
 export const scoreModel = async (model: ModelToScore, context: ScoringContext): Promise<ScoringOutcome> => {
   const started = performance.now();
@@ -167,7 +164,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     await failures.write({ ...{ weights, model: model.name, task }, ...error, at: new Date().toISOString() });
   };
   try {
-    // Another process may have written them before it released the claim.
+    // Another process may have written results meanwhile.
     const tasks = (await missing()).filter((task) => !scoring.without.has(task));
     if (tasks.length === 0) return outcome('kept');
 
@@ -202,7 +199,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
           await failures.remove({ weights, task: result.result.task });
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
-        // One task's failure ends a run: the others may do alone.
+        // A failing task ends its run: try each task alone.
         queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
       else for (const task of own) await fail(task, ran.failure);
     }
@@ -236,7 +233,6 @@ const attempt = async <T>(
 const logOf = (model: ModelToScore, { directory }: Scoring): string =>
   join(directory, 'logs', logNameOf(model.name));
 
-/** The variables of the processes that score on a device. */
 export const environmentOf = ({
   scoring,
   device,
@@ -275,7 +271,6 @@ const serverFor = async (
   });
 };
 
-/** Runs the harness once and writes the results of its tasks. */
 const runOnce = async (
   run: HarnessRun,
   model: ModelToScore,
@@ -335,7 +330,7 @@ const writeResult = (
       weights,
       source: 'run' as const,
       rows: rows.get(result.task) ?? null,
-      // As it was asked for: the harness spells seeds and back ends in its own way.
+      // The harness formats seeds and back ends differently.
       seed: settings.seed,
       maxTokens: settings.maxTokensOf(result.task),
       backend: backendIn(settings),

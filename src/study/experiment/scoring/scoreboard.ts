@@ -13,13 +13,12 @@ import { leftResults } from './left-results.js';
 import { weightsOfReference } from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 
-/** The results of an experiment, joined to its models by the identity of their weights. */
+/** Joins an experiment's results to its models by weights. */
 export class Scoreboard {
   readonly #directory: string;
   readonly #results: ResultFiles;
   readonly #failures: ScoreFailures;
   readonly #contents: ScoredContents;
-  /** Weights of references by model: they are asked for once a process. */
   readonly #weights = new Map<string, Promise<string | undefined>>();
 
   constructor(directory: string) {
@@ -30,10 +29,9 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with the scores and failures that there are now, and no others, and with the results that count no
-   * more.
+   * Returns the record with present scores and failures, and results that no longer count.
    *
-   * @param former the record in the file: a checkpoint that is no longer there keeps the scores that it had
+   * @param former the record in the file: a missing checkpoint keeps its scores
    */
   async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
     const found = await this.#results.list();
@@ -64,7 +62,7 @@ export class Scoreboard {
       merges: await Promise.all(
         record.merges.map(async (merge) => {
           const weights = await this.#weightsOfMerge(merge);
-          // One that cannot be read keeps what it had.
+          // An unreadable merge keeps its entry.
           if (weights === 'unreadable')
             return former?.merges.find(({ name }) => name === merge.name) ?? merge;
           return scored(weights === undefined ? merge : { ...merge, weights }, weights);
@@ -84,7 +82,7 @@ export class Scoreboard {
     return left.length === 0 ? filled : { ...filled, left };
   }
 
-  /** Records of earlier versions do not say the weights of merges. @returns undefined for one that is not there yet */
+  /** Records of earlier versions lack weights. @returns undefined if the merge does not exist */
   async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
     if (weights !== undefined || state !== 'done') return weights;
     return await weightsOfMerge(join(this.#directory, path)).catch((error: unknown) => {
@@ -93,7 +91,7 @@ export class Scoreboard {
     });
   }
 
-  /** @returns undefined if the model is not there; evaluating it says so */
+  /** @returns undefined if unreadable, which evaluating reports */
   #weightsOf(model: string): Promise<string | undefined> {
     const known =
       this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
@@ -102,19 +100,19 @@ export class Scoreboard {
   }
 }
 
-/** @returns undefined for an experiment without `evaluate:`, or one that is for another program */
+/** @returns undefined without `evaluate:`, or for another program */
 const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
   } catch {
-    // Evaluating says what is wrong; scores that are there are kept.
+    // Evaluating reports the error.
     return undefined;
   }
 };
 
 /**
- * Chooses one result a task: of the shots, seed and longest answer that the experiment states, and within its range of
- * problems; then of the rows that it states, else of the most problems; then the newest.
+ * Chooses one result per task, with the experiment's shots, seed, answer length and range. Prefers the stated
+ * rows, then most problems, then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -144,7 +142,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** Judged by this result alone; tables choose one metric for all models of a task. */
+/** From this result alone; tables choose one metric for all models. */
 const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
   headlineMetric(
     task,

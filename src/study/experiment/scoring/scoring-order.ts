@@ -6,7 +6,7 @@ import type { ContentsInPlace } from '../in-place/contents-in-place.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { type ModelToScore, pathOf } from './models-to-score.js';
 
-/** A model, and what a lane loads for it; undefined where that is not known. */
+/** `load` is undefined if unknown. */
 export interface Taken {
   readonly model: ModelToScore;
   readonly load: Load | undefined;
@@ -14,20 +14,20 @@ export interface Taken {
 
 /** Chooses the models that lanes score next; a lane is a program that holds one model after another. */
 export class ScoringOrder {
-  /** Patterns of names, the most urgent first. */
+  /** Patterns of names, most urgent first. */
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
   readonly #known = new Set<string>();
-  /** By lane: what it held before it took the model that it has. */
+  /** By lane: the model before the last one taken. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
   readonly #inPlace: ContentsInPlace | undefined;
   #learning: Promise<void> = Promise.resolve();
 
   /**
-   * @param isExchanging false where no program holds models: then they keep the record's order
-   * @param inPlace what merges are that are not written
+   * @param isExchanging false: keep the record's order
+   * @param inPlace contents of unwritten merges
    */
   constructor(
     { first = [] }: Pick<ExperimentRecord, 'first'>,
@@ -39,9 +39,9 @@ export class ScoringOrder {
     this.#inPlace = inPlace;
   }
 
-  /** Reads what the weights of models that are there are, of those that it does not know yet. */
+  /** Reads the contents of new models. */
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // One lane after another: who comes later finds what others are reading.
+    // Serialised: later lanes wait for what others read.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
@@ -49,14 +49,14 @@ export class ScoringOrder {
   async #learn(models: readonly ModelToScore[]): Promise<void> {
     const unknown = this.isExchanging ? models.filter(({ name }) => !this.#known.has(name)) : [];
     for (const { name } of unknown) this.#known.add(name);
-    // Merges are compared with references.
+    // References first: merges are compared with them.
     for (const kind of ['reference', 'merge'] as const)
       await Promise.all(unknown.filter((model) => model.kind === kind).map((model) => this.#add(model)));
   }
 
   async #add(model: ModelToScore): Promise<void> {
     const contents = await this.#contentsOf(model).catch((error: unknown) => {
-      // What cannot be read is a failure of the model when it is scored; here it goes last.
+      // Scoring reports the error.
       if (error instanceof LayerloomError) return undefined;
       throw error;
     });
@@ -69,7 +69,7 @@ export class ScoringOrder {
       : await this.#reader.ofModel(await pathOf(model));
   }
 
-  /** Returns the most urgent models: references go first, then what the batch was to make first. */
+  /** Returns the most urgent models: references, else those that the batch was to make first. */
   mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
     let urgency = Number.POSITIVE_INFINITY;
     let urgent: ModelToScore[] = [];
@@ -81,10 +81,7 @@ export class ScoringOrder {
     return urgent;
   }
 
-  /**
-   * Returns the model with the fewest bytes to load for a lane, which is from then on taken to hold it; of equal ones the
-   * first, undefined of none.
-   */
+  /** Assigns to the lane the model with the fewest bytes to load; the first of equals. */
   take(lane: number, models: readonly ModelToScore[]): Taken | undefined {
     const model = this.#loading.nextOf(lane, models);
     if (model === undefined) return undefined;
@@ -94,7 +91,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** Notes that a lane has not loaded the model that it took. */
+  /** Call if the lane did not load the model that it took. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

@@ -9,14 +9,14 @@ import type { ExperimentRecord } from '../record/experiment-record.js';
 import { batchAtWork } from './batch-at-work.js';
 import { taskFolder } from './evaluation-folders.js';
 
-/** How far a batch or the evaluations of an experiment are. */
+/** Progress of a batch or of an experiment's evaluations. */
 export interface Progress {
   readonly state: ProgressState;
-  /** Who works, where somebody does. */
+  /** The running process, if any. */
   readonly by?: Pick<Claimant, 'host' | 'pid'> & { readonly since?: string };
 }
 
-/** Says how far the merges of a record are: `unfinished` if a batch has ended before it had tried all of them. */
+/** `unfinished`: the batch ended before trying all merges. */
 export const batchProgress = async (
   directory: string,
   { state, merges }: Pick<ExperimentRecord, 'state' | 'merges'>,
@@ -29,9 +29,9 @@ export const batchProgress = async (
 };
 
 /**
- * Says how far the scores of an experiment are: `unfinished` if an evaluation was killed, or has left some of its models.
+ * `unfinished`: an evaluation was killed, or models remain.
  *
- * @param there number of scores that are there, and of all that the experiment asks for
+ * @param there existing and requested scores
  */
 export const evaluationProgress = async (
   directory: string,
@@ -39,7 +39,7 @@ export const evaluationProgress = async (
 ): Promise<Progress> => {
   const claims = join(directory, evaluationsName, '.claims');
   const names = (await namesIn(claims)).filter((name) => name.startsWith(taskFolder));
-  // The times of claims are compared with this host's clock: a look changes nothing.
+  // Uses this host's clock: the store's is read by writing.
   for (const name of names) {
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     if (state === 'live') return { state: 'running', ...(claimant === undefined ? {} : { by: claimant }) };
@@ -48,7 +48,7 @@ export const evaluationProgress = async (
   return { state: there.done === 0 && names.length === 0 ? 'absent' : 'unfinished' };
 };
 
-/** Says what is at work in an experiment's directory, or was ended before it was done; nothing of what is finished. */
+/** Describes running and interrupted work; empty if all is finished. */
 export const describeProgress = async (
   directory: string,
   record: Pick<ExperimentRecord, 'state' | 'merges'>,

@@ -14,7 +14,7 @@ import {
 import type { ProblemTexts } from '../../evaluation/result.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 
-/** Folders above a checkpoint in which its training may be: of one run, or of a sweep. */
+/** Levels above a checkpoint to search for its training. */
 const mostAbove = 4;
 
 const schema = z.looseObject({
@@ -28,8 +28,8 @@ interface Training {
 }
 
 /**
- * Finds the trainings that the models of an experiment are from, with hashes of the rows that they were trained on: as
- * `train init` noted them, and of the rows that a run has prepared.
+ * Finds the trainings of an experiment's models, with hashes of rows from `train init` and from prepared
+ * data.
  */
 const trainingsOf = async ({ references }: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
   const found = new Map<string, Set<string>>();
@@ -82,9 +82,9 @@ const foldersAbove = (path: string): string[] => {
 };
 
 /**
- * Says which tasks were scored on problems that models of the experiment were trained on, a line for each task.
+ * Reports tasks with problems from a model's training.
  *
- * @param tasks the texts of each task's problems that were scored
+ * @param tasks the texts of scored problems, by task
  */
 export const describeTrained = async (
   record: Pick<ExperimentRecord, 'references'>,

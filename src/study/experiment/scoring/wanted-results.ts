@@ -2,11 +2,11 @@ import { backendOf } from '../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 
-/** Spells the back end and what else of the settings may change answers. */
+/** Includes other settings that may change answers. */
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArgs), ...others].join(' ');
 
-/** Returns the result of some weights in a task, as the settings ask for it. */
+/** Returns the result that matches the settings. */
 export const resultOf = (
   results: readonly FoundResult[],
   weights: string,
