@@ -1,5 +1,5 @@
 import { generalLayouts, type Layouts } from '../scores/tables.js';
 import { paperLayouts } from './tables/index.js';
 
-/** Every table that there is, in the order in which tables are given. */
+/** All tables, in output order. */
 export const layouts: Layouts = { ...paperLayouts, ...generalLayouts };

@@ -46,6 +46,7 @@ export interface ComparedFacts {
   readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
 }
 
+/** The verdict on a comparison, in words and figures. */
 export interface Conclusion {
   readonly verdict: Verdict;
   /** Used alone or after "is": `within noise`, `too few problems to say`. */

@@ -1,3 +1,4 @@
+/** A figure of a table. */
 export interface Cell {
   /**
    * A number on the scale shown (percent for shares, unless the table says otherwise), or a text in a column
@@ -33,12 +34,14 @@ export interface Cell {
   readonly flag?: string;
 }
 
+/** A column of a table. */
 export interface TableColumn {
   readonly id: string;
   readonly label: string;
   readonly kind: 'text' | 'number';
 }
 
+/** A row of a table. */
 export interface TableRow {
   readonly id: string;
   readonly label: string;

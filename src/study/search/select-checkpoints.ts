@@ -4,6 +4,7 @@ import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { itemAt, ownValue, valueAt } from '../../core/base/lookup.js';
 import { optionName } from '../../core/base/option-name.js';
 
+/** A checkpoint to choose from. */
 export interface SelectionCandidate {
   readonly name: string;
   /** Scores by benchmark, higher is better; the same benchmarks for every candidate. */
@@ -16,6 +17,7 @@ export interface SelectionDistance {
   readonly distance: number;
 }
 
+/** Candidates with their scores and distances. */
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
@@ -29,6 +31,7 @@ export interface SelectionInput {
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
+/** A chosen checkpoint, and why. */
 export interface SelectedCheckpoint {
   readonly name: string;
   /**

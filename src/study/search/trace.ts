@@ -1,6 +1,7 @@
 import type { Conclusion } from '../scores/conclusion.js';
 import type { HeldOutComparison, Rows } from './landscape.js';
 
+/** A configuration in a step. */
 export interface Candidate {
   readonly name: string;
   /** Number of problems scored so far. */
@@ -24,6 +25,7 @@ export interface SearchStep {
   readonly spent: number;
 }
 
+/** How a search chooses what to score. */
 export type Strategy = 'halving' | 'descent';
 
 /** The path of a search, as in `search.json`. */
