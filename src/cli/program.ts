@@ -71,9 +71,7 @@ const commands = [
   schema,
 ];
 
-/**
- * Builds the command line. Errors are thrown for `main` to print; commander neither prints them nor exits.
- */
+/** Builds the command line. Errors are thrown for `main` to print; commander neither prints nor exits. */
 export const buildProgram = (): Command => {
   const program = new ExampleCommand('layerloom');
   program

@@ -1,7 +1,7 @@
 import { counted, formatBytes } from '../../core/base/format.js';
 import type { CostInPlace } from '../../study/experiment/in-place/cost-in-place.js';
 
-/** Rows of a table for the terminal: what scoring merges makes that are not written. None where all are. */
+/** Rows on scoring in place; empty if all merges are written. */
 export const inPlaceRows = (inPlace: CostInPlace | undefined): string[][] => {
   if (inPlace === undefined || inPlace.merges === 0) return [];
   const { merges, bytes, place, bytesWritten, withoutDonor } = inPlace;

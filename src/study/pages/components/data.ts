@@ -2,7 +2,6 @@ import type { Proposal } from '../../../core/measure/analysis/proposal.js';
 import type { Verdict } from '../../scores/conclusion.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 
-
 export interface PageCell {
   readonly value: number | string;
   readonly digits: number;

@@ -9,6 +9,7 @@ export type TableFormat = (typeof tableFormats)[number];
 /** Formats that are texts. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
+/** Results of `formatTables` by format. */
 export type FormattedTables = Readonly<Record<TextFormat, string>> & {
   readonly parquet: Promise<Uint8Array>;
 };

@@ -12,12 +12,14 @@ import { ScoreFailures } from '../../experiment/scoring/score-failures.js';
 import { type OpenModel, type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
 import { type RunStatus, trainingStatusOf } from '../../training/status.js';
 
+/** Progress of countable work. */
 export interface Amount {
   readonly done: number;
   readonly failed: number;
   readonly total: number;
 }
 
+/** Progress of a study's merges. */
 export interface MergesState extends Amount {
   readonly isWorking: boolean;
   /** Bytes written by the last run, and the number planned. */
@@ -26,6 +28,7 @@ export interface MergesState extends Amount {
   readonly secondsLeft: number | null;
 }
 
+/** Progress of a study's scores, one for each model and task. */
 export interface ScoresState extends Amount {
   readonly tasks: readonly (Amount & { readonly task: string })[];
   readonly running: readonly RunningRequests[];
