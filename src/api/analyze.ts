@@ -144,11 +144,7 @@ const requireBase = (base: string | undefined): string => {
   return base;
 };
 
-/**
- * Reads saved vectors and checks that they can be compared.
- *
- * @throws LayerloomError NAME_CLASH, VECTORS_INVALID, the codes of `readVectors`
- */
+/** @throws LayerloomError NAME_CLASH, VECTORS_INVALID, the codes of `readVectors` */
 const readAll = async (
   files: readonly string[],
 ): Promise<{ experts: MavVectors[]; overlaps: Overlap[]; bytesRead: number; warnings: string[] }> => {

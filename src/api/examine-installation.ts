@@ -27,7 +27,6 @@ export interface Examination {
   readonly layerloom: string;
   readonly node: { readonly version: string; readonly path: string };
   readonly platform: PlatformFacts;
-  /** Or the error that prevented loading it. */
   readonly addon: AddonFacts | LayerloomError;
   readonly machine: MachineFacts;
   readonly directory: DirectoryFacts;

@@ -36,11 +36,10 @@ const mostOfEnergy = 128;
 
 /**
  * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight of attention and
- * feed-forward modules, the change Δ = W_expert − W_base is approximated by a product B · A of low rank, by a
- * randomised singular value decomposition. √σ goes to both factors, and alpha equals the rank.
+ * feed-forward modules, the change Δ = W_expert − W_base becomes a low-rank product B · A, by a randomised
+ * singular value decomposition. √σ goes to both factors, and alpha equals the rank.
  *
- * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora'
- *   })
+ * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
  * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and
  *   comparing models, of an output, and of reading and writing
  */

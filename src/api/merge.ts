@@ -19,13 +19,11 @@ export type MergeOptions = MergePlanOptions & RunOptions;
  * dialect.
  *
  * @example await merge('ties.yaml', { out: './merged' })
- * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1],
- *   density: 0.5 }, { out: './merged' })
+ * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1], density: 0.5 }, { out: './merged' })
  * @throws LayerloomError RECIPE_INVALID; INVALID_PARAMETER if `out` is missing; the codes of `planMerge` and
  *   `runPlan`
  */
 export const merge = async (recipe: RecipeInput | string, options: MergeOptions): Promise<MergeResult> => {
-  // Reports an error in the recipe before missing options.
   if (options?.out === undefined && typeof recipe !== 'string') parseRecipe(recipe);
   requireOut(options);
   return runPlan(await planMerge(recipe, options), options);
@@ -57,10 +55,8 @@ export const soup = (
 /**
  * Reverts parts of an expert to its base (paper §3.3): layers by location, or rows that changed little.
  *
- * @example await revert({ base: './llama-3.1-8b', model: './math-1', bottom: 5, top: 2 }, { out: './reverted'
- *   })
- * @example await revert({ base: './llama-3.1-8b', model: './math-1', targetKept: 0.75 }, { out: './reverted'
- *   })
+ * @example await revert({ base: './llama-3.1-8b', model: './math-1', bottom: 5, top: 2 }, { out: './reverted' })
+ * @example await revert({ base: './llama-3.1-8b', model: './math-1', targetKept: 0.75 }, { out: './reverted' })
  * @throws LayerloomError the codes of `merge`
  */
 export const revert = (

@@ -107,7 +107,6 @@ export interface SelectedExperts extends SelectionByRole {
   };
 }
 
-/** The problems that a choice depends on, by task: tasks with a weight or a minimum. */
 const measuredBy = (
   { weights, leftOut }: SelectionByRole,
   { references }: ExperimentRecord,

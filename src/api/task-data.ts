@@ -62,7 +62,6 @@ export const checkTaskData = async (directory: string): Promise<TaskDataReport> 
   }
 };
 
-/** Undefined if only the hub has data for the task. */
 const dataOf = async (
   task: string,
   data: string,

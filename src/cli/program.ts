@@ -35,7 +35,6 @@ import { verify } from './commands/verify.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 
-/** All commands, in the order of help. */
 const commands = [
   swap,
   soup,

@@ -72,7 +72,6 @@ const inPython = (text: string, { options }: Command): string =>
     )
     .join('');
 
-/** Commands that print a line of JSON for each event; an error is the last line. */
 const eventCommands = ['batch', 'evaluate', 'search'];
 
 /** Prints an error as JSON, unless stdout already has a document, which states the failure itself. */

@@ -8,7 +8,6 @@ export const schemaNames = ['recipe', 'experiment'] as const;
 
 type SchemaName = (typeof schemaNames)[number];
 
-/** Written by scripts/write-schemas.mjs. */
 const schemaFile = (name: SchemaName): string =>
   fileURLToPath(new URL(`../schemas/${name}.schema.json`, import.meta.url));
 

@@ -48,7 +48,6 @@ type Request = z.infer<typeof requestSchema>;
 type Call = Extract<Request, { call: number }>;
 type ScratchRequest = Extract<Request, { scratch: number }>;
 
-/** The descriptor of answers. */
 let answers = 1;
 
 /**
@@ -63,7 +62,6 @@ const answer = (line: object): void => {
   }
 };
 
-/** Milliseconds between progress reports. */
 const progressMs = 50;
 
 const setEnvironment = (environment: Readonly<Record<string, string>>): void => {
@@ -83,11 +81,9 @@ const internal = (error: unknown): ReportedError => ({
 
 const notBegun = reported(new LayerloomError('INTERRUPTED', {}));
 
-/** Scratch directories that callers have not released. */
 class Scratches {
   readonly #made = new Map<number, Promise<Scratch | undefined>>();
 
-  /** Makes a scratch directory, and answers with it or with an error. */
   open({ scratch: call, beside, bytes, name }: ScratchRequest): void {
     const made = Scratch.open(beside, bytes, name).then(
       (scratch) => {

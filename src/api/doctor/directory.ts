@@ -52,7 +52,6 @@ const listMounts = async (): Promise<Mount[]> => {
   return parseMounts(text);
 };
 
-/** Tries each way of linking with a small file in a temporary directory. */
 const tryLinks = async (path: string): Promise<Pick<DirectoryFacts, 'refusal' | 'links'>> => {
   let directory: string;
   try {

@@ -11,7 +11,6 @@ const actionOf = (argument: ArgumentDescription): string => {
   return { files: '_files', directories: '_files -/', nothing: ' ' }[candidates.kind];
 };
 
-/** An option for `_arguments`; variadic options take words up to the next option. */
 const specOf = ({ long, short, description, value, repeatable }: OptionDescription): string => {
   const text = quoted(`[${escaped(description)}]`);
   const takes =

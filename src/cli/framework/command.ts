@@ -7,7 +7,6 @@ import { type OutputOptions, outputOptions } from '../options/output.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
 import { DeclaredOption, type OptionDeclaration } from './option.js';
 
-/** A declared argument: `<model>`, `[dir]`, `<model...>`. */
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
   readonly words: string;

@@ -36,7 +36,6 @@ export const addExamples = (
   command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
 };
 
-/** The width of help without a terminal. */
 const plainWidth = 80;
 
 /** Breaks a command line before options, with backslashes. */
@@ -52,7 +51,6 @@ const wrapCommand = (line: string): string => {
   return lines.join(' \\\n    ');
 };
 
-/** Default of `--out` of commands that print without it. */
 export const printsByDefault = 'print';
 
 /** `layerloom experiment init` */
@@ -70,7 +68,6 @@ const notesOf = (option: Option): string => {
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
 };
 
-/** Wider terms have a line of their own, above their descriptions. */
 const widestTerm = 26;
 
 /** Wraps help at the terminal's width, or at 80 columns. */

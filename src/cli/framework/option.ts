@@ -7,7 +7,7 @@ export interface OptionFacts {
   readonly default?: string;
   /** Accepted values. The called function refuses others with the parameter's name. */
   readonly choices?: readonly string[];
-  /** True: always. Text: the exception, which the command checks. */
+  /** True: always required. Text: the exception, which the command checks. */
   readonly required?: true | string;
   /** The heading in help. Default: the command's own options. */
   readonly group?: string;

@@ -65,7 +65,6 @@ export const saveOptions = {
   ),
 };
 
-/** Facts of `mergeOptions` that differ between commands. */
 interface MergeOptionFacts {
   /** Options that replace `--out`. */
   readonly outRequired?: string;

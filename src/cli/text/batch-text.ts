@@ -79,7 +79,6 @@ export const describeTimes = (
 
 const mostStages = 12;
 
-/** A line for each stage, with the bytes written by its end. */
 export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): string => {
   let written = 0;
   const rows = stages.map(({ merges, bytesToWrite }) => {

@@ -1,7 +1,6 @@
 import { counted, formatBytes } from '../../core/base/format.js';
 import type { CostInPlace } from '../../study/experiment/in-place/cost-in-place.js';
 
-/** Rows on scoring in place; empty if all merges are written. */
 export const inPlaceRows = (inPlace: CostInPlace | undefined): string[][] => {
   if (inPlace === undefined || inPlace.merges === 0) return [];
   const { merges, bytes, place, bytesWritten, withoutDonor } = inPlace;

@@ -4,7 +4,6 @@ import { visibleLine } from '../../core/base/visible.js';
 import type { Adapter } from '../../core/models/adapters/adapter.js';
 import { elementsOf } from '../../core/tensor/reference.js';
 
-/** Factors of modules with one name, rank and scale. */
 export interface AdaptedModules {
   /** The module without its layer: `self_attn.q_proj`. */
   readonly module: string;

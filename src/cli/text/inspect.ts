@@ -21,7 +21,6 @@ export interface CheckpointSummary extends Totals {
     readonly layers: number;
     readonly stacks: readonly string[];
     readonly tied: boolean | undefined;
-    /** True if every tensor's role is known. */
     readonly known: boolean;
     readonly unrecognised: readonly string[];
   };

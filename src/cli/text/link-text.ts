@@ -10,8 +10,8 @@ const words = {
 } as const;
 
 /**
- * Describes written and linked shards: `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s
- * (1.08 GB/s, 8 threads)`; if this run wrote all, `34 shards, 16.1 GB written in 12 s (…)`.
+ * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`; if this run
+ * wrote all, `34 shards, 16.1 GB written in 12 s (…)`.
  */
 export const describeWritten = ({
   shards,

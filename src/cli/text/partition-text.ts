@@ -17,7 +17,6 @@ import { drawPicture } from './layer-stack.js';
 interface Assigned {
   readonly part: PartName;
   readonly layer: number | null;
-  /** The module's kind; null outside the layers. */
   readonly kind: (typeof kinds)[number] | null;
 }
 

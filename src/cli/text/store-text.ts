@@ -4,7 +4,6 @@ import type { Collection } from '../../study/store/gc.js';
 import type { StoreListing } from '../../study/store/list.js';
 import type { Verification } from '../../study/store/verify.js';
 
-/** Characters shown of a key, enough to distinguish keys; `--json` has them whole. */
 const shown = 12;
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;

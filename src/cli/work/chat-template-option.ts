@@ -7,7 +7,6 @@ import {
   checkChatTemplate,
 } from '../../core/models/tokenizer/chat-templates/chat-template.js';
 
-/** In bytes; the longest published templates have about 30 kB. */
 const largest = 1_000_000;
 
 /**

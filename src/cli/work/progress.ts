@@ -4,7 +4,6 @@ import type { Progress } from '../../core/engine/run.js';
 
 const lineMs = 5000;
 
-/** Inputs are measured before a plan that needs their statistics. */
 const work: Readonly<Record<Progress['phase'], string>> = {
   download: 'downloading',
   upload: 'uploading',
@@ -64,7 +63,6 @@ export class ProgressDisplay {
   }
 
   readonly show = (progress: Progress): void => {
-    // Workers may report after the end.
     if (this.#hasEnded) return;
     if (progress.phase !== this.#phase) [this.#started, this.#began] = [performance.now(), undefined];
     this.#phase = progress.phase;
@@ -81,7 +79,6 @@ export class ProgressDisplay {
     }
   };
 
-  /** Removes the bar for good. */
   end(): void {
     this.#hasEnded = true;
     this.#bar?.stop();

@@ -1,6 +1,5 @@
 import { visibleLine } from '../../core/base/visible.js';
 
-/** Milliseconds between lines on the same models if stderr is not a terminal. */
 const lineMs = 60_000;
 
 /**
@@ -12,7 +11,6 @@ export class StatusLine {
   readonly #now: () => number;
   #shown: { readonly text: string; readonly subject: string; readonly at: number } | undefined;
 
-  /** @param now milliseconds */
   constructor(stream: NodeJS.WriteStream, now: () => number = () => performance.now()) {
     this.#stream = stream;
     this.#now = now;

@@ -7,7 +7,6 @@ import { interruptible } from './interrupt.js';
 import { StatusLine } from './status-line.js';
 
 interface TryCommandOptions extends OutputOptions {
-  /** Models, then the prompt. */
   readonly words: readonly string[];
   readonly maxTokens?: number;
   readonly chat?: boolean;

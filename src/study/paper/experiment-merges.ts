@@ -7,13 +7,11 @@ export interface PresetExperts {
 
 /** The merges of a preset: lines of YAML with comments. */
 export interface Preset {
-  /** Sentences for the first line of the file. */
   readonly title: string;
   /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
   readonly merges: string | ((experts: PresetExperts) => string);
   /** A comment on the comparison's references, used if none are given. */
   readonly references?: string;
-  /** Defaults for `evaluate:`. */
   readonly evaluation?: EvaluationChoices;
 }
 

@@ -57,7 +57,6 @@ export const tablesOfBases = (
   );
 };
 
-/** Benchmarks without a mean over bases, and why. */
 interface Apart {
   readonly benchmarks: readonly string[];
   readonly message: string;
@@ -150,7 +149,6 @@ const meanTable = (
   const columns = first.columns.filter(
     ({ id }) => isMean(id) && tables.every((table) => table.columns.some((of) => of.id === id)),
   );
-  // Table 5 has rows of all benchmarks.
   const rows = first.rows.filter(
     ({ id }) => isMean(id) && !(layout === 'table-5' && apart.has(id.split('/', 1)[0] as string)),
   );

@@ -7,7 +7,6 @@ import { isHigherBetter } from './metrics.js';
 import { defaultResampling, shuffles } from './resample.js';
 import { inOrder, rowScores, scoreOfRow, scoreOn } from './row-score.js';
 
-/** The score of the best of several configurations, with and without the winner's curse. */
 export interface HalfChoice {
   /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;

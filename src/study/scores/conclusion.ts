@@ -3,7 +3,7 @@ import { nameOfMetric, scaleOf } from './metrics.js';
 import type { PairedComparison } from './paired.js';
 import { fixed, pText } from './score-table.js';
 
-// Decides what may be said of a comparison. Tables, reports and searches take verdicts and words from here.
+// Tables, reports and searches take their verdicts and words from here.
 
 /** Fewest problems for any verdict. With 29, a share's standard error can exceed 9 points. */
 export const fewestProblems = 30;
@@ -20,7 +20,6 @@ export type Verdict =
   | 'too few problems'
   | 'at floor'
   | 'at ceiling'
-  /** No results by problem exist. */
   | 'not tested';
 
 /** A comparison of a first side with a second. Figures are on the harness's scale, not in percent. */
@@ -52,8 +51,8 @@ export interface Conclusion {
   /** Used alone or after "is": `within noise`, `too few problems to say`. */
   readonly words: string;
   /**
-   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p =
-   * 0.190`, `250 problems`.
+   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`,
+   * `p = 0.190`, `250 problems`.
    */
   readonly evidence: readonly string[];
   /** The population that the interval describes; null without an interval. */

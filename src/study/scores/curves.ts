@@ -17,7 +17,6 @@ export interface Curve {
   readonly member: string;
   readonly task: string | null;
   readonly language: string | null;
-  /** By α: the models with a score in the task. */
   readonly at: ReadonlyMap<number, ScoredModel>;
 }
 

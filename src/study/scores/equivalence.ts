@@ -22,10 +22,10 @@ export interface Equivalence {
  * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 % each.
  * The variance stays above 0 even if few problems differ:
  *
- * - If one model is compared with one, by scores of 0 and 1: the variance if the true difference were `margin` (Tango
+ * - For two single models with scores of 0 and 1: the variance if the true difference were `margin` (Tango
  *   1998).
- * - Otherwise: the upper estimate for crossed experts and problems (`crossedSpreadAtMost`), after adding one
- *   problem that only each side solves (as Bonett and Price 2012). For other scores than 0 and 1, the two
+ * - Otherwise: the upper estimate for crossed experts and problems (`crossedSpreadAtMost`), after adding two
+ *   problems, each solved by one side only (as Bonett and Price 2012). For other scores than 0 and 1, the
  *   added problems differ by the largest observed difference, once either way.
  *
  * @returns undefined if the scores are not binary and do not vary

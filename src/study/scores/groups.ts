@@ -18,7 +18,6 @@ import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import { isOfLanguage, type ScoredModel } from './scored-experiment.js';
 
-/** The models that a table summarises together in one language. */
 export interface Group {
   /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
   readonly id: string;
@@ -26,7 +25,6 @@ export interface Group {
   /** The language and task that made the group and chose its configuration. */
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
-  /** Number of its models without a score. */
   readonly missing?: number;
   /** For merges of pairs. */
   readonly configuration?: string;

@@ -5,7 +5,6 @@ import type { ImportedSummary } from './scored-experiment.js';
 
 export const allLanguages = 'all languages';
 
-/** Group names in published tables. */
 const aliases: Readonly<Record<string, string>> = {
   expert: 'language',
   'language expert': 'language',

@@ -3,9 +3,8 @@ import { type ComparedFacts, type Conclusion, conclude } from './conclusion.js';
 import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 import { compareRows, holm, type PairedComparison } from './paired.js';
 
-// A comparison of two groups has one value for tables, sentences and pictures, so that a page cannot
-// contradict itself: same groups, metric, problems, candidates, and number of comparisons that p is adjusted
-// for.
+// Tables, sentences and pictures share one comparison of two groups, so that a page cannot contradict itself.
+// Groups, metric, problems, candidates, and the number of comparisons that p is adjusted for determine it.
 
 export interface Judged {
   readonly subject: Subject;
@@ -17,7 +16,6 @@ export interface Judged {
   readonly conclusion: Conclusion;
 }
 
-/** A comparison before adjustment. */
 export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'> {
   /** Numbers of candidates from which each group was chosen on these problems. */
   readonly candidates: ComparedFacts['candidates'];
@@ -63,7 +61,7 @@ interface ComparedSides {
   readonly candidates?: ComparedFacts['candidates'];
 }
 
-/** Concludes comparisons together: p is adjusted for all of them (Holm). */
+/** p is adjusted for all comparisons together (Holm). */
 export const judged = <Of extends ComparedSides>(
   compared: readonly Of[],
 ): (Of & Pick<Judged, 'adjusted' | 'conclusion'>)[] => {

@@ -15,7 +15,6 @@ export interface LoadedBases {
 }
 
 interface Loaded {
-  /** The name given with the directory. */
   readonly given: string | undefined;
   readonly directory: string;
   readonly experiment: ScoredExperiment;

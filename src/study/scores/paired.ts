@@ -16,11 +16,10 @@ import type { Resampling } from './resample.js';
 import { rowScores, scoreOfRow } from './row-score.js';
 
 /**
- * A comparison of two models, or of two rows of a table, on the same problems. Figures are on the harness's scale, not
- * in percent.
+ * A comparison of two models, or of two rows of a table, on the same problems. Figures are on the harness's
+ * scale, not in percent.
  */
 export interface PairedComparison {
-  /** Number of problems. */
   readonly n: number;
   /** Scores of `a` and `b`; for rows of several models, their means. */
   readonly scores: readonly [a: number, b: number];
@@ -42,8 +41,8 @@ export interface PairedComparison {
   readonly interval: Interval | undefined;
   readonly stderr: number | undefined;
   /**
-   * The population that `p` and `interval` describe: `task experts, language experts and problems like
-   * these`.
+   * The population that `p` and `interval` describe:
+   * `task experts, language experts and problems like these`.
    */
   readonly estimand: string | undefined;
   /** Why `interval` is undefined, if it is. */

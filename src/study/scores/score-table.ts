@@ -23,8 +23,8 @@ export interface Cell {
   /** 95 % interval on the scale shown; includes the choice if the same problems chose the figure. */
   readonly interval?: readonly [low: number, high: number];
   /**
-   * The population that standard error, interval and p describe: `task experts, language experts and problems
-   * like these`.
+   * The population that standard error, interval and p describe:
+   * `task experts, language experts and problems like these`.
    */
   readonly estimand?: string;
   readonly p?: number;
@@ -76,7 +76,6 @@ export interface ScoreTable {
 export const hasCells = ({ rows }: ScoreTable): boolean =>
   rows.some(({ cells }) => cells.some((cell) => cell !== null));
 
-/** `32.4`; empty for null. */
 export const cellText = (cell: Cell | null): string =>
   cell === null ? '' : typeof cell.value === 'string' ? cell.value : fixed(cell.value, cell.digits);
 

@@ -104,8 +104,8 @@ const startOf = ({ space, outcomes }: Searching): number | undefined => {
 };
 
 /**
- * Returns the end of a descent on the first `limit` rows, or the point where the budget stops it, if it
- * covers the start.
+ * Returns the end of a descent on the first `limit` rows, or the point where the budget stops it; undefined
+ * if the budget does not cover the start.
  */
 const descend = async (
   searching: Searching,

@@ -84,7 +84,6 @@ export class ExperimentLandscape implements Landscape {
     };
   }
 
-  /** Returns the results of each configuration's pairs; undefined if any is missing. */
   async #results(points: readonly number[], rows: Rows): Promise<(EvaluationResult[] | undefined)[]> {
     const merges = points.map((point) => itemAt(this.#points, point).merges.map(({ name }) => name));
     const failed = await this.#options.merge(merges.flat());

@@ -29,7 +29,6 @@ export const variantOf = ({ name, language, task, languageExpert }: ExperimentMe
   return name.slice((isOfSoups ? language : `${language}/${pair}`).length + 1);
 };
 
-/** `math-1+swh-2` */
 export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 

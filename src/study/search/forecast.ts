@@ -8,7 +8,6 @@ export interface ForecastStep {
   readonly title: string;
   /** The row after the last one that configurations are scored on. */
   readonly limit: number;
-  /** Null if scores decide. */
   readonly configurations: number | null;
   readonly evaluations: number;
 }
@@ -24,7 +23,6 @@ export interface StrategyForecast {
 export interface SearchForecast extends StrategyForecast {
   /** The strategy used: halving if the budget covers the whole grid. */
   readonly strategy: Strategy;
-  /** Rows by which configurations are chosen. */
   readonly rows: Rows;
   /** Problem-evaluations of the final comparison. */
   readonly reserved: number;

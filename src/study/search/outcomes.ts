@@ -19,12 +19,10 @@ export class Outcomes {
     this.#of = Array.from({ length: points }, () => []);
   }
 
-  /** Problem-evaluations so far. */
   get spent(): number {
     return this.#spent;
   }
 
-  /** Rows at which limits have ended, in rising order from 0. */
   get borders(): readonly number[] {
     return this.#borders;
   }

@@ -35,7 +35,6 @@ export interface PreparedSearch {
   readonly otherPairs: readonly string[];
   /** The first row that may be scored, from `problems` of `evaluate:`. The search counts rows from there. */
   readonly firstRow: number;
-  /** Problem-evaluations of one configuration on one row: its number of pairs. */
   readonly cost: number;
   /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;

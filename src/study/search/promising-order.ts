@@ -19,7 +19,7 @@ export interface Analysed {
 /**
  * Orders configurations by an analysis. First are the swaps that it proposes, those for the most pairs first.
  * Then come those that keep the largest share of the experts' changes, averaged over both experts and over
- * pairs. So a swap that replaces layers which their expert changed little is early (paper §3.2). Other
+ * pairs: a swap is early if each expert changed little in the layers that it loses (paper §3.2). Other
  * methods, soups, and configurations with more layers than the models have come last, in the experiment's
  * order.
  */

@@ -51,7 +51,6 @@ export interface SearchOptions
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
-  /** Scored merges, and the number to score on these rows. */
   readonly done: number;
   readonly total: number;
 }
@@ -70,7 +69,6 @@ export interface SearchRecord extends SearchTrace {
    * space contains no proposal.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
-  /** The parameters of the choice. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Names of the chosen configuration's merges. */
   readonly merges: readonly string[];
@@ -129,7 +127,6 @@ const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): Sea
 };
 
 interface ExperimentMerger {
-  /** Makes merges, or with `inPlace` records them. */
   readonly merge: Merger;
   /** Writes recorded merges. @throws LayerloomError BATCH_INCOMPLETE */
   readonly write: (names: readonly string[]) => Promise<void>;

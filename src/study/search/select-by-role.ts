@@ -32,11 +32,7 @@ export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];
 }
 
-/**
- * Chooses checkpoints of each role separately.
- *
- * @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf`
- */
+/** @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf` */
 export const selectByRole = (
   pools: readonly Pool[],
   {

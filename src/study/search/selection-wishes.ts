@@ -43,7 +43,7 @@ const invalid = (reason: string, remedy: string): LayerloomError =>
 /**
  * Resolves criteria to tasks.
  *
- * @throws LayerloomError SELECTION_INVALID for an unknown name, a weight that is negative or not a number, or a
+ * @throws LayerloomError SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
  *   bound that is not a number or refers to a missing score of the base
  */
 export const wishesOf = (

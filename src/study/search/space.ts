@@ -4,7 +4,6 @@ import { optionName } from '../../core/base/option-name.js';
 
 export interface Coordinate {
   readonly name: string;
-  /** The values as in names, in order: `['3', '4', '5']`. */
   readonly values: readonly string[];
   /** True for numbers: neighbours are one value apart. Unordered values are all neighbours of each other. */
   readonly isOrdered: boolean;
@@ -18,7 +17,6 @@ export interface Group {
 
 /** A configuration: an index into the values of each coordinate of its group. */
 export interface SearchPoint {
-  /** A merge's name without language and pair: `grid/b3-u0-tb0-tu0-uniform`. */
   readonly name: string;
   readonly group: number;
   readonly at: readonly number[];
@@ -38,8 +36,8 @@ export interface SearchSpace {
 export const mostPoints = 1000;
 
 /**
- * Returns the number of steps between two points, an ordered coordinate counting by positions, an unordered
- * one by 1. Infinite between groups.
+ * Returns the number of steps between two points: the difference of positions in ordered coordinates, plus 1
+ * for each unordered coordinate that differs. Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
   if (a.group !== b.group) return Number.POSITIVE_INFINITY;

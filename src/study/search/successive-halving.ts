@@ -15,7 +15,6 @@ export interface Rung {
 /** Share of configurations that a rung keeps: below half, so that an unlucky one has a second chance. */
 const keptShare = 0.63;
 
-/** Fewest rows that configurations are compared on. */
 const fewestRows = 8;
 
 /**
@@ -52,7 +51,6 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     : [{ count: first, limit: fewest }];
 };
 
-/** Returns the rows of the first rung at the smallest budget. */
 const fewestOf = (rows: number): number => Math.min(fewestRows, rows);
 
 const rungsFrom = (first: number, limit: number, rows: number): Rung[] => {

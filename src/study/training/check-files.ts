@@ -7,11 +7,7 @@ import { jsonOrNone } from '../../core/texts/json.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
-/**
- * Checks files of rows before anything is written: their extensions, and the first line of JSON lines.
- *
- * @throws LayerloomError READ_FAILED, DATA_INVALID
- */
+/** @throws LayerloomError READ_FAILED, DATA_INVALID */
 export const checkDataFiles = async (files: readonly string[]): Promise<void> => {
   for (const file of files) await checkDataFile(file);
 };

@@ -20,7 +20,6 @@ export const choices = {
   decayShare: 0.1,
   lora: {
     rank: 16,
-    /** alpha = 2 × rank. */
     alphaPerRank: 2,
     dropout: 0.05,
     targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],

@@ -170,7 +170,6 @@ const ratiosOf = (mix: string): ReadonlyMap<string, number> =>
     }),
   );
 
-/** Returns the local files of a mix. */
 export const filesOf = ({ parts }: DataMix): string[] =>
   parts.flatMap(({ files = [], sets = [] }) => [
     ...files.map(({ path }) => path),

@@ -17,7 +17,6 @@ export const headlineOf = (run: TrainingRun): string[] => [
 
 const set = 'set';
 
-/** Returns the note on the source of a row's number. */
 export const sourceOf = ({ values, preset }: TrainingRun, key: keyof TrainingRow): string => {
   if (values[key] !== undefined) return set;
   return preset.isOwnRow ? ours() : printed;

@@ -9,7 +9,7 @@ import type { TrainingRun } from './training-run.js';
 
 export const manifestName = trainingName;
 
-/** A trained model's role in an experiment: an expert to merge, or a baseline to compare with. */
+/** A role in an experiment: an expert to merge, or a baseline to compare with. */
 export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
 
 export interface PlannedModel {
@@ -46,7 +46,6 @@ export interface TrainingManifest {
   readonly trainedOn?: TextHashes;
 }
 
-/** A path below the training's directory. */
 const inside = z
   .string()
   .regex(/^(?!\/)(?!.*(^|\/)\.\.(\/|$))[^\0]+$/, 'a path below the directory of the training');

@@ -9,7 +9,6 @@ export type RowForm =
 
 /** A public data set for supervised fine-tuning. */
 export interface DataSet {
-  /** In `--data NAME=PATH`. */
   readonly name: string;
   /** As the paper names it. */
   readonly title: string;
@@ -18,7 +17,6 @@ export interface DataSet {
   /** The hub's id today, if it differs from the printed one. */
   readonly hubToday?: string;
   readonly config?: string;
-  /** Default: `train`. */
   readonly split?: string;
   /** Takes only rows in which a column has this value. */
   readonly where?: Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 import type { Trainer } from './choices.js';
 import type { TrainingRun } from './training-run.js';
 
-/** Each trainer's argument for resuming from a checkpoint. */
 const words: Readonly<Record<Trainer, (checkpoint: string) => string>> = {
   trl: (checkpoint) => `--resume_from_checkpoint ${checkpoint}`,
   axolotl: (checkpoint) => `--resume-from-checkpoint ${checkpoint}`,

@@ -16,7 +16,6 @@ export type RunState = keyof typeof runStates;
 /** Names in a run's directory, which its script writes and `train status` reads. */
 export const runFiles = {
   script: 'train.sh',
-  /** Checkpoints by the trainer: `checkpoint-STEP`. */
   checkpoints: 'checkpoints',
   aside: 'set-aside',
   /** An empty file that marks a successful end. */
@@ -37,7 +36,6 @@ export const trainerFiles = {
   optimisers: ['optimizer.pt', 'optimizer.bin'],
   /** FSDP: a copy of the weights. */
   weightsAgain: 'pytorch_model_fsdp.bin',
-  /** Weights of a single-file checkpoint. */
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;
 

@@ -51,7 +51,6 @@ export type RunValues = Given<z.output<typeof runValues>>;
 
 type Key = keyof RunValues;
 
-/** Abbreviations of values in the names of runs. */
 const short: Readonly<Record<Key, string>> = {
   learningRate: 'lr',
   batchSize: 'batch',

@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
 
-/** A configuration's key, value, and short note on source or reason. */
 export type Setting = readonly [key: string, value: unknown, note?: string | undefined];
 
 export interface Section {
@@ -12,7 +11,6 @@ export const printed = 'Table 4';
 
 export const ours = (reason?: string): string => (reason === undefined ? 'ours' : `ours: ${reason}`);
 
-/** Writes settings as YAML: sections with titles, a note beside each value. */
 export const settingsText = (header: readonly string[], sections: readonly Section[]): string =>
   [
     ...header.map((line) => (line === '' ? '#' : `# ${line}`)),

@@ -81,7 +81,7 @@ const responds = (pid: number): boolean => {
 export type NextStart = { readonly from: string } | 'first step' | 'again';
 
 /**
- * @param isWhole tells whether the checkpoint in a directory is whole
+ * @param isWhole true for a complete checkpoint
  * @throws LayerloomError READ_FAILED
  */
 export const nextStart = async (

@@ -120,7 +120,6 @@ class ReferenceShapes {
     this.#shapes = shapes;
   }
 
-  /** Returns how a model's tensors differ from the base's; undefined if they match. */
   differenceOf(shapes: Shapes): string | undefined {
     this.#shapes ??= shapes;
     for (const [name, shape] of this.#shapes)
@@ -257,7 +256,6 @@ const isDirectory = async (path: string): Promise<boolean> =>
 
 const logName = 'trainer_state.json';
 
-/** Far more than a run of a million steps logs. */
 const mostLogBytes = 64 << 20;
 
 /** Returns the losses of the latest log, and what is wrong with them; undefined without a log. */

@@ -26,7 +26,6 @@ export interface TrainingRun {
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
-  /** The parameters that train; absent for all. */
   readonly part?: TrainedPart;
   /** The given partition, by which parts train or are put back. */
   readonly partition?: Partition;
@@ -43,7 +42,6 @@ export interface TrainingRun {
   readonly devices: number;
   readonly batchPerDevice: number;
   readonly steps: number;
-  /** Optimiser steps between checkpoints. */
   readonly stepsPerCheckpoint: number;
   /** Optimiser steps in which WSD decays; absent for the linear schedule. */
   readonly decaySteps?: number;

@@ -46,7 +46,6 @@ const programsOf = (run: TrainingRun): string[] => {
   return ['prepare_data.py', ...(own === undefined ? [] : [own])];
 };
 
-/** Files of the Python package that the run's program imports. */
 const modulesOf = async (run: TrainingRun): Promise<string[]> =>
   run.way === 'simultaneous'
     ? (await readdir(packageSource))
@@ -54,7 +53,6 @@ const modulesOf = async (run: TrainingRun): Promise<string[]> =>
         .map((name) => `${shippedPackage}/${name}`)
     : [];
 
-/** Texts of the files shared by all runs of a sweep. */
 const filesOfSweep = (runs: readonly TrainingRun[]): Record<string, string> =>
   runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [runFiles.script]: scriptOfRuns(runs) };
 

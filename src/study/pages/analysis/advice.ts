@@ -29,7 +29,6 @@ interface Finding {
   readonly role: Side | undefined;
   /** No layer changed, or no layers between the first and the last ones. */
   readonly how: How | 'nothing' | 'no others';
-  /** Share of the layers' change in the first and last layers. */
   readonly share: number;
   readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
 }
@@ -96,7 +95,6 @@ interface PairOf {
   readonly experts: readonly [string, string];
 }
 
-/** Names groups of pairs by their experts' roles; undefined if a group is incomplete. */
 const rolesNamed = (
   pairs: readonly PairOf[],
   all: readonly PairOf[],

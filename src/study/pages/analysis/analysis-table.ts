@@ -50,7 +50,6 @@ export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
     .map((row) => `${row.join(',')}\n`)
     .join('');
 
-/** Parses CSV of `encodeTable`; undefined for any other text. */
 export const parseTable = (
   text: string,
 ): { columns: readonly string[]; cells: readonly (readonly (number | undefined)[])[] } | undefined => {
@@ -72,7 +71,7 @@ export const parseTable = (
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
-/** Returns the largest cell of all tables, at least 1e-6: the top of a colour scale. */
+/** The top of a colour scale, at least 1e-6. */
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
   tables
     .flatMap(({ cells }) => cells.flat())

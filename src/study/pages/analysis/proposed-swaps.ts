@@ -21,7 +21,6 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
     `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so that nothing speaks for a swap`,
 };
 
-/** The path, with the name if it differs. */
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 

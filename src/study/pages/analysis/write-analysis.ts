@@ -80,7 +80,6 @@ export const writeAnalysis = async (
     roles,
     topShare,
   }: {
-    /** In the experts' order. */
     thresholds: readonly number[];
     bottom: number;
     top: number;

@@ -7,7 +7,6 @@ const element = (id: string): HTMLElement => {
   return found;
 };
 
-/** Hydrates a drawn page with the data in its file. */
 export const alive = <Data,>(Page: ComponentType<{ data: Data }>): void => {
   const data = JSON.parse(element('data').textContent ?? '') as Data;
   hydrate(<Page data={data} />, element('page'));

@@ -4,7 +4,6 @@ import type { PageCell, PageTable } from './data.js';
 import { usePrinted } from './printing.js';
 import { Caption, Wide } from './section.js';
 
-/** More rows make a page slow to lay out. */
 export const rowsShown = 60;
 
 const numberFormat = (value: number, digits: number): string => fixed(value, digits).replace('-', '−');
@@ -46,7 +45,7 @@ export const CellValue = ({ cell }: { cell: PageCell | null }) => {
 
 type Sort = { readonly column: number; readonly down: boolean };
 
-/** Sorts by a column (-1: the labels); rows without a value are last in both directions. */
+/** Rows without a value are last in both directions. */
 const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] => {
   if (sort === null) return rows;
   const { column, down } = sort;

@@ -233,7 +233,6 @@ export interface ReportData {
   readonly commands: readonly string[];
   readonly omitted: readonly string[];
   readonly warnings: readonly string[];
-  /** Texts, each once. */
   readonly strings: readonly string[];
 }
 
@@ -246,7 +245,6 @@ export interface PageComparison {
    * Relative differences by layer, then column; `other`: differs without such a number; null: no such tensor.
    */
   readonly cells: readonly (readonly (number | 'other' | null)[])[];
-  /** The value of the strongest colour. */
   readonly most: number;
   readonly tensors: PageTable;
   readonly sideFiles: readonly Fact[];

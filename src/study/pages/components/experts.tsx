@@ -66,11 +66,9 @@ const Threshold = ({
   </div>
 );
 
-/** Returns the thresholds of the files beside the page. */
 export const analysedThresholds = ({ experts, stops }: PageAnalysis) =>
   experts.map(({ name, analysed }) => ({ name, threshold: stops[analysed] ?? 0 }));
 
-/** More can be opened. */
 const sentencesFirst = 5;
 
 const Sentences = ({ of }: { of: readonly string[] }) => (

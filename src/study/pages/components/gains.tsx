@@ -10,7 +10,6 @@ import { Choice, Section } from './section.js';
 
 const [width, left, top, step, barHeight] = [340, 4, 6, 34, 11] as const;
 
-/** Widths of the widest digit, and between a line and its number. */
 const [digitWidth, gap] = [8, 10] as const;
 
 interface Method {

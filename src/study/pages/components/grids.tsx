@@ -12,7 +12,6 @@ type Place = readonly number[];
 
 const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place => axes.map((axis) => at[axis] ?? 0);
 
-/** Returns the distinct places in order; for no axes, one empty place. */
 const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
   [...new Map(cells.map((cell) => placeOf(cell, axes)).map((place) => [place.join(), place])).values()].sort(
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
@@ -72,13 +71,11 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const { down, across, rows, columns } = layOut(grid);
   const range = rangeOf(cells.map(({ value }) => value));
   const keyOf = (row: Place, column: Place) => `${row.join()} ${column.join()}`;
-  // The first of two cells at one place wins.
   const indexes = new Map(
     cells.map((cell, index) => [keyOf(placeOf(cell, down), placeOf(cell, across)), index] as const).reverse(),
   );
   const rowSpans = down.map((_, depth) => new Map(spans(rows, depth).map((span) => [span.from, span.span])));
   const label = (axis: number, index: number | undefined) => axes[axis]?.values[index ?? 0] ?? '';
-  /** True for the first place of a group that differs on the innermost axis alone. */
   const isEdge = (places: readonly Place[], index: number) =>
     index === 0 || places[index]?.slice(0, -1).join() !== places[index - 1]?.slice(0, -1).join();
   const head = (list: readonly number[], at: readonly number[]) =>
@@ -167,7 +164,6 @@ const symbols: Readonly<Record<string, string>> = {
   topTransition: 'tu',
 };
 
-/** Joins neighbouring combinations that agree up to a depth. */
 const spans = (list: readonly (readonly number[])[], depth: number) => {
   const found: { from: number; at: readonly number[]; span: number; key: string }[] = [];
   list.forEach((at, from) => {

@@ -17,7 +17,6 @@ export const heatOf = (
   };
 };
 
-/** Returns [0, 0] for an empty list. */
 export const rangeOf = (values: readonly number[]): readonly [number, number] =>
   values.length === 0
     ? [0, 0]

@@ -12,7 +12,6 @@ const shownAtOnce = 18;
 
 type Order = 'score' | 'name';
 
-/** A model's name in two parts: a merge's pair, and its variant. */
 const partsOf = ({ name, role, variant }: PageModel): [string, string] =>
   variant !== null && name.endsWith(`/${variant}`)
     ? [name.slice(0, -variant.length - 1), variant]

@@ -8,7 +8,6 @@ export const showScore = (
   { unit, digits }: Pick<PageTask, 'unit' | 'digits'>,
 ): string => (value === null ? '–' : fixed(unit === 'percent' ? 100 * value : value, digits));
 
-/** At most three significant digits. */
 export const showNumber = (value: number): string => {
   if (value === 0) return '0';
   const short = Number(value.toPrecision(3));
@@ -39,7 +38,6 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
   return `${showNumber(value / 1000 ** exponent)} ${byteUnits[exponent]}`;
 };
 
-/** Pixels between labels of a scale, enough for `500 kB`. */
 const labelPixels = 64;
 
 /** Omits ticks whose labels would overlap: a logarithmic scale has all ticks of a decade or none. */

@@ -40,11 +40,9 @@ export const LayerFigure = <Name extends string>({
   children,
 }: {
   title: string;
-  /** The picture in words. */
   label: string;
   parts: readonly LayerFigures<Name>[];
   whole?: LayerFigures<Name> | undefined;
-  /** Names the figures of `whole`. */
   ofWhole?: string | undefined;
   measures: readonly Measure<Name>[];
   most?: number | undefined;

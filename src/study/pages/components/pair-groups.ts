@@ -13,7 +13,6 @@ const titles: readonly (readonly [key: string, title: string])[] = [
   ['language language', 'Two language experts'],
 ];
 
-/** True for the title of a group whose experts all have a role. */
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
 /**

@@ -16,7 +16,6 @@ export const headlineTask = (data: ReportData, model: PageModel): number | undef
 export const hasScores = ({ models }: ReportData): boolean =>
   models.some(({ results }) => results.length > 0);
 
-/** Capitalises a name for a heading. */
 export const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
 export const taskAt = ({ tasks }: ReportData, index: number): PageTask => {

@@ -42,7 +42,6 @@ const isComparable = (model: PageModel, other: PageModel, task: number): boolean
 const size = 11;
 const across = 50;
 
-/** Every problem, in the order of the task's data. */
 const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: readonly [string, string] }) => {
   const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
   const [first, second] = [count('first'), count('second')];

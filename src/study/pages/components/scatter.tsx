@@ -50,7 +50,6 @@ const Picture = ({
   lines: readonly PageModel[];
   cost: ReportData['costs'][number];
   language: string;
-  /** Index of the task. */
   index: number;
 }) => {
   const [xFrom, xTo] = rangeOf(points.map(({ x }) => x));

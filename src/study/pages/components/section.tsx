@@ -49,7 +49,6 @@ export const Wide = ({ label, children }: { label: string; children: ComponentCh
   </section>
 );
 
-/** A caption in `Wide`, whose words stay on the screen when the table is scrolled. */
 export const Caption = ({ children }: { children: ComponentChildren }) => (
   <caption>
     <span>{children}</span>

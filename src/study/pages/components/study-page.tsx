@@ -3,7 +3,6 @@ import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
 import { Section, Wide } from './section.js';
 
-/** Runs that need attention come first. */
 const mostRuns = 60;
 
 /** The page of a running study. It has no script: each look rewrites it. */
@@ -12,7 +11,6 @@ export const StudyPage = ({
   everySeconds,
 }: {
   state: StudyState;
-  /** Seconds between two looks; undefined for the last page. */
   everySeconds: number | undefined;
 }) => (
   <div class="shell study">

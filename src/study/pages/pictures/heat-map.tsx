@@ -12,7 +12,6 @@ export interface HeatMapData {
    */
   readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
   readonly most: number;
-  /** Label of the scale. Default: `rows above`. */
   readonly unit?: string | undefined;
 }
 

@@ -1,12 +1,10 @@
 import type { ComponentChildren } from 'preact';
 
-/** The reader's system font. */
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 /** Colours of text and lines on white, which a page's style sheet replaces by its theme's. */
 export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' } as const;
 
-/** Rounds to tenths of a pixel. */
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
 
 /**

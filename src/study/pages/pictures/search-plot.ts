@@ -9,7 +9,6 @@ export const colours = {
   line: '#b7dfc2',
 } as const;
 
-/** Pixels: limits of the plot, and the width of the final comparison's panel. */
 export const plot = { left: 64, top: 96, bottom: 396, panel: 210 } as const;
 
 /** Returns the scale of a metric's scores; differences of shares are in points. */

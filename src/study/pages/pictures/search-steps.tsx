@@ -20,7 +20,6 @@ export interface StepColumn {
   readonly dots: readonly Dot[];
 }
 
-/** Distance of dots with equal means, which are side by side if the column is wide enough. */
 const dotDistance = 6.6;
 
 export const columnsOf = (
@@ -82,7 +81,6 @@ export const Step = ({
   );
 };
 
-/** A line from each continuing configuration to its place in the next step. */
 export const LinesBetween = ({
   search,
   columns,

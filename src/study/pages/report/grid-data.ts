@@ -24,7 +24,6 @@ const shown = (value: unknown): string => {
 /** No method has as many parameters, but a foreign record may. */
 const mostAxes = 16;
 
-/** Returns the parameters that differ between configurations; empty if there are too many. */
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
   const found = new Map<string, { models: number; readonly values: Set<string> }>();
   for (const { configuration } of models)
@@ -93,7 +92,6 @@ const findingOf = (
   return { verdict: conclusion.verdict, sentence: sentenceOf(conclusion, 'It', 'the default') };
 };
 
-/** Returns the grid of an entry in a language, with means over pairs. */
 const gridOf = (
   board: Board,
   models: readonly ScoredModel[],

@@ -14,7 +14,7 @@ interface Finding {
   readonly compared: Judged;
 }
 
-/** Kinds of single models in words, by group; the first wins ties. */
+/** The first wins ties. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',
@@ -50,7 +50,6 @@ const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   return { id, label: id, subject, models, configuration: id };
 };
 
-/** Compares the mean of merges over pairs with the best kind of single models. */
 const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding | undefined => {
   const merges = mainGroup(board, subject);
   const own = merges && summarise(board.scores(merges.models, subject));

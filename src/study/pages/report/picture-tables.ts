@@ -127,7 +127,6 @@ const regressionsTable = ({ columns, rows, ...table }: PageTable): ScoreTable =>
     })),
   });
 
-/** A row of a layer, or of tensors outside the layers (null). */
 const layerRow = (layer: number | null, cells: readonly (Cell | null)[]): TableRow => {
   const id = layer === null ? 'outside' : String(layer);
   return { id, label: layer === null ? 'outside the layers' : `layer ${layer}`, cells };
@@ -239,9 +238,9 @@ const analysisTables = ({
 ];
 
 /**
- * Returns the numbers of pictures that are not in the page's tables: configurations, costs, layers,
- * regressions of single merges, and the analysis at its files' thresholds and at the initial one. Gains,
- * linearity and pairs are drawn from the tables `gains`, `alpha` and `models`.
+ * Returns the numbers of pictures that are not in the page's tables. The analysis is included at its files'
+ * thresholds and at the initial one. Gains, linearity and pairs are drawn from the tables `gains`, `alpha`
+ * and `models`.
  */
 export const pictureTables = (data: ReportData): ScoreTable[] =>
   [

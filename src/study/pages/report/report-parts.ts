@@ -9,7 +9,6 @@ export interface ReportParts {
   readonly tables: readonly PageTable[];
   readonly analysis: PageAnalysis | null;
   readonly layers: number | undefined;
-  /** Problems of each task whose texts the page carries. */
   readonly samples: number;
   readonly title: string;
   readonly written: string;

@@ -9,12 +9,10 @@ import { encodeBits } from '../components/bits.js';
 import type { PageResult, PageTask } from '../components/data.js';
 import type { StringPool } from './string-pool.js';
 
-/** In characters. */
 const longestResponse = 4000;
 
 export interface TaskData {
   readonly page: PageTask;
-  /** By document. */
   readonly at: ReadonlyMap<string, number>;
   readonly kept: readonly string[];
 }
@@ -71,7 +69,6 @@ const undecidedOf = (board: Board, task: string, metric: string): string | undef
   });
 };
 
-/** Texts are included only if `withTexts`. */
 export const resultsOf = (
   model: ScoredModel,
   tasks: readonly TaskData[],

@@ -14,7 +14,6 @@ const signs: Readonly<Record<string, string>> = {
   '⋮': '$\\vdots$',
 };
 
-/** Escapes one line of text for LaTeX. */
 export const latexText = (text: string): string =>
   visibleLine(text).replace(/[\\~^±×÷†§⋮#$%&_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
 

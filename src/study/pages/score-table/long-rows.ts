@@ -20,7 +20,6 @@ export interface LongRow {
   readonly best: boolean;
   readonly flag?: string | undefined;
   readonly estimand?: string | undefined;
-  /** For tables of several bases. */
   readonly base?: string | undefined;
 }
 

@@ -4,7 +4,6 @@
  */
 import { parquetWriteBuffer } from 'hyparquet-writer';
 
-/** Null is a missing value. */
 export interface ParquetColumn {
   readonly name: string;
   readonly type: 'STRING' | 'DOUBLE' | 'INT32' | 'BOOLEAN';

@@ -4,7 +4,6 @@ import { type Cell, cellText, fixed, type ScoreTable, type TableColumn } from '.
 export interface Shown {
   readonly value: string;
   readonly stderr: string | undefined;
-  /** For figures without a standard error. */
   readonly interval: readonly [low: string, high: string] | undefined;
   /** Score on the other half of the problems if one half chooses. */
   readonly otherHalf: string | undefined;
@@ -52,7 +51,6 @@ export const headOf = ({ rows }: ScoreTable, { label, kind }: TableColumn, at: n
   return visibleLine(shown ? `${label} (n = ${n})` : label);
 };
 
-/** Returns the lines below a table: derived figures, caption, notes, and the meaning of its signs. */
 export const linesBelow = (table: ScoreTable, best: string): string[] => {
   const cells = table.rows.flatMap(({ cells: of }) => of).filter((cell) => cell !== null);
   const own = sources(table);

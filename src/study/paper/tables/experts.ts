@@ -66,7 +66,6 @@ export const experts = (board: Board): ScoreTable[] => {
   ];
 };
 
-/** True if a summary has figures of a language's experts. */
 const isImported = (board: Board, language: string): boolean =>
   board.benchmarks.some((benchmark) =>
     board.imported.testedIn(benchmark).some(

@@ -6,7 +6,6 @@ import { t95, tTest } from './student.js';
 export interface Located {
   /** The mean minus the bias of a choice. */
   readonly center: number;
-  /** The mean at which the variance was measured. */
   readonly mean: number;
   readonly spread: Spread;
   readonly range: Range;

@@ -59,7 +59,7 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
 export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
   satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);
 
-/** Satterthwaite (1946). */
+/** Returns the sum of variances, with Satterthwaite's (1946) degrees of freedom. */
 const satterthwaite = (parts: readonly Spread[]): Spread => {
   const variance = sumOf(parts.map((of) => of.variance));
   const uncertainty = sumOf(parts.map((of) => of.variance ** 2 / of.df));

@@ -135,7 +135,6 @@ const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligne
     return aligned.n < 2 ? undefined : aligned;
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
-    // The mean of models on different problems is still shown, with an upper bound of its error.
     return undefined;
   }
 };

@@ -11,7 +11,6 @@ export interface PairedScores {
   readonly range: Range;
   readonly factors: readonly Factor[];
   readonly estimand: string;
-  /** True if every score is 0 or 1. */
   readonly isBinary: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { RowScores } from '../row-score.js';
 /** Rounds of colour refinement between problems and rows. */
 const rounds = 3;
 
-/** Mixes two 32-bit numbers into one (the finaliser of MurmurHash3). */
+/** The finaliser of MurmurHash3. */
 const mixed = (a: number, b: number): number => {
   let hash = Math.imul(a ^ Math.imul(b, 0xcc9e2d51), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -45,7 +45,6 @@ export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): numbe
 };
 
 class Coloured {
-  /** The initial colour: side, and whether the row was singled out. */
   kind: number;
   colour: number;
   /** Hashes by problem, one list a model or one for the row. */

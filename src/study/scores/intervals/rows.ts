@@ -7,7 +7,6 @@ export interface Row {
   readonly results: readonly EvaluationResult[];
   /** Populations that the models are sampled from; undefined if the models stand only for themselves. */
   readonly sampling?: readonly Sampling[] | undefined;
-  /** True for one merge of two experts. */
   readonly isOnePair?: boolean;
   /**
    * Rows (this one included) from which the same problems chose the best: configurations, kinds of models,

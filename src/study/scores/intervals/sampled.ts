@@ -7,7 +7,6 @@ import { less, meanOfModels, type Scaled } from './scaled.js';
 /** A sampled population; pairs share no expert, models have another role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
-/** The kind of a row's models, with their labels in order. */
 export interface Sampling {
   readonly kind: Kind;
   readonly labels: readonly string[];

@@ -15,7 +15,7 @@ export const wilson = (right: number, n: number): Interval => {
 
 /**
  * Returns the 95 % interval of the difference of two shares on the same problems (Bonett and Price 2012): the
- * normal interval after adding one problem that only each side solves.
+ * normal interval after adding two problems, each solved by one side only.
  */
 export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval => {
   const [a, b] = [(onlyA + 1) / (n + 2), (onlyB + 1) / (n + 2)];

@@ -7,10 +7,8 @@ import { summarise } from '../summaries.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
 
-/** Layer swaps with one setting and otherwise default parameters. */
 type Setting = Omit<SwapSetting, 'isPlain'>;
 
-/** The plan's (bottom, top) pairs, without and with a transition layer on either side. */
 const layers: readonly Setting[] = [0, 1].flatMap((transition) =>
   [
     [0, 0],
@@ -65,7 +63,7 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** References, most wanted first; the first that was merged is used. Empty for reference rows. */
+  /** In order of preference; the first that was merged is used. Empty for reference rows. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 
@@ -79,7 +77,6 @@ const idOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting):
 const labelOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting): string =>
   `(${bottom}, ${top}), transition ${bottomTransition}/${topTransition}`;
 
-/** Parameters that a row and its reference share are named once. */
 const contrastLabel = (setting: Setting, reference: Reference): string => {
   if (reference === 'default') return `${labelOfSetting(setting)}, less the default`;
   const layersOf = ({ bottom, top }: Setting) => `(${bottom}, ${top})`;
@@ -142,7 +139,6 @@ const scores = (
         }),
       ),
     ),
-    // A single row shows no choice.
     rows: shown.length > 1 ? shown : [],
     refusals: [],
   };

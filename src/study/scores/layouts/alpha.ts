@@ -68,7 +68,6 @@ const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value:
   const models = modelsAt(curves, value);
   if (models === undefined) return null;
   const found = board.scores(models, subject);
-  // At α = 0 all curves begin at the same base.
   if (new Set(models).size === 1) return found[0] === undefined ? null : modelCell(found[0], subject.scale);
   const summary = summarise(found);
   return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);

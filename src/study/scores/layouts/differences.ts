@@ -20,7 +20,6 @@ export interface Contrast {
 export type Sides = readonly [a: readonly ScoredModel[], b: readonly ScoredModel[]];
 
 export interface Contrasts {
-  /** Id of the table with the scores. */
   readonly of: string;
   readonly title: string;
   readonly caption: string;
@@ -31,7 +30,6 @@ export interface Contrasts {
 interface Compared {
   readonly contrast: Contrast;
   readonly subject: Subject;
-  /** Number of models of the first side. */
   readonly models: number;
   readonly result: PairedComparison;
   readonly paired: PairedScores | undefined;
@@ -128,7 +126,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** Contrasts must be in every language that has any. */
+/** Includes only contrasts that every language with contrasts has. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];

@@ -28,7 +28,6 @@ export const gains = (board: Board): ScoreTable[] =>
     const ids = sortGroups([...references, ...merged]);
     const sign = isMoreBetter(board, benchmark) ? 1 : -1;
     const rows = baselines.flatMap((baseline) =>
-      // Single experts are not compared with the best of them.
       ids
         .filter((id) => baseline === 'base' || !singleExperts.includes(id))
         .map((id): TableRow => {
@@ -55,7 +54,6 @@ export const gains = (board: Board): ScoreTable[] =>
         ...subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
         { id: 'mean', label: 'mean', kind: 'number' as const },
       ],
-      // References are listed only beside merges.
       rows: merged.length === 0 ? [] : rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
       refusals: [],
     };

@@ -4,7 +4,6 @@ import { type Group, groupsOf, undecidedIn } from '../groups.js';
 import { fixed, type TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
-/** The part of the tables that notes describe. Default: all. */
 interface NoteScope {
   readonly languages?: readonly string[];
   readonly groups?: readonly string[];
@@ -28,7 +27,6 @@ export const benchmarkNotes = (
   ];
 };
 
-/** Names groups with unscored models, which their figures leave out. */
 const missingNotes = (
   board: Board,
   benchmark: string,
@@ -53,7 +51,6 @@ const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] =>
   );
 };
 
-/** States for each best configuration how many candidates it had, and its corrected score. */
 const choiceNotes = (
   board: Board,
   benchmark: string,

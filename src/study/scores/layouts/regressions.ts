@@ -17,7 +17,6 @@ export const regressions = (board: Board): ScoreTable[] => {
     const own = board.subjects.find((of) => of.language === language);
     if (own === undefined) return [];
     const groups = groupsOf(board, own);
-    // The merge of all languages is in Table 6.
     const merged = distinctGroups(groups).filter((group) => isMerged(group) && group.id !== 'multilingual');
     const bySubject = board.subjects
       .filter((of) => of !== own)

@@ -35,7 +35,6 @@ const precision = ({ lora }: TrainingRun): Setting[] =>
         ['gradient_checkpointing', true, notes.checkpointing],
       ];
 
-/** Trained parameters: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
     part?.side === undefined

@@ -42,7 +42,6 @@ const modelSettings = (run: TrainingRun): Setting[] => [
   ],
 ];
 
-/** Trained parameters: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
     part?.side === undefined

@@ -29,7 +29,6 @@ export const optimiserSettings = (
   ];
 };
 
-/** AdamW's settings, under names that all trainers share. */
 export const adamSettings = (run: TrainingRun): Setting[] => [
   ['adam_beta1', choices.beta1, notes.beta1],
   ['adam_beta2', run.row.beta2, sourceOf(run, 'beta2')],
@@ -46,7 +45,6 @@ export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, dec
 /** At least twenty logged losses, to show whether they fall. */
 const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
 
-/** Checkpoint settings, under names that all trainers share. */
 export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['output_dir', 'checkpoints'],
   ['save_strategy', 'steps'],
@@ -55,7 +53,6 @@ export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['logging_steps', loggingStepsOf(run)],
 ];
 
-/** The seeds, under transformers' names. */
 export const seedSettings = ({ seed }: TrainingRun): Setting[] => [
   ['seed', seed, ours('the paper gives each run another')],
   ['data_seed', seed, ours('the order of the samples')],
