@@ -1,4 +1,4 @@
-// The library's door. Every command is a thin call of one of these functions, with the same defaults.
+// The library's entry point. Every command is a thin call of one of these functions, with the same defaults.
 
 import './core/native/check-node.js';
 
@@ -173,7 +173,7 @@ export type { Gram, GramRule, RuleParameters } from './core/methods/operations/r
 export type { Sparsifier } from './core/methods/operations/sparsifiers.js';
 export { type ReadRecipe, type RecipeWarning, readRecipe } from './core/methods/recipe/read-recipe.js';
 export type { RecordedFile, RecordedInput, RecordedInputs } from './core/methods/recipe/recorded-inputs.js';
-// With `*`, so that programs can add to `CustomMethods` as to an interface of this module.
+// With `*`, so that programs can extend `CustomMethods` as an interface of this module.
 export type * from './core/methods/recipes.js';
 export {
   type Architecture,

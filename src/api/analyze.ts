@@ -15,44 +15,44 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 import type { Rows } from '../core/tensor/rows.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
-/** The experts of `analyze`, and what is measured of them. */
+/** The experts of `analyze`, and what is measured. */
 export interface AnalyzeParameters {
-  /** The model that the experts were fine-tuned from. Required, except with `from`, which excludes it. */
+  /** The model that the experts were fine-tuned from. Required unless `from` is given, which excludes it. */
   base?: string | undefined;
   /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
   /** Files `NAME.mav.safetensors` of earlier analyses, read instead of weights; exact at any threshold. */
   from?: readonly string[] | undefined;
-  /** Rows are input or output features. Default `input`, as in the paper's tables. */
+  /** Whether rows are input or output features. Default: `input`, as in the paper's tables. */
   rows?: Rows | undefined;
   /**
-   * Rows whose MAV is above this count as changed. Default 1e-5, the paper's for a math expert (Fig. 2); `auto` is
-   * the threshold that a third of the rows exceed, of those that changed, in matrices inside layers, of all experts.
+   * Rows with a larger MAV count as changed. Default: 1e-5, the paper's for a math expert (Fig. 2). `auto`:
+   * the threshold exceeded by a third of all experts' changed rows, in matrices inside layers.
    */
   threshold?: number | 'auto' | undefined;
   /** Thresholds of single experts by name, instead of `threshold`. */
   thresholds?: Readonly<Record<string, number>> | undefined;
-  /** Number of first layers in `shares` and in the advice. Default 5, as in a layer swap. */
+  /** Number of first layers in `shares` and in the advice. Default: 5, as in a layer swap. */
   bottom?: number | undefined;
-  /** Number of last layers, likewise. Default 2. */
+  /** Number of last layers in `shares` and in the advice. Default: 2. */
   top?: number | undefined;
-  /** Names of the experts that a layer swap takes as task experts, for sentences on them. */
+  /** Names of the experts that serve as task experts in a layer swap; the advice uses the roles. */
   task?: readonly string[] | undefined;
-  /** Names of the experts that a layer swap takes as language experts, likewise. */
+  /** Names of the experts that serve as language experts in a layer swap. */
   language?: readonly string[] | undefined;
   /**
-   * Share of the rows of each matrix inside layers, those of the largest MAV, whose overlap is computed for each pair of
-   * experts. Default: none is.
+   * Computes, for each pair of experts, the overlap of this share of each matrix's rows inside layers, those
+   * with the largest MAV. Default: not computed.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */
   compare?: readonly string[] | undefined;
   /**
-   * Which stack of layers is meant in models that have several: `encoder`, `decoder`, or what stands before the numbers.
-   * Not with `from`. Default: the only one.
+   * Stack of layers, if the model has several: `encoder`, `decoder`, or the name prefix before layer numbers.
+   * Not with `from`. Default: the only stack.
    */
   stack?: string | undefined;
-  /** Exclude rows with a NaN or an infinity instead of throwing NON_FINITE. Default false. */
+  /** Exclude rows with NaN or infinity instead of throwing NON_FINITE. Default: false. */
   allowNonFinite?: boolean | undefined;
 }
 
@@ -64,8 +64,8 @@ export interface AnalyzeOptions extends ReduceOptions {
 
 /**
  * Analyses which layers and matrices fine-tuning changed (paper §3.2), and writes tables, pictures and a
- * page: the mean absolute value (MAV) of each row of the task vector of every 1-D and 2-D parameter, the
- * fractions of rows above a threshold, and the overlap of each pair of experts.
+ * page. Computes the mean absolute value (MAV) of each row of the task vector of every 1-D and 2-D parameter.
+ * Derives the fractions of rows above a threshold, and the overlap of each pair of experts.
  *
  * @throws LayerloomError INVALID_PARAMETER, NON_FINITE, VECTORS_INVALID, NAME_CLASH, OUTPUT_INVALID,
  *   WRITE_FAILED, INTERRUPTED, the codes of a checkpoint and of an incompatibility
@@ -99,7 +99,7 @@ export const analyze = async (
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
   const rolesIn = (names: readonly string[]) =>
     rolesOf(names, { task: parameters.task, language: parameters.language });
-  // What is refused leaves no directory, and a directory that cannot be had costs no hour of reading.
+  // Checked before reading: a refused call leaves no directory, and an unusable directory costs no reading.
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);
     rolesIn(names);
@@ -144,11 +144,7 @@ const requireBase = (base: string | undefined): string => {
   return base;
 };
 
-/**
- * Reads saved vectors and checks that they can be compared.
- *
- * @throws LayerloomError NAME_CLASH, VECTORS_INVALID, the codes of `readVectors`
- */
+/** @throws LayerloomError NAME_CLASH, VECTORS_INVALID, the codes of `readVectors` */
 const readAll = async (
   files: readonly string[],
 ): Promise<{ experts: MavVectors[]; overlaps: Overlap[]; bytesRead: number; warnings: string[] }> => {
@@ -176,7 +172,7 @@ const readAll = async (
   };
 };
 
-/** Returns the reason why two analyses cannot be on one page, or undefined. */
+/** Returns why two analyses cannot share a page; undefined if they can. */
 const differenceOf = (a: MavVectors, b: MavVectors): string | undefined => {
   if (a.rows !== b.rows) return 'rows of another kind (input or output)';
   const baseOf = ({ base }: MavVectors) => base.files.map(({ bytes, header }) => `${bytes} ${header}`).join();

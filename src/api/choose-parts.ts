@@ -13,38 +13,41 @@ import { type Statistic, statistics, type UnitKind, units } from '../core/measur
 import { formatLayers } from '../core/methods/framework/layer-set.js';
 import type { PartParameters, SwapOfParts } from '../core/methods/recipes.js';
 
-/** By what `chooseParts` chooses. */
+/** The measurements and the rule of `chooseParts`. */
 export interface ChooseParameters {
-  /** What was measured of the task expert: `NAME.json` of `analyze`, or what `diff BASE EXPERT --json` printed. */
+  /** The task expert's measurement: `NAME.json` of `analyze`, or the output of `diff BASE EXPERT --json`. */
   task: string;
-  /** The same of the language expert. */
+  /** The language expert's measurement, in the same forms. */
   language: string;
-  /** Whole layers, or attention and feed-forward of each. Default `layer`. */
+  /** Choose whole layers, or attention and feed-forward modules separately. Default: `layer`. */
   by?: UnitKind | undefined;
-  /** Difference of shares from which a layer or module is one expert's: 0 or more. Default 0.001. Not with `top`. */
+  /** Difference of shares, 0 or more, that decides between the experts. Default: 0.001. Not with `top`. */
   tau?: number | undefined;
-  /** The task expert's weight in what is blended: 0 to 1. Default 0.5. */
+  /** The task expert's weight in blends: 0 to 1. Default: 0.5. */
   alpha?: number | undefined;
-  /** The number of layers or modules from the language expert, those of the largest statistic; the others are the task expert's. */
+  /**
+   * Number of layers or modules from the language expert, those with the largest statistic; the task expert
+   * supplies the others.
+   */
   top?: number | undefined;
   /**
-   * The statistic of `top`: the language expert's share of its change (`change`), or that less the task expert's
-   * (`difference`, the default).
+   * The statistic of `top`: the language expert's share of its change (`change`), or that share minus the
+   * task expert's (`difference`). Default: `difference`.
    */
   statistic?: Statistic | undefined;
 }
 
 /** Options of `chooseParts`. */
 export interface ChooseOptions {
-  /** The folder of the recipe, from which models are named. Default: the working directory. */
+  /** The recipe's folder, for relative paths of models. Default: the working directory. */
   folder?: string | undefined;
 }
 
-/** Parts of a swap, chosen by what was measured of its experts. */
+/** Parts of a swap, chosen by measurements of its experts. */
 export interface ChosenParts {
-  /** Makes the same merge again without the measurements. */
+  /** Reproduces the merge without the measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
-  /** What was measured of each tensor. */
+  /** The measured quantity of each tensor. */
   readonly measure: Measure;
   readonly by: UnitKind;
   readonly tau: number | null;
@@ -56,8 +59,8 @@ export interface ChosenParts {
 }
 
 /**
- * Chooses the parts of a swap by the experts' changes in each layer or module: by a threshold (arXiv 2601.22620), or the `top` ones of
- * a statistic. What is outside the layers is blended.
+ * Chooses the parts of a swap by the experts' changes in each layer or module: by a threshold (arXiv
+ * 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
  *
  * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID
  */
@@ -102,7 +105,7 @@ export const chooseParts = async (
   };
 };
 
-/** @param unmeasured whose what is left of layers is where modules are chosen: norms */
+/** @param unmeasured the expert that supplies the rest of layers if modules are chosen: norms */
 const partsOf = (
   chosen: readonly ChosenUnit[],
   alpha: number,

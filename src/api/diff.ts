@@ -9,35 +9,38 @@ import { checkQuantising, type QuantisingName } from '../core/models/quantisatio
 import { bringModels } from '../core/models/sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
-  /** Compares the tensors whose names match, `*` standing for any text. Default: all. */
+  /** Compares only tensors with matching names; `*` stands for any text. Default: all. */
   only?: string | undefined;
-  /** A scheme of quantisation: measures how much of the change from `a` to `b` is left once both are quantised. */
+  /** A quantisation scheme: measures how much of the change from `a` to `b` remains after quantising both. */
   quantizeReport?: QuantisingName | undefined;
-  /** A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors (`.csv`). */
+  /**
+   * A file to write: a page (`.html`), a picture of layers and modules (`.svg`), or a table of tensors
+   * (`.csv`).
+   */
   out?: string | undefined;
-  /** Replace `out` if it is not a page of ours. Default false. */
+  /** Replace `out` even if it is not a page of ours. Default: false. */
   force?: boolean | undefined;
 }
 
 /**
- * Compares two checkpoints: which tensors differ, by how much, and which files beside the weights. Tensors are
- * compared by name, however they are laid out in shards; dtypes may differ. Numbers are the same on every
- * instruction set and for every number of threads. Bytes that are equal cost no arithmetic, and a file that both
- * checkpoints link to is not read.
+ * Compares two checkpoints: which tensors and side files differ, and by how much. Tensors are matched by
+ * name; shards and dtypes may differ. Numbers are the same on every instruction set and for every number of
+ * threads. Equal bytes cost no arithmetic, and a file that both checkpoints link to is not read.
  *
  * @example const { equal, tensors } = await diff('./math-1', './merged')
  * @param a a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
- * @param b likewise; relative differences are relative to `a`
+ * @param b in the same forms; relative differences are relative to `a`
  * @returns plain data; `equal` is true if both have the same tensors with the same dtypes, shapes and bytes
- * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER, INPUT_CHANGED,
- *   INPUT_SHRANK, READ_FAILED, OUTPUT_EXISTS, WRITE_FAILED, INTERRUPTED, the codes of `openCheckpoint`
+ * @throws LayerloomError NAMING_MISMATCH (Meta's names against Hugging Face's), INVALID_PARAMETER,
+ *   INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, OUTPUT_EXISTS, WRITE_FAILED, INTERRUPTED, the codes of
+ *   `openCheckpoint`
  */
 export const diff = async (
   a: string,
   b: string,
   { only, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
-  // Loaded on demand: comparisons that are not drawn need no pages.
+  // Loaded on demand: only drawn comparisons need pages.
   const report =
     out === undefined ? undefined : await import('../study/pages/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);

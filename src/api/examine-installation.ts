@@ -20,14 +20,13 @@ import {
   hubCacheFinding,
 } from './doctor/surroundings.js';
 
-/** The state of an installation, and of the machine that it is to merge on. */
+/** The state of an installation and of its machine. */
 export interface Examination {
   /** True if merging works here: no finding is a problem. */
   readonly ok: boolean;
   readonly layerloom: string;
   readonly node: { readonly version: string; readonly path: string };
   readonly platform: PlatformFacts;
-  /** Or the error that keeps it from being loaded. */
   readonly addon: AddonFacts | LayerloomError;
   readonly machine: MachineFacts;
   readonly directory: DirectoryFacts;
@@ -37,11 +36,11 @@ export interface Examination {
 }
 
 /**
- * Examines the installation: platform, addon, instruction sets, cores, memory, the file system of a directory, hub
- * cache and lm_eval. Reads no model; tries links with a small file in the directory, which it removes.
+ * Examines the installation: platform, addon, instruction sets, cores, memory, the file system of a
+ * directory, hub cache and lm_eval. Reads no model. Tests links with a small temporary file in the directory.
  *
- * @param directory where merges would be written; default: the working directory
- * @throws LayerloomError READ_FAILED where there is no such directory
+ * @param directory output directory of merges; default: the working directory
+ * @throws LayerloomError READ_FAILED if the directory does not exist
  */
 export const examineInstallation = async (directory = '.'): Promise<Examination> => {
   const [node, platform, addon] = [

@@ -8,9 +8,12 @@ import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 /** Options of `exportRecipe`. */
 export interface ExportOptions extends MergePlanOptions {
-  /** Default and only one: `mergekit`. */
+  /** Only `mergekit`, the default. */
   dialect?: (typeof exportDialects)[number] | undefined;
-  /** The working directory of the program that will read it, from which local models are named. Default: this process's. */
+  /**
+   * The working directory of the program that will read the recipe, for relative paths. Default: this
+   * process's.
+   */
   folder?: string | undefined;
 }
 
@@ -18,19 +21,20 @@ export interface ExportOptions extends MergePlanOptions {
 export interface ExportedRecipe {
   /** YAML. */
   readonly text: string;
-  /** Ways in which the other program's result differs; also comments of the text. */
+  /** Differences of the other program's result; also comments in the text. */
   readonly notes: readonly string[];
 }
 
 /**
- * Writes a recipe in mergekit's dialect, where that can say it: whole models and layers with weights as `linear` (or
- * `passthrough`, where all are copies), methods that mergekit has by their names. The arithmetic is float32 and the
- * output has the dtype of ours, so that results are equal but for the sign of zeros and what docs/parity.md says of
- * the methods. Models are opened (headers only), since numbers of layers and found weights are written as numbers.
+ * Writes a recipe in mergekit's dialect if that can express it. Whole models and layers with weights become
+ * `linear` (or `passthrough`, if all are copies); methods that mergekit has keep their names. The arithmetic
+ * is float32 and the output has our dtype, so results are equal except for the sign of zeros and the
+ * differences in docs/parity.md. Models are opened (headers only), because numbers of layers and computed
+ * weights are written as numbers.
  *
- * @param input a recipe, or its file, as `planMerge` takes it
- * @throws LayerloomError EXPORT_UNSUPPORTED, naming what mergekit's dialect cannot say; INVALID_PARAMETER `dialect`; the
- *   codes of `planMerge`
+ * @param input a recipe, or its file, as for `planMerge`
+ * @throws LayerloomError EXPORT_UNSUPPORTED, naming the part that mergekit's dialect cannot express;
+ *   INVALID_PARAMETER `dialect`; the codes of `planMerge`
  */
 export const exportRecipe = async (
   input: RecipeInput | string,

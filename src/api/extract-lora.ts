@@ -8,36 +8,40 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 import { type FactorDtype, factorDtypes } from '../core/native/factorise.js';
 import { type DtypeName, parseDtype } from '../core/tensor/dtype.js';
 
-/** The models of an extraction, and which factors to make of which weights. */
+/** The models of an extraction, with the weights and the form of their factors. */
 export interface ExtractLoraParameters extends Choice {
   /** The model that the expert was fine-tuned from: a path, `org/name`, or `NAME=PATH`. */
   base: string;
   /** The expert, in the same forms. */
   expert: string;
-  /** Rank of the factors, at most: a matrix whose smaller extent is less has that. Required without `energy`. */
+  /**
+   * Largest rank of the factors; smaller matrices are limited by their smaller extent. Required without
+   * `energy`.
+   */
   rank?: number | undefined;
   /**
-   * Share of ‖Δ‖²_F, above 0 and below 1: each matrix gets the smallest rank that keeps it, up to `rank`, which is then
-   * 128 by default.
+   * Share of ‖Δ‖²_F, above 0 and below 1. Each matrix gets the smallest rank that keeps it, up to `rank`,
+   * which is then 128 by default.
    */
   energy?: number | undefined;
-  /** Dtype of the factors: bfloat16, float16 or float32. Default: that of the expert's weight, else float32. */
+  /**
+   * Dtype of the factors: bfloat16, float16 or float32. Default: that of the expert's weight, else float32.
+   */
   dtype?: DtypeName | undefined;
-  /** Seed of the random numbers. The same seed gives the same bytes. Default 0. */
+  /** Random seed. The same seed gives the same bytes. Default: 0. */
   seed?: number | undefined;
 }
 
-/** The largest rank with `energy` alone. */
 const mostOfEnergy = 128;
 
 /**
- * Extracts a LoRA adapter for PEFT from an expert and its base: for each linear weight of attention and feed-forward
- * modules the change Δ = W_expert − W_base as a product B · A of low rank, by a randomised singular value
- * decomposition, √σ on both sides and alpha equal to the rank.
+ * Extracts a LoRA adapter for PEFT from an expert and its base. For each linear weight of attention and
+ * feed-forward modules, the change Δ = W_expert − W_base becomes a low-rank product B · A, by a randomised
+ * singular value decomposition. √σ goes to both factors, and alpha equals the rank.
  *
  * @example await extractLora({ base: './llama-3.1-8b', expert: './math-1', rank: 32 }, { out: './math-1-lora' })
- * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and comparing models,
- *   of an output, and of reading and writing
+ * @throws LayerloomError INVALID_PARAMETER, NOTHING_TO_EXTRACT, NON_FINITE, the codes of opening and
+ *   comparing models, of an output, and of reading and writing
  */
 export const extractLora = async (
   parameters: ExtractLoraParameters,

@@ -26,12 +26,12 @@ const formats: {
 };
 
 /**
- * Formats tables: for a terminal, as Markdown, as CSV (a line a cell), as LaTeX (booktabs) or as JSON; or as the
- * bytes of a Parquet file (a row a cell). Control characters of names are escaped, but not in Parquet.
+ * Formats tables for a terminal, as Markdown, CSV (a line a cell), LaTeX (booktabs) or JSON, or as the bytes
+ * of a Parquet file (a row a cell). Control characters in names are escaped, except in Parquet.
  *
- * @param width columns of the terminal, for text: a wider table continues below with its further columns. Default:
+ * @param width columns of the terminal, for text: further columns of a wider table continue below. Default:
  *   no limit
- * @throws LayerloomError INVALID_PARAMETER for another format
+ * @throws LayerloomError INVALID_PARAMETER for an unknown format
  */
 export const formatTables = <Format extends TableFormat>(
   tables: readonly ScoreTable[],

@@ -20,11 +20,10 @@ export type MergeOptions = MergePlanOptions & RunOptions;
  *
  * @example await merge('ties.yaml', { out: './merged' })
  * @example await merge({ method: 'ties', base: './llama', models: ['./math-1', './swh-1'], weights: [1, 1], density: 0.5 }, { out: './merged' })
- * @throws LayerloomError RECIPE_INVALID; INVALID_PARAMETER `out` where that is missing; the codes of
- *   `planMerge` and `runPlan`
+ * @throws LayerloomError RECIPE_INVALID; INVALID_PARAMETER if `out` is missing; the codes of `planMerge` and
+ *   `runPlan`
  */
 export const merge = async (recipe: RecipeInput | string, options: MergeOptions): Promise<MergeResult> => {
-  // A recipe's own fault is said before that of a call without options.
   if (options?.out === undefined && typeof recipe !== 'string') parseRecipe(recipe);
   requireOut(options);
   return runPlan(await planMerge(recipe, options), options);
@@ -66,8 +65,8 @@ export const revert = (
 ): Promise<MergeResult> => merge({ method: 'revert', ...parameters }, options);
 
 /**
- * Rewrites a checkpoint in other shards, tensors unchanged, so that later merges can link the shards of
- * layers that they take whole.
+ * Rewrites a checkpoint in other shards with unchanged tensors, so that later merges can link the shards of
+ * whole layers.
  *
  * @example await relayout({ model: './math-1' }, { out: './math-1-by-layer' })
  * @throws LayerloomError the codes of `merge`

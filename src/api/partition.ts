@@ -9,36 +9,42 @@ import { describeArchitecture } from '../core/models/architecture/architecture.j
 import { readWhole } from '../core/models/reading/read-model.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 
-/** How the parameters of a model are divided: by location, or by an analysis. */
+/** How to divide a model's parameters: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
-  /** A directory that `analyze` wrote: each parameter goes to the expert that changed it more. Instead of counts. */
+  /**
+   * A directory that `analyze` wrote: each parameter goes to the expert that changed it more. Instead of
+   * counts.
+   */
   from?: string | undefined;
   /** Name of the language expert in the analysis. Required with `from`. */
   language?: string | undefined;
   /** Name of the task expert in the analysis. Required with `from`. */
   task?: string | undefined;
-  /** Parameters that an analysis gives to one part together. Default `module`. */
+  /** Parameters that an analysis assigns together. Default: `module`. */
   granularity?: Granularity | undefined;
   /**
-   * Which stack of layers is meant in a model that has several: `encoder`, `decoder`, or what stands before the numbers.
-   * Those of the others count as outside the layers. Default: the only one.
+   * Stack of layers, if the model has several: `encoder`, `decoder`, or the name prefix before layer numbers.
+   * Other stacks count as outside the layers. Default: the only stack.
    */
   stack?: string | undefined;
 }
 
-/** Options of `partition` that do not change what it finds. */
+/** Options of `partition` that do not change its result. */
 export interface PartitionOptions {
-  /** A file `….json`, or a directory for `partition.json` and the files of the formats. Default: none is written. */
+  /**
+   * A file `….json`, or a directory for `partition.json` and the files of the formats. Default: nothing is
+   * written.
+   */
   out?: string | undefined;
-  /** Formats to write to the directory. Default: all that can say the partition. */
+  /** Formats to write to the directory. Default: all that can express the partition. */
   formats?: readonly PartitionFormat[] | undefined;
-  /** Replace files that are there. Default false. */
+  /** Replace existing files. Default: false. */
   force?: boolean | undefined;
-  /** Fetch the headers of a model that is not here from the hub. Default false. */
+  /** Fetch missing headers from the hub. Default: false. */
   download?: boolean | undefined;
 }
 
-/** A partition, the files that it was written to, and what some format could not say. */
+/** A partition, its files, and warnings about formats that cannot express it. */
 export interface PartitionResult {
   readonly partition: Partition;
   /** Absolute paths. */
@@ -47,15 +53,15 @@ export interface PartitionResult {
 }
 
 /**
- * Divides the parameters of a base between a language and a task, for modular fine-tuning (the follow-up of the
- * layer-swapping paper, arXiv 2505.18356): by location as in a layer swap, or by which of two experts changed
- * them more. Each parameter is in exactly one part. Only headers are read.
+ * Divides the parameters of a base between a language and a task, for modular fine-tuning (the follow-up of
+ * the layer-swapping paper, arXiv 2505.18356): by location as in a layer swap, or by which of two experts
+ * changed them more. Each parameter is in exactly one part. Only headers are read.
  *
  * @example const { partition: found } = await partition('./llama-3.1-8b', { bottom: 5, top: 2 }, { out: './parts' })
  * @param base a directory, a file of weights, `org/name[@revision]` in the hub cache, or `NAME=MODEL`
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
- *   PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the codes
- *   of `readWhole`
+ *   PARTITION_INVALID, PARTITION_UNSUPPORTED, READ_FAILED, VECTORS_INVALID, OUTPUT_EXISTS, WRITE_FAILED, the
+ *   codes of `readWhole`
  */
 export const partition = async (
   base: string,

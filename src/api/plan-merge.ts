@@ -32,51 +32,51 @@ import { missingForPlan } from '../core/plan/missing-weights.js';
 import type { MergePlan } from '../core/plan/plan.js';
 import type { DtypeName } from '../core/tensor/dtype.js';
 
-/** Options of planning, and of the stage before it that computes statistics, where a method needs them. */
+/** Options of planning, and of computing statistics first if a method needs them. */
 export type MergePlanOptions = PlanOptions &
   Omit<StatisticsOptions, 'allowNonFinite'> & {
     /** The output's floating dtype; overrides the recipe's. */
     dtype?: DtypeName | undefined;
     /** The output's form; overrides the recipe's `as`. */
     as?: OutputForm | undefined;
-    /** The rank of averaged products of an adapter, at most; overrides the recipe's. */
+    /** The largest rank of averaged adapter products; overrides the recipe's. */
     rank?: number | undefined;
-    /** The scheme that the output is quantised in; overrides the recipe's. */
+    /** The output's quantisation scheme; overrides the recipe's. */
     quantize?: WrittenName | undefined;
     /**
-     * Compute with values that are NaN or infinite instead of refusing them; in statistics of whole models, rows that have
-     * some are left out. Overrides the recipe's.
+     * Compute with NaN and infinity instead of refusing them. Statistics of whole models exclude rows that
+     * contain them. Overrides the recipe's.
      */
     allowNonFinite?: boolean | undefined;
     /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
     chatTemplate?: string | undefined;
     /**
-     * The output's vocabulary where the models differ in theirs: `auto`, `strict`, `union`, `base` or one of the
-     * recipe's models, as the recipe writes it or by its path; goes before the recipe's.
+     * The output's vocabulary if the models' differ: `auto`, `strict`, `union`, `base` or one of the recipe's
+     * models, as the recipe writes it or by its path; overrides the recipe's.
      */
     tokenizer?: string | undefined;
-    /** Merge by a `layerloom.json` although inputs have changed since it was written. Default false. */
+    /** Merge by a `layerloom.json` although inputs have changed since it was written. Default: false. */
     allowChanged?: boolean | undefined;
   };
 
 /**
  * Plans a merge: opens the recipe's models, checks that they are compatible, and fixes every byte range of
  * the output. Reads only headers and small files, unless the method needs statistics of whole models
- * (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper): these are computed from the weights, or
- * read from `analysis`.
+ * (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper). Statistics are computed from the weights,
+ * or read from `analysis`.
  *
- * @param input a recipe; or the path of its YAML file in layerloom's or mergekit's dialect, of a model card
- *   (`README.md`), or of a merge's `layerloom.json`; or a text that begins with `{`, the recipe itself
+ * @param input a recipe, or a text that begins with `{` and contains one; or the path of a YAML file in
+ *   layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
  * @throws LayerloomError the codes of a recipe, a checkpoint, an incompatibility or an analysis, with file,
- *   line and column where the recipe is a file; INPUT_NOT_AS_RECORDED where that is a `layerloom.json`, or a
- *   card beside one, and an input has changed since; INTERRUPTED
+ *   line and column if the recipe is a file; INTERRUPTED; INPUT_NOT_AS_RECORDED if that is a
+ *   `layerloom.json`, or a card beside one, and an input has changed since
  */
 export const planMerge = (input: RecipeInput | string, options: MergePlanOptions = {}): Promise<MergePlan> =>
   withRecipe(input, options, async (recipe, recorded, ofRecipe) => {
     const { inputs, statistics, warnings } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
     const { bytes, models } = await missingForPlan(plan);
-    // Checked here, since reading headers does not poll the signal.
+    // Reading headers does not poll the signal.
     checkInterrupt(options.signal);
     return {
       ...plan,
@@ -86,9 +86,9 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
   });
 
 /**
- * Explains how one tensor of a merge is made.
+ * Explains how one tensor of a merge is computed.
  *
- * @throws LayerloomError INVALID_PARAMETER where the merge has no such tensor; the codes of `planMerge`
+ * @throws LayerloomError INVALID_PARAMETER if the merge has no such tensor; the codes of `planMerge`
  */
 export const explainTensor = (
   input: RecipeInput | string,
@@ -101,8 +101,7 @@ export const explainTensor = (
   });
 
 /**
- * Parses a recipe or its file, calls `work` with it and the warnings of its file, and adds line and column of the
- * file and these warnings to errors of both.
+ * Parses a recipe or its file and calls `work` with it. Adds line, column and the file's warnings to errors.
  */
 const withRecipe = async <T>(
   input: RecipeInput | string,
@@ -128,7 +127,7 @@ const withRecipe = async <T>(
   }
 };
 
-/** Returns a recipe with what options say in its place; `parseRecipe` refuses what is no recipe. */
+/** Applies options to a recipe; `parseRecipe` refuses invalid recipes. */
 const overridden = (
   recipe: RecipeInput,
   { dtype, rank, quantize, allowNonFinite, chatTemplate, tokenizer }: MergePlanOptions,
@@ -145,14 +144,14 @@ const overridden = (
 };
 
 /**
- * Returns a recipe with a partition's parts in the place of its file, so that its card alone makes the merge again.
+ * Replaces a partition's path by its parts, so that the card alone reproduces the merge.
  *
- * @param folder from which the file's path goes
+ * @param folder base of the file's relative path
  * @throws LayerloomError READ_FAILED, PARTITION_INVALID
  */
 const withParts = async (recipe: RecipeInput, folder: string): Promise<RecipeInput> =>
   isObject(recipe) && 'partition' in recipe && typeof recipe.partition === 'string'
-    ? // Methods without a partition refuse theirs.
+    ? // Methods without a partition refuse it.
       ({
         ...recipe,
         partition: patternsOf(await readPartition(resolve(folder, recipe.partition))),
@@ -173,8 +172,8 @@ const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
 };
 
 /**
- * Opens a recipe's models, fetched from the hub where the options say so, checks them against those that its file
- * records, and gathers the statistics that it and its nested recipes need.
+ * Opens a recipe's models, fetching them from the hub if options say so. Checks them against the recorded
+ * inputs and gathers the statistics that the recipe and nested recipes need.
  */
 const openFor = async (
   recipe: Recipe,
@@ -187,12 +186,12 @@ const openFor = async (
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
   if (!needsStatistics(recipe)) return { inputs: opened, statistics, warnings };
-  // File states are taken before the statistics: the merge is refused if a file changes after its statistics
-  // were read.
+  // File states are taken before the statistics: if a file changes after its statistics were read, the merge
+  // is refused.
   const inputs = await observeInputs(opened);
   const { allowNonFinite } = recipe;
   const gather = async (of: Recipe): Promise<void> => {
-    // Statistics of nested recipes come first, since those of the outer one are computed from their results.
+    // Nested recipes first: the outer statistics are computed from their results.
     for (const inner of of.nested.values()) await gather(inner);
     if (of.statistics !== undefined)
       statistics.set(of, await gatherStatistics(of, statistics, { ...options, allowNonFinite }));

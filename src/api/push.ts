@@ -2,10 +2,10 @@ import { openWhole } from '../core/models/reading/open-whole.js';
 import type { PushOptions, PushResult } from '../core/models/sources/hub/push/push-result.js';
 
 /**
- * Uploads a checkpoint to the Hugging Face hub: its weights, side files and model card, in one commit. The
- * repository is made if it is missing. What it has already with the same content is not sent again, so that an
- * interrupted push is continued by running it again, file by file. Layerloom's own record (`layerloom.json`) stays
- * here, since it names paths of this machine.
+ * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates a
+ * missing repository. Files that the repository already has are not sent again, so a repeated call continues
+ * an interrupted push, file by file. Layerloom's own record (`layerloom.json`) is not uploaded, because it
+ * contains local paths.
  *
  * @example await push('./merged', 'my-org/my-merge')
  * @param directory of the checkpoint

@@ -5,20 +5,19 @@ import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ran
 import { rangeCacheRoot } from '../core/models/sources/ranges/root.js';
 import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
 
-/** The models of the hub of which `download` fetched parts. */
+/** The hub models that `download` fetched in part. */
 export interface RangeCacheListing {
   /** Absolute path of the cache. */
   readonly directory: string;
   /** By name and commit. */
   readonly models: readonly RangeCacheEntry[];
-  /** Bytes on the disk, without files that are links to whole ones in the hub's cache. */
+  /** Bytes on disk, without links to whole files in the hub's cache. */
   readonly bytes: number;
 }
 
 /**
- * Lists the models of the hub of which `download` fetched parts: with their commits, the bytes of each file that
- * are here, and when they were last used. Models of which the hub's cache has all files are in that, and are
- * listed by `hf cache`.
+ * Lists the hub models that `download` fetched in part, with commits, local bytes of each file, and the time
+ * of last use. Models whose files are all in the hub's own cache are listed by `hf cache` instead.
  */
 export const rangeCache = async (): Promise<RangeCacheListing> => {
   const directory = rangeCacheRoot();
@@ -30,17 +29,17 @@ export const rangeCache = async (): Promise<RangeCacheListing> => {
 export interface ClearRangeCacheOptions {
   /** `org/name`, all of its commits, or `org/name@commit`, which may be shortened. */
   readonly models?: readonly string[] | undefined;
-  /** Models that were not used for this long, as `30d`, `12h` or `90m`; with `models`, those of them. */
+  /** Models unused for this long, as `30d`, `12h` or `90m`; with `models`, only those among them. */
   readonly olderThan?: string | undefined;
-  /** All models. Default false. */
+  /** All models. Default: false. */
   readonly all?: boolean | undefined;
-  /** Remove nothing. Default false. */
+  /** Remove nothing. Default: false. */
   readonly dryRun?: boolean | undefined;
 }
 
 /**
- * Removes models from the cache that `rangeCache` lists: the chosen ones, and what is of no use any more. Models
- * that a process uses are kept. Nothing of the hub's own cache is removed.
+ * Removes models from the cache that `rangeCache` lists: the chosen ones, and leftovers. Models in use by a
+ * process are kept. The hub's own cache is not changed.
  *
  * @throws LayerloomError INVALID_PARAMETER, WRITE_FAILED
  */
@@ -70,7 +69,7 @@ export const clearRangeCache = async ({
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses a duration in milliseconds. @throws LayerloomError INVALID_PARAMETER */
+/** Returns milliseconds. @throws LayerloomError INVALID_PARAMETER */
 const durationOf = (text: string): number => {
   const { count, unit = '' } = /^(?<count>\d+(?:\.\d+)?)\s*(?<unit>[mhd])$/.exec(text.trim())?.groups ?? {};
   const milliseconds = units[unit];

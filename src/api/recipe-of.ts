@@ -5,9 +5,9 @@ import { respell } from '../core/plan/export/own-recipe.js';
 import type { MergePlan } from '../core/plan/plan.js';
 
 /**
- * Returns the recipe that makes a plan's merge again, to the same bytes: for `merge` and `planMerge`, with
- * models by their absolute paths. Weights, thresholds and numbers of layers that the plan found from the models
- * are in it as numbers; layout and shard size where they are not the defaults.
+ * Returns the recipe that reproduces a plan's merge byte for byte, for `merge` and `planMerge`. Models have
+ * absolute paths. Weights, thresholds and numbers of layers that the plan derived from the models are written
+ * as numbers; layout and shard size only if they are not the defaults.
  *
  * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
  */

@@ -9,11 +9,11 @@ export interface WriteReportOptions extends ReportOptions {
 
 /**
  * Writes the report of an experiment as one HTML file that needs no network: tables, pairs, configurations,
- * cost, what each expert changed, every merge with its layers, scores and answers, and provenance. It needs no
- * scores; without them it shows merges, layers and cost.
+ * cost, each expert's changes, every merge with its layers, scores and answers, and provenance. Without
+ * scores it shows merges, layers and cost.
  *
  * @example await writeReport('./swahili', { out: 'swahili.html' })
- * @param directory the experiment's, as a batch wrote it
+ * @param directory the experiment's, as written by a batch
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RESULTS_INVALID, SUMMARIES_INVALID,
  *   INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, VECTORS_INVALID
  */

@@ -6,7 +6,7 @@ import type { Layouts } from '../study/scores/tables.js';
 
 /** Options of `scoreTables`. */
 export interface ScoreTablesOptions extends TableOptions {
-  /** CSV files of published or foreign figures, which fill the cells that have no results. */
+  /** CSV files of published or foreign figures, which fill cells without results. */
   readonly summaries?: readonly string[] | undefined;
 }
 
@@ -20,22 +20,23 @@ const nothing: ScoredExperiment = {
   warnings: [],
 };
 
-/** Tables, and what could not be read of the results. */
+/** Tables, with warnings about unreadable results. */
 export interface ScoreTables {
   readonly tables: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Makes tables of an experiment's scores: min, mean and max by language and method, experts by benchmark, soups (the
- * paper's Tables 1, 2, 5 and 6), ablations, gains, wins, regressions, and paired comparisons by problem.
+ * Makes tables of an experiment's scores: min, mean and max by language and method, experts by benchmark, and
+ * soups (the paper's Tables 1, 2, 5 and 6). Further tables have ablations, gains, wins, regressions, and
+ * paired comparisons by problem.
  *
- * @param directory of an experiment that was evaluated; several (each DIR or NAME=DIR) for the same tables of several
- *   bases, with the means over them; undefined for imported figures alone
- * @returns tables as data; those without any figure are left out. A comparison of results that are not of the same
- *   problems is left out too, and told in `refusals` of a table, as is what several bases have not in common
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; SUMMARIES_INVALID with the line of what is wrong;
- *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric, and for two bases of one name
+ * @param directory of an evaluated experiment; several (each DIR or NAME=DIR) for tables of several bases and
+ *   their means; undefined for imported figures alone
+ * @returns tables as data, without empty ones. Comparisons of results on different problems are omitted and
+ *   listed in a table's `refusals`, as are facts that differ between bases
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID; SUMMARIES_INVALID with the line number;
+ *   READ_FAILED; INVALID_PARAMETER for an unknown table or metric, and for two bases with one name
  */
 export const scoreTables = async (
   directory: string | readonly string[] | undefined,

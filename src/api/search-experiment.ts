@@ -16,26 +16,30 @@ import type { PlanSearchOptions, SearchPlan } from '../study/search/plan-search.
 import type { Analysed, LayerShares } from '../study/search/promising-order.js';
 import type { SearchOptions, SearchRecord } from '../study/search/run-search.js';
 
-/** Options of `searchExperiment`; those that are left out are the experiment's own, under `search`. */
+/** Options of `searchExperiment`. Defaults are in the experiment, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {
-  /** Directory of `analyze` with the experts' shares of change and the proposed swaps, which say what to try first. */
+  /**
+   * Directory of `analyze` with the experts' shares of change and the proposed swaps, which decide what to
+   * try first.
+   */
   readonly analysis?: string | undefined;
 }
 
 export interface SearchResult extends SearchRecord {
-  /** Absolute path of the directory, in which are the merges, `evaluations/`, `search.json` and `search.svg`. */
+  /** Absolute path of the directory with the merges, `evaluations/`, `search.json` and `search.svg`. */
   readonly out: string;
   readonly warnings: readonly string[];
 }
 
 /**
- * Searches the configurations of one language of an experiment for the best, within a budget of problem-evaluations (one
- * model on one problem), and compares it with the default on problems that the search has not used. Writes
- * `search.json` and `search.svg`. Continues with `resume`, asking no model a second time.
+ * Searches the configurations of one language of an experiment for the best, within a budget of
+ * problem-evaluations (one model on one problem). Compares the choice with the default on problems that the
+ * search has not used. Writes `search.json` and `search.svg`. With `resume`, continues without asking any
+ * model again.
  *
  * @example await searchExperiment('swahili.yaml', { out: './swahili', budget: '25%' })
- * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `runExperiment` and `evaluateExperiment`.
- *   A configuration that cannot be merged or scored does not throw: it is left out, with a warning
+ * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `runExperiment` and
+ *   `evaluateExperiment`. A configuration that cannot be merged or scored is skipped with a warning
  */
 export const searchExperiment = async (
   input: ExperimentInput | string,
@@ -62,14 +66,14 @@ export const searchExperiment = async (
   return { ...record, out, warnings };
 };
 
-/** Options of `planSearchExperiment`; those that are left out are the experiment's own, under `search`. */
+/** Options of `planSearchExperiment`. Defaults are in the experiment, under `search`. */
 export interface PlanSearchExperimentOptions
   extends Omit<PlanSearchOptions, 'analysed'>,
     Pick<SearchExperimentOptions, 'analysis'> {}
 
 /**
- * Plans what `searchExperiment` would do, and writes nothing: steps, number of merges and of problem-evaluations, and the
- * configurations that the budget does not cover.
+ * Plans `searchExperiment` without writing anything: steps, number of merges and of problem-evaluations, and
+ * the configurations that the budget does not cover.
  *
  * @example const { merges, steps } = await planSearchExperiment('swahili.yaml', { budget: '25%' })
  * @throws LayerloomError as `searchExperiment` before its first merge
@@ -93,7 +97,7 @@ const write = async (path: string, text: string): Promise<void> => {
   }
 };
 
-/** Reads what an analysis says of an experiment's experts. @throws LayerloomError ANALYSIS_MISMATCH */
+/** @throws LayerloomError ANALYSIS_MISMATCH */
 const analysedIn = async (
   analysis: string,
   input: ExperimentInput | string,
@@ -106,7 +110,7 @@ const analysedIn = async (
   };
 };
 
-/** Reads the shares of change by layer of an experiment's experts. @throws LayerloomError ANALYSIS_MISMATCH */
+/** Reads the experts' shares of change by layer. @throws LayerloomError ANALYSIS_MISMATCH */
 const sharesIn = async (
   analysis: string,
   input: ExperimentInput | string,

@@ -23,31 +23,34 @@ import type { SelectionDistance } from '../study/search/select-checkpoints.js';
 import type { SelectionWishes } from '../study/search/selection-wishes.js';
 import { type AnalyzeOptions, analyze } from './analyze.js';
 
-/** The files and the numbers that `selectFromFiles` chooses by. */
+/** The files and criteria of `selectFromFiles`. */
 export interface SelectParameters extends SelectionWishes {
   /**
-   * A CSV file with the columns `name`, optionally `role`, and one or more of scores (more being better), or the directory
-   * of an experiment whose references `layerloom evaluate` has scored.
+   * A CSV file with the columns `name`, optionally `role`, and one or more of scores (higher is better). Or
+   * the directory of an experiment whose references `layerloom evaluate` has scored.
    */
   readonly scores: string;
   /**
-   * The directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Default: the checkpoints of an
-   * experiment are analysed, each role into `analysis/ROLE` of its directory. Required for a CSV file.
+   * The directory of `layerloom analyze`, whose `overlap.json` has the cosines of task vectors. Required for
+   * a CSV file. Default: an experiment's checkpoints are analysed, each role into `analysis/ROLE` of its
+   * directory.
    */
   readonly analysis?: string | undefined;
-  /** Of each role. Default 3. */
+  /** Number for each role. Default: 3. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score. Default 1. */
+  /** Weight of diversity against score. Default: 1. */
   readonly balance?: number | undefined;
-  /** Roles to choose of: `task`, a language (its experts), a reference's role. Default: all, each by itself. */
+  /**
+   * Roles to choose for: `task`, a language (its experts), a reference's role. Default: all, each separately.
+   */
   readonly role?: readonly string[] | undefined;
 }
 
 /**
- * Chooses checkpoints that balance score and diversity, as `selectCheckpoints`, from files. Task experts and the experts of
- * each language are chosen among themselves.
+ * Chooses checkpoints that balance score and diversity, as `selectCheckpoints`, from files. Task experts and
+ * the experts of each language are chosen separately.
  *
- * @throws LayerloomError SELECTION_INVALID, with the file where one is wrong
+ * @throws LayerloomError SELECTION_INVALID, with the name of an invalid file
  */
 export const selectFromFiles = async (
   { scores, analysis, count, balance, role: roles, ...wishes }: SelectParameters,
@@ -90,13 +93,13 @@ export const selectFromFiles = async (
 /** Options of `selectFromFiles` that do not change its choice. */
 export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgress'>;
 
-/** A choice, and where the chosen models of an experiment are. */
+/** A choice, with the paths of the chosen models of an experiment. */
 export interface SelectedExperts extends SelectionByRole {
-  /** By task: what the choice depends on; absent for scores of a CSV file. */
+  /** By task: the problems that the choice depends on; absent for scores of a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;
   /** Limits of the choice. */
   readonly warnings: readonly string[];
-  /** What `experiment init` takes; absent for scores of a CSV file, and without a base. */
+  /** Input for `experiment init`; absent for scores of a CSV file, and without a base. */
   readonly models?: {
     readonly base: string;
     readonly tasks: Readonly<Record<string, string>>;
@@ -104,7 +107,6 @@ export interface SelectedExperts extends SelectionByRole {
   };
 }
 
-/** Returns the problems that a choice depends on, by task: those with a weight, and those that must be reached. */
 const measuredBy = (
   { weights, leftOut }: SelectionByRole,
   { references }: ExperimentRecord,
@@ -166,7 +168,6 @@ const modelsOf = (
   };
 };
 
-/** Analyses the candidates of each pool by themselves, and returns their distances. */
 const measured = async (
   directory: string,
   { base, references }: ExperimentRecord,
@@ -224,7 +225,6 @@ const distancesIn = async (analysis: string): Promise<SelectionDistance[]> => {
 const howToScore =
   'give a CSV file with the columns name and score, or the directory of an evaluated experiment';
 
-/** Columns of a table of scores that are no scores. */
 const noScores = ['name', 'role'];
 
 const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined): Promise<Pool[]> => {
@@ -276,8 +276,8 @@ const numberOf = (text: string | undefined, file: string, name: string | undefin
 };
 
 /**
- * Returns the scored references of an experiment that were analysed by role, the experts of each language by themselves, in
- * the tasks that all of a role have.
+ * Returns the scored and analysed references of an experiment by role, each language's experts separately, in
+ * the tasks that all candidates of a role have.
  */
 const poolsOf = async (
   directory: string,
@@ -341,6 +341,6 @@ const poolsOf = async (
 
 type Reference = ExperimentRecord['references'][number];
 
-/** Returns the role that a reference is chosen by: of language experts their language, of others their role. */
+/** A language expert's language, otherwise the role. */
 const poolOf = ({ role, expertIn }: Reference): string =>
   role === 'language' ? (expertIn ?? [role]).join('+') : [role, ...(expertIn ?? [])].join(' ');

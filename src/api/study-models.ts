@@ -13,18 +13,18 @@ export interface StudyModels {
   readonly references: Readonly<
     Record<string, { readonly model: string; readonly role: string; readonly languages?: readonly string[] }>
   >;
-  /** Tasks by whose scores the experts were chosen, each with the rows. Absent where they were not chosen. */
+  /** Tasks whose scores chose the experts, each with the rows; absent without a choice. */
   readonly selectedBy?: Readonly<Record<string, string>>;
-  /** What was left out, and why. */
+  /** Omitted models, and why. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Returns the base of trainings and every checkpoint that can be used: of runs that did not diverge, whole, and of the base. Joint and
- * math-only SFT are references.
+ * Returns the base of trainings and every usable checkpoint: complete, of the base, and of a run that did not
+ * diverge. Joint and math-only SFT are references.
  *
- * @param directories as `trainInit` wrote them
- * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE where no checkpoint can be used
+ * @param directories as written by `trainInit`
+ * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE if no checkpoint can be used
  */
 export const trainedModels = async (directories: readonly string[]): Promise<StudyModels> => {
   const { base, runs } = await trainingStatusOf(directories);
@@ -56,7 +56,7 @@ export const trainedModels = async (directories: readonly string[]): Promise<Stu
   };
 };
 
-/** A reference may be limited to languages that the experiment has alone. */
+/** Removes a reference's limit to languages unless the experiment has all of them. */
 const withKnownLanguages = (
   references: StudyModels['references'],
   known: readonly string[],
@@ -70,7 +70,6 @@ const withKnownLanguages = (
 
 const experts = z.record(z.string(), z.string());
 
-/** What `select` writes of the models that it chose. */
 const selectionFile = z.object({
   models: z.object({ base: z.string(), tasks: experts, languages: z.record(z.string(), experts) }),
   measured: z.record(z.string(), z.object({ rows: z.string(), problems: z.number() })).exactOptional(),

@@ -6,7 +6,7 @@ import { type BenchmarkTasks, benchmarks } from '../study/evaluation/data/benchm
 import { mgsmLanguages } from '../study/evaluation/data/languages.js';
 import { localTaskOf } from '../study/evaluation/data/local-data.js';
 
-/** What a directory has for one task. */
+/** A directory's data for one task. */
 export interface TaskData {
   /** The benchmark's title: `BELEBELE`. */
   readonly benchmark: string;
@@ -14,26 +14,27 @@ export interface TaskData {
   readonly language: string;
   /** The harness's name of the task. */
   readonly task: string;
-  /** `missing`: a file is not there; `invalid`: a file is not what it should be. */
+  /** `missing`: a file is absent; `invalid`: a file has wrong content. */
   readonly state: 'there' | 'missing' | 'invalid';
-  /** Problems of the task. */
+  /** Number of problems. */
   readonly problems: number;
   /** Why the task cannot take its data from the directory. */
   readonly reason?: string;
 }
 
-/** What a directory has for the tasks that can read local data. */
+/** A directory's data for the tasks that can read local data. */
 export interface TaskDataReport {
   readonly directory: string;
   readonly tasks: readonly TaskData[];
-  /** Benchmarks that the directory has nothing of, with the files and rows that they would need. */
+  /** Benchmarks without any data in the directory, with the files and rows they would need. */
   readonly absent: readonly { readonly benchmark: string; readonly files: string; readonly rows: string }[];
 }
 
 /**
- * Checks a directory of local data as an evaluation reads it: every file of every benchmark and language, row by row.
+ * Checks a directory of local data as an evaluation reads it: every file of every benchmark and language, row
+ * by row.
  *
- * @throws LayerloomError DATA_INVALID if it is no directory; what is wrong in it is in the report
+ * @throws LayerloomError DATA_INVALID if it is not a directory; faults inside are in the report
  */
 export const checkTaskData = async (directory: string): Promise<TaskDataReport> => {
   const data = resolve(directory);
@@ -61,7 +62,6 @@ export const checkTaskData = async (directory: string): Promise<TaskDataReport> 
   }
 };
 
-/** Returns what a directory has for a task; undefined for one that only the hub has data of. */
 const dataOf = async (
   task: string,
   data: string,

@@ -21,36 +21,38 @@ import { type TrainingRun, trainingRunOf } from '../study/training/training-run.
 import type { TrainingParameters } from '../study/training/training-settings.js';
 import { writeTraining } from '../study/training/write-training.js';
 
-/** Options of `trainInit` that do not change what is written. */
+/** Options of `trainInit` that do not change the files' contents. */
 export interface TrainInitOptions {
   /** The directory to create. */
   readonly out: string;
 }
 
-/** The directory of a run, or of the runs of a sweep, and what was decided for them. */
+/** The directory of a run or a sweep, with the settled values of its runs. */
 export interface TrainingFiles {
   /** Absolute path. */
   readonly out: string;
   /** Names of the files in it. */
   readonly files: readonly string[];
-  /** Commands in order, each with its purpose: of one run in its directory, of a sweep from the working directory. */
+  /**
+   * Commands in order with their purposes, for the run's directory; for a sweep, for the working directory.
+   */
   readonly commands: readonly Instruction[];
-  /** What follows: a sentence, and the command that merges the expert with another run's, in capital letters. */
+  /** Advice for afterwards, and the command that merges the expert with another run's, in capital letters. */
   readonly next: Sequel;
   /** The first run. */
   readonly run: TrainingRun;
-  /** All runs: of several, each has a folder of its name. */
+  /** All runs. If there are several, each has a folder with its name. */
   readonly runs: readonly TrainingRun[];
 }
 
 /**
- * Writes what a team needs to train one expert of the paper, or a baseline: the configuration of a trainer with the
- * row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. What the paper does
- * not state is marked as ours beside each value.
+ * Writes the files for training one expert of the paper, or a baseline: the configuration of a trainer with
+ * the row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. Values
+ * that the paper does not state are marked as ours.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data; PARTITION_INVALID for a
- *   partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot freeze; OUTPUT_INVALID where
- *   the directory is not empty; WRITE_FAILED
+ * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data;
+ *   PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot
+ *   freeze; OUTPUT_INVALID if the directory is not empty; WRITE_FAILED
  */
 export const trainInit = async (
   parameters: TrainingParameters,
@@ -58,7 +60,7 @@ export const trainInit = async (
 ): Promise<TrainingFiles> => {
   requireOut(options);
   const { base } = parameters;
-  // The trainer runs in the new directory, from which a relative path would lead elsewhere.
+  // The trainer runs in the new directory, so a relative path needs to become absolute.
   const isHere = base !== undefined && (await existsIn('.', base));
   const model = isHere ? resolve(base) : base;
   const partition =

@@ -2,17 +2,17 @@ import { relative } from 'node:path';
 import { argument, layerloomCommand } from '../core/base/command-line.js';
 import { type TrainingStatus as Found, trainingStatusOf } from '../study/training/status.js';
 
-/** The runs of trainings, and what to type next. */
+/** The runs of trainings, and the next command. */
 export interface TrainingStatus extends Found {
-  /** The command that puts the whole checkpoints into an experiment, to be scored; absent without any. */
+  /** The command that makes an experiment for scoring the usable checkpoints; absent without any. */
   readonly next?: string;
 }
 
 /**
- * Says which runs of trainings are there and which of their checkpoints can be used: whole, of the base, and of a run whose loss
- * fell.
+ * Returns the state of trainings' runs, and which checkpoints can be used: complete, of the base, and of a
+ * run whose loss fell.
  *
- * @param directories as `trainInit` wrote them
+ * @param directories as written by `trainInit`
  * @throws LayerloomError TRAINING_INVALID
  */
 export const trainingStatus = async (directories: readonly string[]): Promise<TrainingStatus> => {

@@ -26,27 +26,33 @@ import type { MergePlan } from '../core/plan/plan.js';
 import { planMerge } from './plan-merge.js';
 
 export interface VerifyOutputOptions extends RunControls {
-  /** Compute the output again from its inputs, by its recipe, and compare. Default false: only with `layerloom.json`. */
+  /**
+   * Compute the output again from its inputs, by its recipe, and compare. Default: false, only
+   * `layerloom.json` is used.
+   */
   againstInputs?: boolean | undefined;
-  /** The share of tiles that are computed again, above 0 and at most 1. Default 1. */
+  /** The share of tiles to compute again, above 0 and at most 1. Default: 1. */
   sample?: number | undefined;
-  /** A whole number that decides which tiles a sample has. Default: drawn, and in the result. */
+  /** A whole number that selects the tiles of a sample. Default: random, and in the result. */
   seed?: number | undefined;
-  /** Ask transformers, and PEFT of an adapter, whether the output loads, without reading weights. Default false. */
+  /**
+   * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights. Default:
+   * false.
+   */
   loads?: boolean | undefined;
-  /** The Python to ask, with `loads`: a path, or a name on the PATH. Default: that of the harness, else `python3`. */
+  /** The Python for `loads`: a path, or a name on the PATH. Default: the harness's, else `python3`. */
   python?: string | undefined;
 }
 
 /**
- * Verifies an output: that it can be opened, that its files are those that its `layerloom.json` records, and with
- * `againstInputs` that its weights and the files beside them are what its recipe makes of its inputs, which are found as for
- * a merge by that file or, without it, by the model card. Changes nothing.
+ * Verifies an output: that it can be opened, and that its files match its `layerloom.json`. With
+ * `againstInputs`, also that its weights and side files are what the recipe makes from the inputs. The inputs
+ * are found as for a merge by `layerloom.json` or, without it, by the model card. Changes nothing.
  *
  * @example const { intact } = await verify('./merged', { againstInputs: true, sample: 0.05 })
  * @param out a directory that a merge wrote, or `org/name[@revision]` of the hub cache
- * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with `againstInputs`
- *   the codes of `planMerge`
+ * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with
+ *   `againstInputs` the codes of `planMerge`
  */
 export const verify = async (
   out: string,
@@ -104,7 +110,7 @@ export const verify = async (
   };
 };
 
-/** Returns the verdict of libraries on an output: on an adapter with its base, if that is here. */
+/** An adapter is loaded with its base, if that is here. */
 const loadingOf = async (
   path: string,
   options: { readonly python?: string | undefined; readonly signal?: AbortSignal | undefined },
@@ -125,7 +131,9 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
     throw invalidParameter('seed', seed, 'a whole number, 0 or more');
 };
 
-/** Why an output cannot be opened as a model or an adapter; null where it can, and its index lists all that is in its files. */
+/**
+ * Returns why an output cannot be opened as a model or an adapter, or what its index lacks; null if neither.
+ */
 const faultOfStructure = async (path: string): Promise<string | null> => {
   try {
     const { checkpoint } = await openAnyForm(await parseAddress(path));
@@ -148,8 +156,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Inputs that are not as recorded are a warning: their effect is what is looked at. So is
- * an edited record that is no recipe any more, since it is damage already.
+ * Plans the merge of a record again. Changed inputs are only a warning, because their effect is what
+ * verification looks for. So is an edited record that is not a recipe any more: it counts as damage already.
  */
 const planAgain = async (
   recipe: string,
@@ -170,7 +178,7 @@ const planAgain = async (
   }
 };
 
-/** One entry for each file: what differs before what is equal; a card that is as it was written is not edited. */
+/** Merges entries by file: a difference overrides equality. A card as written does not count as edited. */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

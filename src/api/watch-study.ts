@@ -2,8 +2,9 @@ import { requireOut } from '../core/base/require-out.js';
 import type { WatchedStudy, WatchStudyOptions } from '../study/pages/study/watch-study.js';
 
 /**
- * Writes a page of a running study, whole, every few seconds: training runs, merges, scores, the last errors and the time
- * left. The page reads itself again when opened from disk. Ends when the signal aborts, with a page that stays as it is.
+ * Writes a page of a running study atomically every few seconds: training runs, merges, scores, the last
+ * errors and the time left. An open page reloads itself. When the signal aborts, writes a last page that does
+ * not reload.
  *
  * @example await watchStudy('./study', { out: 'now.html', signal: AbortSignal.timeout(3_600_000) })
  * @param directory the experiment's; a batch may begin in it later

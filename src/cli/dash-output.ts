@@ -4,9 +4,9 @@ import { printsByDefault, wholeName } from './framework/help.js';
 import { defaultOf } from './framework/option.js';
 
 /**
- * Reads `-o -` as other programs do: as stdout, where a command prints without `--out`.
+ * Reads `-o -` as stdout if the command prints without `--out`.
  *
- * @throws LayerloomError USAGE where a command writes a file or a directory, which would be named `-`
+ * @throws LayerloomError USAGE if the command writes a file or a directory
  */
 export const resolveDash = (command: Command): void => {
   if (command.opts<{ out?: string }>().out !== '-') return;

@@ -4,11 +4,11 @@ import { type Wait, waits } from '../core/models/sources/hub/requests/waits.js';
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 
-/** The exit code that shells give a program whose reader has gone, which SIGPIPE ends. Node is sent none. */
+/** The exit code of a program that SIGPIPE ended, as shells report it; Node does not receive SIGPIPE. */
 const readerGone = 141;
 
-// A closed pipe (`| head`) ends no work, and is not told of; but output was lost. Any other failed write is an error,
-// although the merge itself may be complete.
+// A closed pipe (`| head`) neither stops work nor is reported, but the exit code tells that output was lost.
+// Any other failed write is an error, although the merge itself may be complete.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') {
@@ -25,23 +25,23 @@ for (const stream of [process.stdout, process.stderr])
 
 const args = process.argv.slice(2);
 
-// Also with --quiet: a command that stands still is never silent.
+// Also with --quiet: a waiting command is never silent.
 waits.subscribe((message) => {
   const { seconds, reason } = message as Wait;
   note(`waiting ${seconds} s: ${reason}`);
 });
 
-// The bundle is CommonJS, which has no top-level await. Node ends once nothing is left that could continue a command,
-// as where a promise is forgotten: such an end is no success, and is never silent.
+// The bundle is CommonJS, which has no top-level await. Node exits if nothing can continue a command, for
+// example after a forgotten promise; that must be reported as a failure.
 const endedUnsettled = (): void => {
   process.exitCode = reportError(new Error('the command ended before its work was done'), args);
 };
 process.once('exit', endedUnsettled);
 
-/** Milliseconds that what a library has left running keeps a command that has ended. */
+/** Milliseconds that leftover work of libraries may delay the exit. */
 const graceMs = 2000;
 
-/** Answers calls of programs in other languages; loaded for these alone. */
+/** Answers calls from other languages; loaded on demand. */
 const serve = async (descriptor?: string): Promise<number> => (await import('./serve.js')).serve(descriptor);
 
 void (args[0] === 'serve-calls' ? serve(args[1]) : runCommandLine(args)).then((code) => {

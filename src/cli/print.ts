@@ -3,11 +3,10 @@ import { visible, visibleLine } from '../core/base/visible.js';
 import type { Progress } from '../core/engine/run.js';
 import { paintedBar } from './text/painted-bar.js';
 
-/** Where a command prints, and shows its progress. */
 export interface Printer {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Undefined: a bar on stderr. */
+  /** Default: a bar on stderr. */
   readonly progress?: (progress: Progress) => void;
 }
 
@@ -16,64 +15,59 @@ let printer: Printer = {
   err: (text) => void process.stderr.write(text),
 };
 
-/** Prints elsewhere than to the streams of this process, from now on. */
+/** Redirects all further output. */
 export const printTo = (other: Printer): void => {
   printer = other;
 };
 
-/** What receives progress in place of a bar. */
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
 /**
- * Prints data to stdout, with control characters escaped except in our own coloured bars. All else goes to
- * stderr.
+ * Prints data to stdout; control characters are escaped except in our own coloured bars. Everything else goes
+ * to stderr.
  */
 export const printLine = (text: string): void => {
   const parts = hasColours() ? text.split(paintedBar) : [text];
-  // The pattern captures, so that every second part is a bar.
+  // The pattern has a capture group, so every second part is a bar.
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
 };
 
-/** Prints the text of a file for the reader to save, unescaped. */
+/** Prints unescaped text that the reader may save as a file. */
 export const printText = (text: string): void => {
   printer.out(`${text}\n`);
 };
 
 let printed: 'nothing' | 'document' | 'events' = 'nothing';
 
-/** The form of the JSON that stdout has so far: one document, or a line for each event. */
+/** The form of JSON on stdout so far: one document, or a line for each event. */
 export const printedJson = (): typeof printed => printed;
 
-/** Begins the output of a command. */
 export const forgetPrinted = (): void => {
   printed = 'nothing';
 };
 
-/** Prints indented JSON, escaped as by `printLine`, which leaves its value the same. */
+/** Escapes like `printLine`, which does not change the value. */
 export const printJson = (value: unknown): void => {
   printed = 'document';
   printLine(JSON.stringify(value, null, 2));
 };
 
-/** Prints an event as one line of JSON. */
 export const printEvent = (event: string, value: object): void => {
   printed = 'events';
   printLine(JSON.stringify({ event, ...value }));
 };
 
-/** Prints a message to stderr. */
 export const note = (text: string): void => {
   printer.err(`${visible(text)}\n`);
 };
 
-/** Prints the command that comes next to stderr. */
 export const printNext = (command: string | undefined): void => {
   if (command !== undefined) note(`Next: ${command}`);
 };
 
 export const warn = (warning: string): void => note(`warning: ${visibleLine(warning)}`);
 
-/** True if stdout is a terminal that shows colours; NO_COLOR and FORCE_COLOR override. */
+/** True if stdout is a terminal with colours; NO_COLOR and FORCE_COLOR override. */
 const hasColours = (): boolean =>
   colours.isColorSupported && (process.stdout.isTTY || 'FORCE_COLOR' in process.env);
 

@@ -24,25 +24,22 @@ import type { SearchPlan } from '../study/search/plan-search.js';
 import type { CheckpointSummary } from './text/inspect.js';
 import type { AdapterSummary } from './text/inspect-adapter.js';
 
-// What commands print with `--json`: the document, or behind events the last line. The types of the Python package
-// are made of these (scripts/python-results.mjs).
+// Output of commands with `--json`: the document, or the last line after events. The types of the Python
+// package are made from these (scripts/python-results.mjs).
 
-/** A tensor of a plan. Its formula is for layerloom itself, and changes with it. */
+/** Without the formula, which is internal and may change between versions. */
 export interface PrintedTensor extends Omit<PlannedTensor, 'expression'> {
   readonly expression: Readonly<Record<string, unknown>>;
 }
 
-/** How a merge computes a tensor. */
 export interface PrintedExplanation extends Omit<Explanation, 'expression'> {
   readonly expression: Readonly<Record<string, unknown>>;
 }
 
-/** A file of weights of a plan. */
 export interface PrintedShard extends Omit<PlannedShard, 'tensors'> {
   readonly tensors: readonly PrintedTensor[];
 }
 
-/** A dry run of a merge. */
 export interface PrintedPlan extends Omit<MergePlan, 'shards'> {
   readonly shards: readonly PrintedShard[];
 }
@@ -54,60 +51,54 @@ export interface InspectedCheckpoint extends CheckpointSummary {
 
 /** The content of `partition.json`. */
 export interface PrintedPartition extends Partition {
-  /** Version of layerloom. */
   readonly layerloom: string;
 }
 
-/** The end of a batch, all of whose merges are there. */
+/** The end of a batch without failures. */
 export interface BatchDone extends Omit<BatchResult, 'merges'> {
   readonly event: 'done';
   readonly failed: number;
-  /** The command that comes next. */
   readonly next?: string;
 }
 
-/** The end of an evaluation, all of whose models have their scores. */
+/** The end of an evaluation without failures. */
 export interface EvaluationDone extends Omit<EvaluationOutcome, 'experiment'> {
   readonly event: 'done';
-  /** The command that comes next. */
   readonly next?: string;
 }
 
-/** The end of a search. */
 export interface SearchDone extends Omit<SearchResult, 'steps'> {
   readonly event: 'done';
 }
 
-/** What a merge of a batch would be. */
+/** A merge in a dry run of a batch. */
 export interface PlannedBatchMerge
   extends Pick<
     ExperimentMerge,
     'name' | 'language' | 'task' | 'languageExpert' | 'method' | 'configuration'
   > {
   readonly bytes: number;
-  /** Number of its shards. */
   readonly shards: number;
 }
 
-/** A dry run of a batch. */
 export interface PlannedBatch {
   readonly cost: BatchCost;
-  /** Weights of models of the hub that are needed and not here. */
+  /** Weights of hub models to download. */
   readonly download: PlannedDownload;
   readonly disk: DiskNeed;
-  /** Of merges that are not written: what scoring them in place makes. */
+  /** For merges that are not written: cost of scoring in place. */
   readonly inPlace: CostInPlace;
   readonly time: {
-    /** At the rate of an earlier run over the same directory or store; null without one. */
+    /** At the rate of an earlier run in the same directory or store; null without one. */
     readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
     readonly scoring: ScoringTime | null;
   };
   /** The order in which merges are finished. */
   readonly stages: readonly { readonly merges: readonly string[]; readonly bytesToWrite: number }[];
-  /** What runs of the same version on the same experiment are to `expect`. */
+  /** The value for `expect` in runs of the same version on the same experiment. */
   readonly stamp: string;
   readonly tasks: {
-    /** Tasks that only the harness knows, where it is not installed. */
+    /** Tasks that only the harness knows, if it is not installed. */
     readonly unchecked: readonly string[];
     readonly failed: readonly { readonly task: string; readonly code: string; readonly message: string }[];
   };
@@ -118,23 +109,20 @@ export interface PlannedBatch {
   }[];
 }
 
-/** Commands that would score models. */
 export interface EvaluationCommands {
   readonly commands: readonly { readonly model: string; readonly command: string }[];
 }
 
-/** Results of the harness that were taken into an experiment. */
+/** Harness results imported into an experiment. */
 export interface Imported extends Omit<ImportOutcome, 'experiment'> {}
 
-/** Tables of scores. */
 export interface ScoreTables {
   readonly tables: readonly ScoreTable[];
 }
 
-/** A file of tables of scores. */
 export interface WrittenTables {
   readonly out: string;
-  /** Their names, with the base where there are several: `llama/table-1`. */
+  /** Table names, with the base if there are several: `llama/table-1`. */
   readonly tables: readonly string[];
 }
 
@@ -143,7 +131,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/** By command what it prints with an option, the first of these that is given, and what without (`plain`, the last). */
+/** By command: output for the first of these options that is given, or without any (`plain`, last). */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

@@ -35,7 +35,6 @@ import { verify } from './commands/verify.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
 
-/** All commands, in the order of help. */
 const commands = [
   swap,
   soup,
@@ -71,9 +70,7 @@ const commands = [
   schema,
 ];
 
-/**
- * Builds the command line. Errors are thrown for `main` to print; commander neither prints them nor exits.
- */
+/** Builds the command line. Errors are thrown for `main` to print; commander neither prints nor exits. */
 export const buildProgram = (): Command => {
   const program = new ExampleCommand('layerloom');
   program

@@ -11,8 +11,8 @@ import { buildProgram } from './program.js';
 import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';
 
 /**
- * Prints an error as one message, behind the warnings that may explain it; with --json also as an object on stdout,
- * with -v its stack. Returns the exit code.
+ * Prints an error as one message after the warnings that may explain it; with --json also as an object on
+ * stdout, with -v its stack. Returns the exit code.
  */
 export const reportError = (
   error: unknown,
@@ -23,7 +23,7 @@ export const reportError = (
   const message = known?.message ?? messageOf(error);
   if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
-  // The message alone says what was typed wrong.
+  // Usage errors need no stack.
   const isVerbose = args.includes('-v') || args.includes('--verbose');
   if (isVerbose && known?.exitCode !== exitCodes.usage) note(inspect(error));
   if (args.includes('--json')) printError({ error: known ?? internal(error) }, args);
@@ -31,15 +31,13 @@ export const reportError = (
 };
 
 const messageOf = (error: unknown): string => {
-  // Of a syntax error, which quotes the text, the reason alone.
+  // A SyntaxError's message quotes the text; only its reason is printed.
   if (error instanceof SyntaxError) return reasonOf(error);
   return error instanceof Error ? error.message : String(error);
 };
 
-/** An error of no code, as JSON has it. */
 const internal = (error: unknown) => ({ code: 'INTERNAL', message: messageOf(error), details: {} });
 
-/** An error as a caller in another language gets it. */
 export interface ReportedError {
   readonly code: string;
   readonly message: string;
@@ -48,7 +46,7 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** Describes an error of a command that a call in Python ran: the command's options have the names that they have there. */
+/** Describes an error for Python, with Python's parameter names instead of options. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
   const { message, ...described } = known?.toJSON() ?? internal(error);
@@ -61,7 +59,7 @@ export const describeError = (error: unknown, args: readonly string[], program: 
   };
 };
 
-/** Spells a command's options in a text as parameters; a command of a shell stays as it is. */
+/** Replaces options by Python parameters, except in shell commands. */
 const inPython = (text: string, { options }: Command): string =>
   text
     .split(/(`layerloom [^`]*`)/)
@@ -74,10 +72,9 @@ const inPython = (text: string, { options }: Command): string =>
     )
     .join('');
 
-/** Commands that print a line of JSON for each event, and their error as the last line. */
 const eventCommands = ['batch', 'evaluate', 'search'];
 
-/** Prints an error as JSON, unless stdout has a result already, which is one document and says what failed. */
+/** Prints an error as JSON, unless stdout already has a document, which states the failure itself. */
 const printError = (value: object, [command = '']: readonly string[]): void => {
   if (printedJson() === 'document') return;
   if (printedJson() === 'events' || eventCommands.includes(command)) printLine(JSON.stringify(value));
@@ -98,7 +95,7 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Returns the option that an error's parameter was given by; undefined if it is one of a file. */
+/** Returns the option of an error's parameter; undefined for a parameter from a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
   args: readonly string[],
@@ -107,7 +104,7 @@ const optionOf = (
   if (code !== 'INVALID_PARAMETER' || context.place !== undefined || !('parameter' in details))
     return undefined;
   const { command } = commandOf(program, args);
-  // What a recipe has as `tokenizer_source`, `--tokenizer` gives.
+  // `--tokenizer` sets a recipe's `tokenizer_source`.
   const parameter = details.parameter === 'tokenizerSource' ? 'tokenizer' : details.parameter;
   const name = parameter.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const found = command.options.find(
@@ -116,15 +113,12 @@ const optionOf = (
   return found?.long;
 };
 
-/** True for `layerloom --version --json`, which prints the version and the platform. */
 const asksForVersionAsJson = (args: readonly string[]): boolean =>
   args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
 
-/** True for `layerloom COMMAND --help --json`, which prints the definition of a command. */
 const asksForHelpAsJson = (args: readonly string[]): boolean =>
   args.includes('--json') && (args.includes('--help') || args.includes('-h'));
 
-/** Returns the command that the first words name, with its subcommands. */
 const describeNamed = (program: Command, args: readonly string[]): CommandDescription[] => {
   const commands = describeCommands(program);
   const isNamed = ({ path }: CommandDescription) => path.every((name, index) => name === args[index]);
@@ -140,7 +134,7 @@ const describeInstallation = () => {
 
 let built: Command | undefined;
 
-/** The command line, built once in a process: commander forgets what it has read when it reads the next. */
+/** Built once a process; commander resets its state before each parse. */
 const builtProgram = (): Command => {
   built ??= buildProgram();
   return built;
@@ -149,7 +143,7 @@ const builtProgram = (): Command => {
 /**
  * Runs a command line to its end, printing to stdout and stderr. A process runs one at a time.
  *
- * @param given the words behind `layerloom`
+ * @param given the words after `layerloom`
  * @param report receives the error that ended the command, and returns the exit code
  * @param reader who reads the messages
  * @returns the exit code
@@ -159,7 +153,7 @@ export const runCommandLine = async (
   report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
   reader: Reader = 'shell',
 ): Promise<number> => {
-  // Other programs print their version so; commands have `-v` for more words.
+  // As in other programs, a lone `-v` prints the version; commands use `-v` for verbose.
   const args = given.join() === '-v' ? ['--version'] : given;
   const program = builtProgram();
   forgetPrinted();

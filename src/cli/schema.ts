@@ -4,16 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { invalidParameter } from '../core/base/invalid-parameter.js';
 import { printText } from './print.js';
 
-/** Kinds of files that have a JSON Schema. */
 export const schemaNames = ['recipe', 'experiment'] as const;
 
 type SchemaName = (typeof schemaNames)[number];
 
-/** The schema's file in this installation; scripts/write-schemas.mjs writes it. */
 const schemaFile = (name: SchemaName): string =>
   fileURLToPath(new URL(`../schemas/${name}.schema.json`, import.meta.url));
 
-/** Prints a JSON Schema. @throws LayerloomError INVALID_PARAMETER */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const schemaCommand = async (name: string): Promise<void> => {
   const known = schemaNames.find((each) => each === name);
   if (known === undefined) throw invalidParameter('kind', name, schemaNames.join(' or '));
@@ -21,8 +19,8 @@ export const schemaCommand = async (name: string): Promise<void> => {
 };
 
 /**
- * Returns a comment that names a schema to editors with the YAML language server. In a project that has
- * layerloom among its dependencies the path is relative, so that it also holds on other machines.
+ * Returns a comment that tells editors with the YAML language server the schema. In a project that depends on
+ * layerloom the path is relative, so that it works on other machines.
  *
  * @param folder the folder of the file that the comment begins
  */

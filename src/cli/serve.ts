@@ -7,25 +7,25 @@ import { Scratch, scratchName } from '../study/store/scratch.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
-// `layerloom serve-calls`, which no help shows: runs commands for a program in another language, which keeps this
-// process and asks it for one after another (python/layerloom/_engine.py). Lines of JSON, the requests on stdin and the
-// answers on a descriptor of their own, which the argument numbers: plugins and libraries may print to stdout.
+// `layerloom serve-calls` (hidden from help) runs commands for a program in another language, which keeps
+// this process (python/layerloom/_engine.py). It reads requests as lines of JSON from stdin. Answers go to
+// the descriptor in the argument, because plugins and libraries may print to stdout.
 //
 //   in   {"call": ID, "words": ["swap", …], "directory": PATH, "environment": {NAME: TEXT}}
 //   in   {"stop": ID}
 //   in   {"scratch": ID, "bytes": NUMBER, "beside": PATH, "name": NAME}
 //   in   {"release": ID}
-//   out  {"call": ID, "progress": {"phase", "done", "total", …}}     any number of these three
+//   out  {"call": ID, "progress": {"phase", "done", "total", …}}   any number of the first three
 //   out  {"call": ID, "event": {"event": NAME, …}}
 //   out  {"call": ID, "note": TEXT}
-//   out  {"call": ID, "result": what --json prints}                  or an error, at the end; of a scratch {"directory"}
-//   out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}}
+//   out  {"call": ID, "result": what --json prints}                at the end; for a scratch {"directory"}
+//   out  {"call": ID, "error": {"code", "message", "details", "exitCode", "warnings"}}   instead of a result
 //
-// Commands run one at a time, in the order of the requests: the directory and the environment are the process's. The
-// process ends when its input does, and what runs is stopped then as by Ctrl-C.
+// Commands run one at a time, in the order of requests, because directory and environment belong to the
+// process. The process ends with its input; a running command is then stopped as by Ctrl-C.
 //
-// A scratch is a directory for so many bytes, in memory where there is room, else in `beside`. It is made at once and
-// removed when it is released, or when the input ends: the caller may be killed while it writes there.
+// A scratch is a directory of a given size, in memory if there is room, else in `beside`. It is made at once
+// and removed on release or when the input ends, because the caller may be killed while it writes there.
 
 const requestSchema = z.union([
   z.object({
@@ -48,10 +48,11 @@ type Request = z.infer<typeof requestSchema>;
 type Call = Extract<Request, { call: number }>;
 type ScratchRequest = Extract<Request, { scratch: number }>;
 
-/** Where answers go. */
 let answers = 1;
 
-/** Writes an answer whole: the descriptor is a pipe, which blocks. A caller that has gone ends the input too. */
+/**
+ * Writes a whole answer to a pipe, blocking. Errors are ignored: if the caller is gone, the input ends too.
+ */
 const answer = (line: object): void => {
   let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
   try {
@@ -61,7 +62,6 @@ const answer = (line: object): void => {
   }
 };
 
-/** Milliseconds between two reports of progress. */
 const progressMs = 50;
 
 const setEnvironment = (environment: Readonly<Record<string, string>>): void => {
@@ -75,19 +75,15 @@ const reported = (error: LayerloomError): ReportedError => ({
   warnings: [],
 });
 
-/** What no part of the engine has foreseen. */
 const internal = (error: unknown): ReportedError => ({
   ...{ code: 'INTERNAL', message: String(error), details: {}, exitCode: 1, warnings: [] },
 });
 
-/** The end of a call that was stopped before its turn. */
 const notBegun = reported(new LayerloomError('INTERRUPTED', {}));
 
-/** The scratch directories that callers have not released. */
 class Scratches {
   readonly #made = new Map<number, Promise<Scratch | undefined>>();
 
-  /** Makes one, and answers with it or with its error. */
   open({ scratch: call, beside, bytes, name }: ScratchRequest): void {
     const made = Scratch.open(beside, bytes, name).then(
       (scratch) => {
@@ -118,7 +114,6 @@ class Scratches {
   }
 }
 
-/** Runs the command of a call, and answers. */
 const run = async ({ call, words, directory, environment }: Call): Promise<void> => {
   let printed = '';
   let last: unknown;
@@ -162,7 +157,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
 /**
  * Answers calls until the input ends.
  *
- * @param descriptor of answers, in digits; stdout where none is given
+ * @param descriptor of answers, in digits; default: stdout
  */
 export const serve = async (descriptor = '1'): Promise<number> => {
   answers = Number(descriptor);
@@ -176,9 +171,9 @@ export const serve = async (descriptor = '1'): Promise<number> => {
   const stop = (call: number | undefined): void => {
     if (call === undefined || call !== running) return;
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
-    // A caller that has gone does not wait for what cannot be stopped.
+    // If the caller is gone, work that cannot be stopped is abandoned.
     else if (ended) abandon();
-    // A command listens once its work has begun.
+    // The command has not registered its handler yet: retry.
     else setTimeout(stop, progressMs, call);
   };
 

@@ -1,6 +1,6 @@
-// Loads the bundle, which is the command line and the library: plugins of the command share the library's modules. Its
-// compiled code is kept in the user's cache, since Node 20 has no cache of its own: compiling takes a third of the time
-// of a short command.
+// Loads the bundle, which is the command line and the library, so that plugins share the library's modules.
+// The compiled code is cached in the user's cache, because Node 20 has no compile cache: compiling takes a
+// third of the time of a short command.
 
 const {
   constants,
@@ -25,11 +25,14 @@ const { runInThisContext, Script } = require('node:vm') as typeof import('node:v
 const { foreignBelow } =
   require('../core/base/own-directory.js') as typeof import('../core/base/own-directory.js');
 
-/** Scripts/bundle-program.mjs writes it; its first line is a hash of the others. */
+/** From scripts/bundle-program.mjs; the first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
-/** The folder of compiled code; undefined where the user has no cache, or has turned off those of Node. */
+/**
+ * The folder of compiled code; undefined if the user has no cache folder or has disabled Node's compile
+ * cache.
+ */
 const folder = (): string | undefined => {
   const { XDG_CACHE_HOME: cache = '', HOME: home = '', NODE_DISABLE_COMPILE_CACHE: off = '' } = process.env;
   const parent = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : undefined;
@@ -37,7 +40,8 @@ const folder = (): string | undefined => {
 };
 
 const kept = folder();
-// Compiled code has the path of its source, which stacks show: each installation has its own, and each set of V8's flags.
+// Compiled code contains its source's path for stack traces, so each installation has its own; so has each
+// set of V8 flags.
 const program = createHash('sha256')
   .update(source.slice(0, source.indexOf('\n')))
   .update(`${file} ${cachedDataVersionTag()}`)
@@ -48,20 +52,20 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
-/** Several times the size of compiled code: more is none. */
+/** Several times the usual size: a larger file is not compiled code. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** True if nobody else can have put files into the folder of compiled code, or a link in its place. */
+/** True if nobody else can have put files into the folder, or a link in its place. */
 const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === undefined;
 
 /**
- * Reads compiled code behind its hash, if it is whole, and a file that only this user writes. V8 runs it as it is:
- * damaged code would end the process.
+ * Reads compiled code if its hash matches and only this user can write the file. V8 does not check it:
+ * damaged code would crash the process.
  */
 const readCompiled = (path: string): Buffer | undefined => {
   try {
     if (!isOwn(dirname(path))) return undefined;
-    // Neither a link nor, by waiting for its other end, a pipe.
+    // Opens neither a link nor a pipe, which could block.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const found = fstatSync(fd);
@@ -75,17 +79,16 @@ const readCompiled = (path: string): Buffer | undefined => {
       closeSync(fd);
     }
   } catch {
-    // Not there or not readable: the program is compiled from its source.
+    // Absent or unreadable: the program is compiled from its source.
     return undefined;
   }
 };
 
 const oldMs = 30 * 24 * 3600 * 1000;
 
-/** Names of compiled code, and of the partial file of a process that was killed. */
 const codeName = /^[0-9a-f]{32}-v\d+\.\d+\.\d+[\w.-]*$/;
 
-/** Removes the code of other installations that is a month old; one that is still used writes it again. */
+/** Removes code of other installations after a month; an installation in use writes it again. */
 const removeOld = (from: string): void => {
   for (const each of readdirSync(from)) {
     if (!codeName.test(each)) continue;
@@ -95,14 +98,14 @@ const removeOld = (from: string): void => {
   }
 };
 
-/** Writes compiled code, whole or not at all. Then removes what is old. */
+/** Writes compiled code atomically, then removes old code. */
 const writeCompiled = (path: string, script: import('node:vm').Script, into: string): void => {
   const partial = `${path}.${process.pid}`;
   try {
-    // One by one: Node's recursive mkdir never ends in a parent that takes no directories, such as /proc.
+    // Node's recursive mkdir never returns if the parent accepts no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
       if (!existsSync(each)) {
-        // In another user's home, as with sudo, it would be in that one's way.
+        // With sudo the home is another user's, who could not replace our folder.
         if (statSync(dirname(each)).uid !== process.getuid?.()) return;
         mkdirSync(each, { mode: 0o700 });
       }
@@ -112,24 +115,21 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     renameSync(partial, path);
     removeOld(into);
   } catch {
-    // A read-only or full home: the next command compiles again.
+    // Read-only or full home: the next command compiles again.
     try {
       if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
-      // Nor was anything written.
+      // Then nothing was written either.
     }
   }
 };
 
-/** The bundle: each function runs the modules that it needs, once. */
 interface Bundle {
-  /** Runs the command line on the process's arguments. */
   readonly run: () => void;
-  /** Returns what the package exports. */
   readonly library: () => object;
 }
 
-/** What uses the program, for the name of its compiled code: a command, one that only plans, or help of any. */
+/** Returns the use in the name of compiled code: a command, its dry run, or help. */
 const useOf = (args: readonly string[]): string => {
   const [command = ''] = args;
   if (args.includes('--help') || args.includes('-h') || !/^[a-z][a-z-]{0,20}$/.test(command)) return 'help';
@@ -137,11 +137,11 @@ const useOf = (args: readonly string[]): string => {
 };
 
 /**
- * @param use compiled code is of the functions that ran: a merge needs others than help does, or than a program that
- * imports the library
+ * @param use names the compiled code, which contains only the functions that ran: a merge, help, and programs
+ *   that import the library need different ones
  */
 const load = (use: string): Bundle => {
-  // Test runners give each file a realm of its own: the bundle's errors are to be errors of that realm.
+  // Test runners give each file its own realm, and the bundle's errors need to belong to it.
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
   const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
   const cachedData = path === undefined ? undefined : readCompiled(path);
@@ -156,7 +156,7 @@ const load = (use: string): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // At the end, when the functions that were called are compiled too. One that failed may have called few.
+    // At exit the called functions are compiled too. A failed command may have called few.
     process.once('exit', (code) => {
       if (code === 0) writeCompiled(path, script, kept);
     });

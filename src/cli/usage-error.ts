@@ -2,14 +2,13 @@ import type { Command, CommanderError } from 'commander';
 import { LayerloomError } from '../core/base/errors.js';
 import { nearest } from '../core/methods/recipe/nearest.js';
 
-/** Errors of commander that a misspelt option may be the cause of: it is not the option that is required. */
+/** Errors of commander that a misspelt option may cause; they hide the real mistake. */
 const causedByOptions = [
   'commander.unknownOption',
   'commander.missingMandatoryOptionValue',
   'commander.missingArgument',
 ];
 
-/** Names that other programs give to our options. */
 const synonyms: Readonly<Record<string, string>> = {
   '--output': '--out',
   '--output-dir': '--out',
@@ -17,7 +16,7 @@ const synonyms: Readonly<Record<string, string>> = {
   '--base-model': '--base',
 };
 
-/** Returns the option that a word was meant to be: one of its letters, a synonym, or one that begins like it. */
+/** Returns the option meant by a word: a near spelling, a synonym, or a completion. */
 const meantOption = (flag: string, known: readonly string[]): string | undefined => {
   if (!/^--[^-]/.test(flag)) return undefined;
   const found = nearest(flag, known) ?? (Object.hasOwn(synonyms, flag) ? synonyms[flag] : undefined);
@@ -28,7 +27,7 @@ const meantOption = (flag: string, known: readonly string[]): string | undefined
   return alike.length === 1 ? alike[0] : undefined;
 };
 
-/** Returns the command that the first words name, and those of its names. */
+/** Returns the command that the first words name, and its name words. */
 export const commandOf = (
   program: Command,
   args: readonly string[],
@@ -45,8 +44,8 @@ export const commandOf = (
 };
 
 /**
- * Returns the error of `layerloom help NAME…` where no command has that name; undefined where one has. Commander would
- * print the help of all commands.
+ * Returns an error for `layerloom help NAME…` with an unknown name; commander would print the help of all
+ * commands.
  */
 export const unknownHelpOf = (args: readonly string[], program: Command): LayerloomError | undefined => {
   if (args[0] !== 'help') return undefined;
@@ -64,8 +63,8 @@ export const unknownHelpOf = (args: readonly string[], program: Command): Layerl
 };
 
 /**
- * Returns commander's error as ours. An unknown option is named first, even where a required one is missing,
- * with the nearest that the command has.
+ * Converts commander's error to ours. An unknown option is reported before a missing required one, with the
+ * nearest known option.
  */
 export const usageErrorOf = (
   { code, message }: CommanderError,

@@ -9,7 +9,9 @@ import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface AddonFacts {
   readonly file: string;
-  /** `shipped` with a release; `built` by `npm run build` or `layerloom build`; `given` by LAYERLOOM_ADDON. */
+  /**
+   * `shipped` with a release; `built` by `npm run build` or `layerloom build`; `given` by LAYERLOOM_ADDON.
+   */
   readonly origin: 'shipped' | 'built' | 'given';
   readonly instructionSet: string;
   readonly instructionSets: readonly string[];
@@ -18,23 +20,23 @@ export interface AddonFacts {
 export interface PlatformFacts {
   readonly platform: string;
   readonly arch: string;
-  /** Such as `glibc 2.36` or `musl 1.2.5`; undefined where there is but one. */
+  /** `glibc 2.36`, `musl 1.2.5`; undefined except on Linux. */
   readonly libc: string | undefined;
-  /** True for an x64 Node that runs on Apple silicon by translation. */
+  /** True for an x64 Node that runs translated on Apple silicon. */
   readonly rosetta: boolean;
 }
 
 /**
- * Returns `shipped` if the file is listed with its SHA-256 in the package's list of checksums.
+ * Returns `shipped` if the package's checksums list the file with its SHA-256.
  *
- * @param sums content of SHA256SUMS; undefined where the package has none
+ * @param sums content of SHA256SUMS; undefined if the package has none
  */
 export const originOf = (content: Buffer, target: string, sums: string | undefined): 'shipped' | 'built' => {
   const hash = createHash('sha256').update(content).digest('hex');
   return sums?.split('\n').includes(`${hash}  ${join(target, 'layerloom.node')}`) ? 'shipped' : 'built';
 };
 
-/** Loads the addon. @throws LayerloomError as `instructionSets` */
+/** @throws LayerloomError as `instructionSets` */
 export const examineAddon = (): AddonFacts => {
   const { chosen, available } = instructionSets();
   const { file, target } = findAddon();
@@ -50,7 +52,7 @@ const isTranslated = (): boolean => {
   try {
     return execFileSync('sysctl', ['-n', 'sysctl.proc_translated'], { encoding: 'utf8' }).trim() === '1';
   } catch {
-    // Processors by Intel have no such value.
+    // Intel Macs do not have this value.
     return false;
   }
 };
@@ -78,7 +80,7 @@ export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts
 
 const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
 
-/** @param facts or the error that kept the addon from being loaded, whose message says what to do */
+/** @param facts or the error that prevented loading the addon, whose message contains the remedy */
 export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {
   if (facts instanceof LayerloomError) return [problem('addon', facts.message)];
   const { file, origin, instructionSet, instructionSets: available } = facts;

@@ -2,7 +2,6 @@ import type { Finding, Mark } from './finding.js';
 
 const marks: Readonly<Record<Mark, string>> = { ok: '✓', warning: '!', problem: '✗' };
 
-/** Formats an examination: a line for each finding, remedies below. */
 export const describeExamination = ({
   findings,
   ok,

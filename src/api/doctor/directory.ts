@@ -9,13 +9,11 @@ import { type Finding, ok, problem, warning } from './finding.js';
 
 export interface DirectoryFacts {
   readonly path: string;
-  /** The file system's, as in the list of mounts: `ext4`, `apfs`, `nfs4`; undefined where it is not listed. */
+  /** The file system's type in the list of mounts: `ext4`, `apfs`, `nfs4`; undefined if it is not listed. */
   readonly type: string | undefined;
-  /** Free bytes, for this user. */
   readonly free: number;
-  /** The reason why nothing can be written; undefined where it can. */
+  /** Why nothing can be written, if so. */
   readonly refusal: string | undefined;
-  /** Ways to link shards that worked here. */
   readonly links: readonly Exclude<Link, 'copy'>[];
 }
 
@@ -24,11 +22,11 @@ interface Mount {
   readonly type: string;
 }
 
-/** The spaces and tabs of paths in the kernel's lists are escaped: `\040`. */
+/** Unescapes spaces and tabs in paths of the kernel's lists: `\040`. */
 const unescaped = (path: string): string =>
   path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** Reads the list of mounts of Linux (`/proc/self/mountinfo`) or of macOS (`mount`). */
+/** Linux: `/proc/self/mountinfo`; macOS: `mount`. */
 export const parseMounts = (text: string): Mount[] =>
   text.split('\n').flatMap((line) => {
     const linux = /^\S+ \S+ \S+ \S+ (?<point>\S+) .*? - (?<type>\S+) /.exec(line)?.groups;
@@ -37,7 +35,7 @@ export const parseMounts = (text: string): Mount[] =>
     return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
   });
 
-/** Type of the file system that a real path is in: that of the longest mount point above it, the last of equal ones. */
+/** Returns the type of the longest mount point above a real path; the last of equal ones. */
 export const fileSystemType = (path: string, mounts: readonly Mount[]): string | undefined => {
   const above = mounts.filter(({ point }) => point === '/' || path === point || path.startsWith(point + sep));
   return above.reduce<Mount | undefined>(
@@ -54,7 +52,6 @@ const listMounts = async (): Promise<Mount[]> => {
   return parseMounts(text);
 };
 
-/** Tries each way of linking with a small file in a directory of its own, which is removed. */
 const tryLinks = async (path: string): Promise<Pick<DirectoryFacts, 'refusal' | 'links'>> => {
   let directory: string;
   try {
@@ -78,7 +75,7 @@ const tryLinks = async (path: string): Promise<Pick<DirectoryFacts, 'refusal' | 
   }
 };
 
-/** @throws the system's error where there is no such directory */
+/** @throws the system's error if the directory does not exist */
 export const examineDirectory = async (directory: string): Promise<DirectoryFacts> => {
   const path = await realpath(resolve(directory));
   const { bavail, bsize } = await statfs(path);
@@ -86,7 +83,6 @@ export const examineDirectory = async (directory: string): Promise<DirectoryFact
   return { path, type, free: bavail * bsize, ...(await tryLinks(path)) };
 };
 
-/** Bytes of a model of 8 billion parameters in bfloat16. */
 const bytesOf8B = 16e9;
 
 export const directoryFindings = ({ path, type, free, refusal, links }: DirectoryFacts): Finding[] => {

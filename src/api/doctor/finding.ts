@@ -1,12 +1,12 @@
-/** `problem`: merging does not work; `warning`: it works, with less than it could have. */
+/** `problem`: merging does not work; `warning`: it works with limitations. */
 export type Mark = 'ok' | 'warning' | 'problem';
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly subject: string;
   readonly mark: Mark;
   readonly text: string;
-  /** Undefined where nothing is to be done. */
+  /** Undefined if nothing needs to be done. */
   readonly remedy?: string | undefined;
 }
 

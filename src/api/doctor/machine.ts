@@ -6,17 +6,15 @@ import { type Finding, ok, warning } from './finding.js';
 
 export interface MachineFacts {
   readonly cores: number;
-  /** What affinity and cgroup quota leave of the cores: the default of `--threads`. */
+  /** Cores within affinity and cgroup quota: the default of `--threads`. */
   readonly usableCores: number;
-  /** Bytes of memory that the machine has. */
   readonly memory: number;
-  /** The cgroup's limit in bytes, version 1 or 2; undefined where there is none. */
+  /** The cgroup's limit in bytes, version 1 or 2; undefined without a limit. */
   readonly memoryLimit: number | undefined;
-  /** Bytes that a process could still use. */
   readonly availableMemory: number;
 }
 
-/** Bytes of private memory of a merge with one thread, generously: a few tiles, and Node itself. */
+/** Generous private memory of a merge with one thread: a few tiles, and Node itself. */
 const bytesForMerging = 256e6;
 
 export const examineMachine = (): MachineFacts => {

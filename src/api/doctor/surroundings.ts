@@ -10,18 +10,18 @@ import { type Finding, ok, warning } from './finding.js';
 
 export interface HubCacheFacts {
   readonly path: string;
-  /** Number of models in it; undefined where there is no such directory. */
+  /** Undefined if the directory does not exist. */
   readonly models: number | undefined;
-  /** Why it cannot be read, where there may be one. */
+  /** Why it cannot be read, if it may exist. */
   readonly unread?: string;
 }
 
 /** lm_eval, as `layerloom evaluate` finds it. */
 export interface HarnessFacts {
   readonly command: string;
-  /** The file that the PATH leads to, or the Python that has it; undefined where there is none. */
+  /** Found through the PATH, or the Python that has the module. */
   readonly file: string | undefined;
-  /** Undefined where the command is no script of Python's, or its environment does not say. */
+  /** Undefined if the command is not a Python script, or if its environment does not state the version. */
   readonly version: string | undefined;
 }
 
@@ -35,7 +35,6 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   }
 };
 
-/** The file's first bytes, as text. */
 const startOf = (file: string): string => {
   const fd = openSync(file, 'r');
   try {
@@ -46,7 +45,10 @@ const startOf = (file: string): string => {
   }
 };
 
-/** The interpreter of a script that pip installed: in its first line, or behind `exec` in its second if that is long. */
+/**
+ * Returns the interpreter of a script that pip installed: on line 1, or behind `exec` on line 2 if the path
+ * is long.
+ */
 export const pythonOf = (script: string): string | undefined =>
   /^(?:#!\s*|#!\/bin\/sh\n'''exec' "?)(?<python>[^\s"]*python[^\s"]*)/.exec(script)?.groups?.['python'];
 
@@ -55,14 +57,14 @@ const versionOf = (file: string): string | undefined => {
   const python = /(^|\/)python[\d.]*$/.test(file) ? file : pythonOf(startOf(file));
   if (python === undefined) return undefined;
   try {
-    // `lm_eval` itself imports torch first, which takes ten seconds.
+    // Importing `lm_eval` itself would import torch first, which takes ten seconds.
     const program = "import importlib.metadata as m; print(m.version('lm_eval'))";
     return execFileSync(python, ['-c', program], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim();
   } catch {
-    // The interpreter is gone, or lm_eval was not installed by pip.
+    // The interpreter is missing, or pip did not install lm_eval.
     return undefined;
   }
 };

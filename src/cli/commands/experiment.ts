@@ -14,7 +14,7 @@ import { kubernetes } from './kubernetes.js';
 import { slurm } from './slurm.js';
 import { snakemake } from './snakemake.js';
 
-/** Parses names with commas between; each benchmark counts once. @throws LayerloomError INVALID_PARAMETER */
+/** Benchmarks separated by commas, each once. @throws LayerloomError INVALID_PARAMETER */
 const toBenchmarks = (text: string) => [
   ...new Set(
     text.split(',').flatMap((name) => {

@@ -3,16 +3,15 @@ import { type Candidates, candidatesOf, flagsOf, optionsOf, quoted } from './can
 
 const pathOf = ({ path }: CommandDescription): string => path.join(' ');
 
-/** A line of a `case` that assigns the candidates of a value. */
 const caseOf = (pattern: string, candidates: Candidates, many: boolean): string => {
   const words = candidates.kind === 'words' ? candidates.words.join(' ') : '';
   return `    ${quoted(pattern)}) kind=${candidates.kind} words=${quoted(words)} many=${many ? 'yes' : ''} ;;`;
 };
 
 /**
- * Generates a completion script for bash, which needs neither bash-completion nor a bash later than 3.2.
+ * Generates a completion script for bash 3.2 or later; does not need bash-completion.
  *
- * Bash splits words at `=` and `:`, so that these are words of their own: `--out=DIR`, `NAME=DIR`.
+ * Bash splits words at `=` and `:`, so `--out=DIR` and `NAME=DIR` are several words.
  */
 export const bashCompletion = (commands: readonly CommandDescription[]): string => {
   const below = commands.filter(({ path }) => path.length > 0);

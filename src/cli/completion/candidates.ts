@@ -1,12 +1,12 @@
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 
-/** The values that a shell offers for an argument: words, names of files or directories, or nothing. */
+/** Values that a shell offers for an argument: words, names of files or directories, or nothing. */
 export type Candidates =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' | 'directories' | 'nothing' };
 
-/** Placeholders whose values are paths; a model may be a directory or a file, also those of `diff`. */
+/** Placeholders of paths; a model may be a directory or a file. */
 const paths: Readonly<Record<string, 'files' | 'directories'>> = {
   a: 'files',
   adapter: 'files',
@@ -33,13 +33,11 @@ export const candidatesOf = ({ name, choices }: ArgumentDescription): Candidates
 export const optionsOf = ({ optionGroups }: CommandDescription): readonly OptionDescription[] =>
   optionGroups.flatMap(({ options }) => options);
 
-/** `-o` and `--out`, of those that an option has. */
 export const flagsOf = ({ short, long }: OptionDescription): string[] => [
   ...(short === undefined ? [] : [short]),
   long,
 ];
 
-/** Quotes text for bash and zsh. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const shells = ['bash', 'zsh', 'fish'] as const;

@@ -12,7 +12,7 @@ const scripts: Readonly<Record<Shell, (commands: readonly CommandDescription[]) 
   fish: fishCompletion,
 };
 
-/** Prints the completion script of a shell. @throws LayerloomError INVALID_PARAMETER */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const completionCommand = (
   name: string,
   commands: readonly CommandDescription[],

@@ -1,12 +1,10 @@
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 import { candidatesOf, optionsOf } from './candidates.js';
 
-/** Quotes text for fish. */
 const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 const directories = "'(__fish_complete_directories (commandline -ct))'";
 
-/** Arguments of `complete` for the values of an option. */
 const valuesOf = (value: ArgumentDescription): string => {
   const candidates = candidatesOf(value);
   switch (candidates.kind) {
@@ -48,7 +46,6 @@ const argumentLines = (command: CommandDescription): string[] => {
   }
 };
 
-/** Generates a completion script for fish. */
 export const fishCompletion = (commands: readonly CommandDescription[]): string => {
   const descriptions = new Map(commands.map(({ path, description }) => [path.join(' '), description]));
   const lines = commands.flatMap((command) => [

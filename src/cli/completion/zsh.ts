@@ -3,7 +3,6 @@ import { candidatesOf, optionsOf, quoted } from './candidates.js';
 
 const functionOf = ({ path }: CommandDescription): string => ['_layerloom', ...path].join('_');
 
-/** Escapes text for a specification of `_arguments`. */
 const escaped = (text: string): string => text.replace(/[\\:[\]]/g, '\\$&');
 
 const actionOf = (argument: ArgumentDescription): string => {
@@ -12,7 +11,6 @@ const actionOf = (argument: ArgumentDescription): string => {
   return { files: '_files', directories: '_files -/', nothing: ' ' }[candidates.kind];
 };
 
-/** An option as `_arguments` takes it; variadic ones take words up to the next option. */
 const specOf = ({ long, short, description, value, repeatable }: OptionDescription): string => {
   const text = quoted(`[${escaped(description)}]`);
   const takes =
@@ -30,7 +28,6 @@ const argumentSpec = (argument: ArgumentDescription, index: number): string =>
 
 const describe = (text: string): string => text.replaceAll(':', '\\:');
 
-/** The function that completes the words after a command. */
 const functionText = (command: CommandDescription, commands: readonly CommandDescription[]): string => {
   const options = optionsOf(command).map(specOf);
   if (command.subcommands.length === 0)
@@ -62,7 +59,7 @@ ${children.map((child) => `    ${child.path.at(-1)}) ${functionOf(child)} ;;`).j
 }`;
 };
 
-/** Generates a completion script for zsh, which may be sourced or be a file `_layerloom` in `fpath`. */
+/** For zsh, to be sourced or saved as `_layerloom` in `fpath`. */
 export const zshCompletion = (commands: readonly CommandDescription[]): string => `#compdef layerloom
 # zsh completion for layerloom, made by: layerloom completion zsh
 ${commands.map((command) => functionText(command, commands)).join('\n\n')}

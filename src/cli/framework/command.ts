@@ -7,13 +7,12 @@ import { type OutputOptions, outputOptions } from '../options/output.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
 import { DeclaredOption, type OptionDeclaration } from './option.js';
 
-/** An argument as it is declared: `<model>`, `[dir]`, `<model...>`. */
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
   readonly words: string;
   /** The values that the called function accepts, for help and completion. */
   readonly choices: readonly string[];
-  /** For the compiler alone: what a command is given for the argument. */
+  /** For the compiler alone: the argument's type. */
   readonly given?: { readonly value: Value };
 }
 
@@ -23,7 +22,6 @@ type ValueOf<Flags extends string> = Flags extends `${string}...${string}`
     ? string | undefined
     : string;
 
-/** Declares an argument. */
 export const argument = <const Flags extends string>(
   flags: Flags,
   words: string,
@@ -44,17 +42,16 @@ type Always<O extends Options> = {
     : never;
 }[keyof O];
 
-/** What a command is given: its arguments and options under the names of their declarations; an option that is not given is absent. */
+/** A command's arguments and options by declared name; options that are not given are absent. */
 export type Given<A extends Arguments, O extends Options> = {
   readonly [Key in keyof A]: GivenOf<A[Key]>;
 } & { readonly [Key in Always<O>]: GivenOf<O[Key]> } & {
   readonly [Key in Exclude<keyof O, Always<O>>]?: GivenOf<O[Key]>;
 } & OutputOptions;
 
-/** What every command has, and a command of commands has alone. */
 interface Headline {
   readonly name: string;
-  /** The heading in `layerloom --help`; a subcommand has none. */
+  /** The heading in `layerloom --help`; absent for subcommands. */
   readonly group?: keyof typeof commandGroups;
   readonly summary: string;
   readonly examples: readonly [Example, Example, ...Example[]];
@@ -62,15 +59,13 @@ interface Headline {
 
 interface CommandFacts<A extends Arguments, O extends Options> extends Headline {
   readonly arguments?: A;
-  /** In the order of help, before those that every command has. */
+  /** In the order of help, before the common options. */
   readonly options?: O;
-  /** A text after the options in help. */
   readonly notes?: (command: Command) => string;
-  /** Does the command's work, which is loaded only now: help and other commands start without it. */
+  /** Does the command's work. It imports that work on demand, so that help and other commands start fast. */
   readonly run: (given: Given<A, O>, program: Command) => Promise<void>;
 }
 
-/** A command, to be added to a program or to another command. */
 export interface CommandDeclaration {
   readonly addTo: (parent: ExampleCommand) => void;
 }
@@ -83,13 +78,12 @@ const addHeadline = (parent: ExampleCommand, { name, group, summary }: Headline)
 const programOf = (command: Command): Command =>
   command.parent === null ? command : programOf(command.parent);
 
-/** The texts of an argument or option, as given or as its parser has made of it. */
 const textsIn = (value: unknown): string[] => {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 };
 
-/** Refuses a path whose `~` the shell has left as it is. @throws LayerloomError USAGE */
+/** Refuses a path with a `~` that the shell did not expand. @throws LayerloomError USAGE */
 const checkTildes = (name: string, value: unknown): void => {
   for (const text of textsIn(value)) {
     const unexpanded = tildeIn(text, isForShell() ? ' by your shell' : '');
@@ -98,7 +92,10 @@ const checkTildes = (name: string, value: unknown): void => {
   }
 };
 
-/** Declares a command. Each option is declared once: help, completion, `--json` of help, the reference and the mapping follow. */
+/**
+ * Declares a command. Help, completion, help's `--json`, the reference and the mapping follow from each
+ * option's declaration.
+ */
 export const command = <
   const A extends Arguments = Record<never, never>,
   const O extends Options = Record<never, never>,
@@ -127,14 +124,13 @@ export const command = <
         .filter(([, value]) => value !== undefined);
       const named = options.map((one) => [one.long ?? one.key, command.getOptionValue(one.attributeName())]);
       for (const [name, value] of [...texts, ...named]) checkTildes(String(name), value);
-      // Commander has parsed them by the declarations that the type is made of.
+      // Commander parsed them by the declarations that define the type.
       const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
       await orNoDirectories(() => facts.run(values, programOf(command)));
     });
   },
 });
 
-/** Declares a command that has only subcommands. */
 export const commandOfCommands = (
   facts: Headline & { readonly commands: readonly CommandDeclaration[] },
 ): CommandDeclaration => ({

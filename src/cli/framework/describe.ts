@@ -3,31 +3,28 @@ import { groupBy } from '../../core/base/lookup.js';
 import { ExampleCommand } from './help.js';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 
-/** An argument of a command, or the value of an option. */
 export interface ArgumentDescription {
   /** The placeholder in help: `model`, `dir`, `n`. */
   readonly name: string;
   readonly description: string;
   readonly required: boolean;
-  /** True if several may follow one another. */
   readonly variadic: boolean;
   readonly choices: readonly string[];
 }
 
 export interface OptionDescription {
-  /** As help shows it: `-o, --out <dir>`. */
+  /** `-o, --out <dir>` */
   readonly flags: string;
   /** `--out` */
   readonly long: string;
   /** `-o` */
   readonly short?: string;
   readonly description: string;
-  /** The option's value; absent for flags. */
+  /** Absent for flags. */
   readonly value?: ArgumentDescription;
-  /** `required`, or `required unless …`; absent for an option that may be left out. */
+  /** `required`, or `required unless …`; absent for an optional option. */
   readonly requirement?: string;
   readonly default?: string;
-  /** True if the option may be given more than once. */
   readonly repeatable: boolean;
 }
 
@@ -39,7 +36,7 @@ export interface OptionGroup {
 
 /** A command as plain data, for references and shell completion. */
 export interface CommandDescription {
-  /** The words after `layerloom`: `['experiment', 'init']`; empty for the program itself. */
+  /** The words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
   readonly description: string;
   /** `layerloom swap --task <model> --lang <model> [options]` */
@@ -49,14 +46,10 @@ export interface CommandDescription {
   readonly arguments: readonly ArgumentDescription[];
   readonly optionGroups: readonly OptionGroup[];
   readonly examples: readonly { readonly command: string; readonly purpose: string }[];
-  /** Names of subcommands, which are described after it. */
   readonly subcommands: readonly string[];
 }
 
-/**
- * Describes the program and all its commands, in the order of help, each before its subcommands. Hidden options
- * are left out, as in help.
- */
+/** Describes all commands in the order of help, each before its subcommands, without hidden options. */
 export const describeCommands = (program: Command): CommandDescription[] => describe(program, []);
 
 const describe = (command: Command, path: readonly string[]): CommandDescription[] => {

@@ -1,7 +1,6 @@
 import { Command, type HelpConfiguration, type Option } from 'commander';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 
-/** The groups of commands that `layerloom --help` shows, in this order. */
 export const commandGroups = {
   merging: 'Merge:',
   looking: 'Look at models:',
@@ -11,17 +10,14 @@ export const commandGroups = {
   installation: 'Installation and help:',
 } as const;
 
-/** The groups of options that the help of a command shows, after those of its own. */
 export const optionGroups = {
   output: 'Output:',
   running: 'Running:',
   messages: 'Messages:',
 } as const;
 
-/** A command line as a user would type it, and in a few words its purpose. */
 export type Example = readonly [command: string, purpose: string];
 
-/** A command that keeps its examples, for help and for descriptions. */
 export class ExampleCommand extends Command {
   examples: readonly Example[] = [];
 
@@ -30,7 +26,7 @@ export class ExampleCommand extends Command {
   }
 }
 
-/** Ends a command's help with examples. Each command has at least two (test/cli/help.test.ts). */
+/** Each command has at least two examples (test/cli/help.test.ts). */
 export const addExamples = (
   command: ExampleCommand,
   examples: readonly [Example, Example, ...Example[]],
@@ -40,26 +36,24 @@ export const addExamples = (
   command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
 };
 
-/** The width of help where the output is no terminal. */
 const plainWidth = 80;
 
-/** Breaks a command line before options, as a shell reads it, so that no line is wider than `plainWidth`. */
+/** Breaks a command line before options, with backslashes. */
 const wrapCommand = (line: string): string => {
   const [first = '', ...others] = line.split(/ (?=-)/);
   const lines = [first];
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
-    // Four columns before a line, two for the backslash that ends it.
+    // Four columns of indentation, two for the backslash at the end.
     if (joined.length <= plainWidth - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
   return lines.join(' \\\n    ');
 };
 
-/** Default of `--out` of commands that print without it. */
 export const printsByDefault = 'print';
 
-/** Returns a command's name behind those of the commands it belongs to: `layerloom experiment init`. */
+/** `layerloom experiment init` */
 export const wholeName = (command: Command): string =>
   command.parent === null ? command.name() : `${wholeName(command.parent)} ${command.name()}`;
 
@@ -74,10 +68,9 @@ const notesOf = (option: Option): string => {
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
 };
 
-/** Terms wider than this stand on a line of their own, above their descriptions. */
 const widestTerm = 26;
 
-/** The layout of help: it wraps at the width of the terminal, 80 columns where the output is none. */
+/** Wraps help at the terminal's width, or at 80 columns. */
 export const helpLayout: HelpConfiguration = {
   optionDescription: (option) => `${option.description}${notesOf(option)}`,
   subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
@@ -111,7 +104,6 @@ const argumentTerm = (argument: { name(): string; required: boolean; variadic: b
   return argument.required ? `<${name}>` : `[${name}]`;
 };
 
-/** A list in help, laid out like its options: terms with their descriptions. */
 export const helpList = (
   command: Command,
   title: string,

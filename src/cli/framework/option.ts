@@ -1,30 +1,28 @@
 import { Option } from 'commander';
 
-/** Facts of an option beside its flags and its words. */
 export interface OptionFacts {
-  /** Converts the text that was given; `previous` is the value so far of an option given more than once. */
+  /** Converts the given text; `previous` is the value so far of a repeated option. */
   readonly parse?: (text: string, previous: never) => unknown;
-  /** The value without the option, in words: the called function supplies it. */
+  /** The default in words; the called function applies it. */
   readonly default?: string;
-  /** The values that the called function accepts. It refuses others with the parameter's name. */
+  /** Accepted values. The called function refuses others with the parameter's name. */
   readonly choices?: readonly string[];
-  /** True: always. Text: always but where it says, which the command checks. */
+  /** True: always required. Text: the exception, which the command checks. */
   readonly required?: true | string;
-  /** The heading in help; none: the command's own options. */
+  /** The heading in help. Default: the command's own options. */
   readonly group?: string;
-  /** True for an option that may be given more than once; its value is the list of what was given. */
+  /** True if the option may be repeated; its value is the list of given values. */
   readonly repeatable?: true;
-  /** True for an option that help does not show. */
   readonly hidden?: true;
 }
 
-/** An option as it is declared. A command has it under the name of the parameter that its value is of. */
+/** A declared option; the command stores it under the parameter's name. */
 export interface OptionDeclaration<Value = unknown, Always extends boolean = boolean> {
-  /** As help shows it: `-o, --out <dir>`. */
+  /** `-o, --out <dir>` */
   readonly flags: string;
   readonly words: string;
   readonly facts: OptionFacts;
-  /** For the compiler alone: what a command is given for the option. Nothing has it at run time. */
+  /** For the compiler alone; absent at run time. */
   readonly given?: { readonly value: Value; readonly always: Always };
 }
 
@@ -43,8 +41,8 @@ type ValueOf<Flags extends string, Facts extends OptionFacts> = Facts extends {
         : boolean;
 
 /**
- * Declares an option. What a command is given for it has the type that flags and facts say: a flag is a boolean,
- * `<x>` a text, `<x...>` several, choices one of them, and a parsed value what its parser returns.
+ * Declares an option. Flags and facts determine its type: a flag is a boolean, `<x>` a text, `<x...>`
+ * several, choices one of them, and a parsed value the parser's result.
  */
 export const option = <const Flags extends string, const Facts extends OptionFacts = Record<never, never>>(
   flags: Flags,
@@ -56,9 +54,8 @@ export const option = <const Flags extends string, const Facts extends OptionFac
   facts: facts ?? {},
 });
 
-/** Commander's form of a declared option. */
 export class DeclaredOption extends Option {
-  /** The parameter that its value is of. */
+  /** The parameter's name. */
   readonly key: string;
   readonly facts: OptionFacts;
 
@@ -67,7 +64,7 @@ export class DeclaredOption extends Option {
     this.key = key;
     this.facts = facts;
     const { parse, choices, required, group, hidden } = facts;
-    // A default that is only words: commander must not set a value, since that of a file or a function holds.
+    // A default in words only: if commander set a value, it would override a file's or a function's default.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
@@ -81,15 +78,12 @@ export class DeclaredOption extends Option {
 
 const factsOf = (option: Option): OptionFacts => (option instanceof DeclaredOption ? option.facts : {});
 
-/** Returns `required`, `required unless …`, or undefined for an option that may be left out. */
 export const requirementOf = (option: Option): string | undefined => {
   const { required } = factsOf(option);
   if (required === undefined) return undefined;
   return required === true ? 'required' : `required ${required}`;
 };
 
-/** True if an option may be given more than once. */
 export const isRepeatable = (option: Option): boolean => factsOf(option).repeatable === true;
 
-/** Returns the default of an option as help shows it; undefined where there is none. */
 export const defaultOf = (option: Option): string | undefined => factsOf(option).default;

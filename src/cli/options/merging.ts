@@ -10,11 +10,8 @@ import { option } from '../framework/option.js';
 import { allowNonFinite, download, threads } from './common.js';
 import { toNumber, toOneOf } from './parse.js';
 
-// Options of commands that write checkpoints.
-
 const { output, running } = optionGroups;
 
-/** Of commands that merge models whose vocabularies may differ. */
 export const tokenizer = (default_ = 'auto', ofModels = '; or one of the models') =>
   option(
     '--tokenizer <which>',
@@ -22,7 +19,6 @@ export const tokenizer = (default_ = 'auto', ofModels = '; or one of the models'
     { default: default_, group: output },
   );
 
-/** Of commands that merge models which may be adapters. */
 export const formOptions = {
   as: option(
     '--as <form>',
@@ -36,7 +32,6 @@ export const formOptions = {
   ),
 };
 
-/** Of commands that write one checkpoint. */
 export const saveOptions = {
   chatTemplate: option(
     '--chat-template <template>',
@@ -70,15 +65,13 @@ export const saveOptions = {
   ),
 };
 
-/** Facts of `mergeOptions` in which commands differ. */
 interface MergeOptionFacts {
-  /** The options with which `--out` is not required. */
+  /** Options that replace `--out`. */
   readonly outRequired?: string;
   /** The default of `--link`. */
   readonly link?: string;
 }
 
-/** Of every command that writes checkpoints. */
 export const mergeOptions = ({
   outRequired = 'unless --dry-run',
   link = 'reflink if the file system can, else copy',

@@ -3,14 +3,12 @@ import { option } from '../framework/option.js';
 
 const group = optionGroups.messages;
 
-/** The options that every command has. */
 export const outputOptions = {
   json: option('--json', 'print the result as JSON', { group }),
   quiet: option('-q, --quiet', 'print nothing but errors', { group }),
   verbose: option('-v, --verbose', 'print stack traces with errors', { group }),
 };
 
-/** Values of the options that every command has. */
 export interface OutputOptions {
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;

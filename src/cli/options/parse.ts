@@ -2,14 +2,17 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 
 /**
- * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.
+ * Parses a number. Returns other text unchanged: the called function refuses it with the parameter's name.
  */
 export const toNumber = (text: string): number => {
   const value = Number(text);
   return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
 };
 
-/** Adds `NAME=VALUE` to those given before; a value that is no number stays a text, which the called function judges. */
+/**
+ * Adds `NAME=VALUE` to the previous ones. A value that is not a number stays a text, for the called function
+ * to refuse.
+ */
 export const toNamed = (
   text: string,
   previous: Readonly<Record<string, number>> = {},
@@ -18,7 +21,7 @@ export const toNamed = (
   return { ...previous, [at < 0 ? text : text.slice(0, at)]: toNumber(at < 0 ? '' : text.slice(at + 1)) };
 };
 
-/** Adds the values of `KEY=V,V` to those given before; each that is no number stays a text. */
+/** Adds `KEY=V,V` to the previous ones; values that are not numbers stay texts. */
 export const toValues = (
   text: string,
   previous: Readonly<Record<string, readonly (number | string)[]>> = {},
@@ -33,7 +36,7 @@ export const toValues = (
   return { ...previous, [key]: toNumbers(text.slice(at + 1)) };
 };
 
-/** Parses `KEY=VALUE,KEY=VALUE`, as the harness takes arguments of models: numbers, true and false, else texts. */
+/** Parses `KEY=VALUE,KEY=VALUE` like the harness's model arguments: numbers, true and false, else texts. */
 export const toArguments = (text: string): Record<string, number | string | boolean> =>
   Object.fromEntries(
     text.split(',').map((part) => {
@@ -44,13 +47,12 @@ export const toArguments = (text: string): Record<string, number | string | bool
     }),
   );
 
-/** Parses numbers separated by commas, each as `toNumber`. */
 const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
-/** Parses one of the values that a parameter takes: where it is wrong, that is said before any work. */
+/** Refuses other values before any work begins. */
 export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {
@@ -59,7 +61,7 @@ export const toOneOf =
     return found;
   };
 
-/** Parses a part of several: `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
+/** Parses a part: `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];

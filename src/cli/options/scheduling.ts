@@ -2,8 +2,6 @@ import { argument } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { toNumber } from './parse.js';
 
-// Options of commands that print the jobs of an experiment or a training.
-
 const group = 'Jobs that score:';
 
 export const experimentFile = argument('<experiment>', 'a YAML file');
@@ -15,7 +13,6 @@ const limitOptions = {
   memory: option('--memory <size>', 'memory of each job, in the format of sbatch: 32G'),
 };
 
-/** What the jobs of an experiment have with every scheduler. */
 export const jobOptions = {
   out: option('-o, --out <dir>', 'directory for the merges', {
     default: "the file's name without its ending",
@@ -28,7 +25,6 @@ export const jobOptions = {
   ...limitOptions,
 };
 
-/** What the jobs of a training have with every scheduler. */
 export const trainingJobOptions = {
   parts: option('--parts <n>', 'number of jobs to divide the runs among', {
     parse: toNumber,
@@ -42,7 +38,6 @@ export const trainingJobOptions = {
   ...limitOptions,
 };
 
-/** Limits of jobs that SLURM alone has. */
 export const slurmOptions = {
   partition: option('--partition <name>', 'partition to submit to'),
   account: option('--account <name>', 'account to charge the jobs to'),
@@ -52,7 +47,6 @@ export const slurmOptions = {
   }),
 };
 
-/** What Snakemake alone is told. */
 export const snakemakeOptions = {
   retries: option('--retries <n>', 'times that a failed job is run again', {
     parse: toNumber,
@@ -63,7 +57,6 @@ export const snakemakeOptions = {
   qos: option('--qos <name>', 'quality of service of SLURM (qos)'),
 };
 
-/** What Kubernetes alone is told. */
 export const kubernetesOptions = {
   volumes: option(
     '--volume <claim=path>',
@@ -75,7 +68,6 @@ export const kubernetesOptions = {
   namespace: option('--namespace <name>', 'namespace of the jobs', { default: "kubectl's" }),
 };
 
-/** What evaluations of every scheduler have. */
 export const evaluationOptions = {
   evaluate: option('--evaluate', 'also score the models, after the merges', { group }),
   evaluateParts: option('--evaluate-parts <n>', 'number of jobs to divide the models among', {
@@ -91,7 +83,6 @@ export const evaluationOptions = {
   }),
 };
 
-/** What SLURM is told of evaluations. */
 export const slurmEvaluationOptions = {
   evaluatePartition: option('--evaluate-partition <name>', 'partition to submit to', {
     default: '--partition',
@@ -104,7 +95,6 @@ export const slurmEvaluationOptions = {
   evaluateQos: option('--evaluate-qos <name>', 'quality of service', { default: '--qos', group }),
 };
 
-/** Further options of evaluations, which one scheduler alone has. */
 export const ownEvaluationOptions = {
   evaluateDirectives: option('--evaluate-directive <option>', 'as --directive; replaces all of them', {
     repeatable: true,

@@ -6,16 +6,12 @@ import type { Overlap } from '../../core/measure/analysis/overlap.js';
 import type { AnalysisResult } from '../../study/pages/analysis/write-analysis.js';
 import { showNumber, percent as showShare, showThresholds } from '../../study/pages/components/numbers.js';
 
-/** Width of the terminal that sentences and tables fit. */
 const width = 80;
 
-/** Number of pairs up to which overlaps are shown by thirds of the layers. */
 const mostInDetail = 3;
 
-/** Number of a mixture's experts that are shown. */
 const mostExperts = 3;
 
-/** Formats an analysis for the terminal: tables of experts and pairs, then advice. */
 export const describeAnalysis = (result: AnalysisResult, bottom: number, top: number): string => {
   const { experts, shares, overlaps, out, bytesRead, seconds } = result;
   const first = itemAt(experts, 0);
@@ -69,7 +65,6 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
   ].join('\n');
 };
 
-/** The experts of mixtures that changed most. */
 const describeExperts = ({ shares }: AnalysisResult): string[] =>
   shares.flatMap(({ name, experts = [] }) => {
     const all = experts.flatMap((ofLayer, layer) =>
@@ -109,7 +104,7 @@ const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[]
   ];
 };
 
-/** The proposals as a table, what speaks against them, and the commands, each on a line to copy. */
+/** The proposals as a table, with warnings and one command a line for copying. */
 const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => {
   if (proposals.length === 0) return [];
   const { layers } = itemAt(experts, 0);

@@ -18,10 +18,6 @@ import { inPlaceRows } from './in-place-text.js';
 
 const times = (a: number, b: number): string => (b > 0 ? ` (${(a / b).toPrecision(3)} times less)` : '');
 
-/**
- * Formats the cost of a batch for the terminal, before it begins: what is new of it for the disk beside the disk's
- * free bytes.
- */
 export const describeCost = (
   cost: BatchCost,
   disk: DiskNeed,
@@ -58,7 +54,7 @@ export const describeCost = (
   ]);
 
 /**
- * Says how long merging and scoring take by what this machine has measured, or what would measure it.
+ * Estimates the time to merge and to score from measurements on this machine, or says how to measure it.
  *
  * @param out the experiment's directory
  */
@@ -81,10 +77,8 @@ export const describeTimes = (
         ]),
   ].join('\n');
 
-/** Longer lists of stages are cut. */
 const mostStages = 12;
 
-/** Formats the order of a batch: a line for each stage, with the bytes that are written when it is done. */
 export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): string => {
   let written = 0;
   const rows = stages.map(({ merges, bytesToWrite }) => {
@@ -104,13 +98,12 @@ export const describeStages = (stages: readonly Stage<ExperimentMerge>[]): strin
 
 const countOf = (merges: number): string => `${merges} ${merges === 1 ? 'merge' : 'merges'}`;
 
-/** More names are given by their number. */
 const mostNamed = 4;
 
 const listed = (names: readonly string[], kind: string): string =>
   names.length <= mostNamed ? names.join(', ') : `${names.length} ${kind}`;
 
-/** The languages and names of the entries that some merges are of: `swahili, bengali: default, grid`. */
+/** `swahili, bengali: default, grid` */
 const namesOf = (merges: readonly ExperimentMerge[]): string => {
   const entriesIn = (some: readonly ExperimentMerge[]) =>
     listed([...new Set(some.map(({ entryName }) => entryName))], 'entries');
@@ -127,12 +120,10 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
     .join('; ');
 };
 
-/** Longer lists of merges are folded, an entry of the experiment to a line. */
 const mostListed = 20;
 
 /**
- * Formats the merges of a batch, a line each; of a long list, a line for each method of each folder of
- * merges, with its number of merges.
+ * A line for each merge; a long list has a line for each method and folder, with its number of merges.
  *
  * @param all never fold
  */
@@ -166,11 +157,9 @@ export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean)
   return `${plainTable(rows, 3)}\n  (merges of one folder together, with their number; -v lists each)`;
 };
 
-/** Lists the failed merges with their messages. */
 export const failuresOf = (merges: readonly MergeOutcome[]): { merge: string; message: string }[] =>
   merges.flatMap(({ name, error }) => (error === undefined ? [] : [{ merge: name, message: error.message }]));
 
-/** Lists the merges that a dry run found refused, those of one reason together. */
 export const describeRefused = (refused: readonly { merge: string; message: string }[]): string =>
   [...groupBy(refused, ({ message }) => message)]
     .map(
@@ -179,7 +168,6 @@ export const describeRefused = (refused: readonly { merge: string; message: stri
     )
     .join('\n');
 
-/** Formats the end of a batch for the terminal. */
 export const describeOutcomes = (
   merges: readonly MergeOutcome[],
   {

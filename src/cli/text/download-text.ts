@@ -2,15 +2,15 @@ import { formatBytes } from '../../core/base/format.js';
 import { groupBy } from '../../core/base/lookup.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
 
-/** Formats the sizes of whole models: `2 × 16.1 GB`, `16.1 GB + 8.0 GB`. */
+/** `2 × 16.1 GB`, `16.1 GB + 8.0 GB` */
 const sizes = (models: PlannedDownload['models']): string =>
   [...groupBy(models, ({ of }) => formatBytes(of))]
     .map(([size, some]) => (some.length === 1 ? size : `${some.length} × ${size}`))
     .join(' + ');
 
 /**
- * Formats what is to be fetched from the hub, as a share of the whole models: `9.1 GB of 2 × 16.1 GB (57 %)`, and
- * where there are several, each model's part. No rows where nothing is to be fetched.
+ * Returns the downloads as a share of the whole models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there
+ * are several; empty without downloads.
  */
 export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
   if (download === undefined || download.bytes === 0) return [];
@@ -25,7 +25,7 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
   ];
 };
 
-/** A commit as Git abbreviates it; `--json` has it whole. */
+/** A commit abbreviated as by Git; `--json` has it whole. */
 const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
 
 const share = (amount: number, models: PlannedDownload['models']): string => {

@@ -15,7 +15,7 @@ const figure = (value: number | null, error: number | null | undefined): string 
     : `${value.toFixed(4)} ± ${error.toFixed(4)}`;
 };
 
-/** The standard error of a metric, which the harness names `METRIC_stderr,FILTER`. */
+/** The harness names a metric's standard error `METRIC_stderr,FILTER`. */
 const errorName = (metric: string): string => metric.replace(',', '_stderr,');
 
 const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): string[][] =>
@@ -29,7 +29,6 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
-/** Formats the end of an evaluation for the terminal: all scores of the models that it was about. */
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
   const { directory, scored, kept, results, failed, missing, seconds, weights, inPlace, experiment } =
     outcome;
@@ -58,7 +57,6 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
   ].join('\n');
 };
 
-/** Formats the end of an import for the terminal. */
 export const describeImport = ({ directory, imported, failed }: ImportOutcome): string =>
   [
     ...(imported.length === 0
@@ -69,10 +67,8 @@ export const describeImport = ({ directory, imported, failed }: ImportOutcome): 
     ...failed.map(({ message }) => `  failed: ${message}`),
   ].join('\n');
 
-/** More names of running models are given by their number. */
 const mostNamed = 3;
 
-/** Formats how far an evaluation is, in one line. */
 export const describeScoring = ({
   done,
   total,
@@ -95,7 +91,6 @@ export const describeScoring = ({
 const known = (value: number | null, text: (value: number) => string): string =>
   value === null ? '–' : text(value);
 
-/** Formats how long scoring takes: a line for each task. */
 export const scoringTable = ({ tasks }: ScoringTime): string =>
   plainTable(
     [
@@ -114,7 +109,7 @@ export const scoringTable = ({ tasks }: ScoringTime): string =>
 const formatShort = (seconds: number): string =>
   seconds < 1 ? `${Number((1000 * seconds).toPrecision(2))} ms` : formatSeconds(seconds);
 
-/** Says in a line how long scoring takes, or what would measure it. */
+/** Estimates the scoring time in a line, or says how to measure it. */
 export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime, measure: string): string => {
   if (seconds !== null)
     return `time to score: ${formatSeconds(seconds)} with ${counted(jobs, 'model')} at once, by ${counted(measured, 'result')} of this directory`;
@@ -122,10 +117,8 @@ export const scoringTimeLine = ({ tasks, jobs, seconds, measured }: ScoringTime,
   return `time to score: not known, since nothing here has measured ${unknown.join(', ')}; ${measure} does`;
 };
 
-/** More names of models are given by their number. */
 const mostInOrder = 6;
 
-/** Says what is loaded, and in which order models are scored. */
 const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
   if (order.length < 2) return [];
   const names = order.slice(0, mostInOrder).map(({ name }) => name);
@@ -140,7 +133,6 @@ const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
   ];
 };
 
-/** Formats what an evaluation would do for the terminal. */
 export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string): string => {
   const { models, kept, unchecked } = plan;
   const away = models.filter(({ isThere }) => !isThere);

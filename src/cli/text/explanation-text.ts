@@ -4,11 +4,10 @@ import { visibleLine } from '../../core/base/visible.js';
 import { decimals } from '../../core/methods/operations/words.js';
 import type { Explanation } from '../../core/plan/compile/explanation.js';
 
-/** Rounds fractions for people to four significant digits; `--json` has them exactly. */
+/** Four significant digits for people; `--json` has all. */
 const rounded = (_key: unknown, value: unknown): unknown =>
   typeof value === 'number' && !Number.isInteger(value) ? Number(decimals(value)) : value;
 
-/** Formats for the terminal how one tensor of a merge is computed. */
 export const describeExplanation = ({
   tensor,
   layer,

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { formatBytes, formatSeconds } from '../../core/base/format.js';
 import type { ExportedModel } from '../../core/conversion/export-model.js';
 
-/** Says what was exported, and what llama.cpp made of it. */
 export const describeExport = ({ out, file, bytes, loaded, seconds }: ExportedModel): string =>
   [
     `${join(out, file)}: ${formatBytes(bytes)}, ${formatSeconds(seconds)}`,

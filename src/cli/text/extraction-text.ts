@@ -3,7 +3,6 @@ import { groupBy } from '../../core/base/lookup.js';
 import { plainTable } from '../../core/base/table.js';
 import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
 
-/** Formats an extraction for the terminal: a table of the layers, then what the adapter has and lacks. */
 export const describeExtraction = (result: ExtractionResult): string => {
   const { tensors, saved, unchanged, leftOut, base, expert, error, kept } = result;
   const table = [['layer', 'rank', 'error', 'attention', 'MLP', 'energy kept']];

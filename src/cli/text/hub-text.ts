@@ -4,7 +4,6 @@ import type { PushResult } from '../../core/models/sources/hub/push/push-result.
 import type { RangeCacheEntry } from '../../core/models/sources/ranges/list.js';
 import type { RangeCacheRemoval } from '../../core/models/sources/remove-ranges.js';
 
-/** What became of a file, in words. */
 const states: Readonly<Record<PushResult['files'][number]['state'], string>> = {
   sent: 'sent',
   there: 'there already',
@@ -12,7 +11,6 @@ const states: Readonly<Record<PushResult['files'][number]['state'], string>> = {
   planned: '',
 };
 
-/** Formats the files of a push, and its commit. */
 export const describePush = ({ url, revision, commit, files, bytesSent }: PushResult): string => {
   const isPlanned = files.every(({ state }) => state === 'planned');
   const bytes = files.reduce((total, file) => total + file.bytes, 0);
@@ -40,7 +38,6 @@ const rowOf = (entry: RangeCacheEntry): readonly string[] => [
   entry.lastUse === undefined ? 'never used' : `used ${entry.lastUse.toISOString().slice(0, 10)}`,
 ];
 
-/** Formats the models of which parts were fetched: a line for each commit. */
 export const describeRangeCache = ({
   directory,
   models,
@@ -55,7 +52,6 @@ export const describeRangeCache = ({
     ...(models.length === 0 ? [] : [plainTable(models.map(rowOf))]),
   ].join('\n');
 
-/** Formats what was removed from the cache. */
 export const describeClearedCache = (
   { removed, inUse, foreign, freed }: RangeCacheRemoval,
   isDryRun: boolean,

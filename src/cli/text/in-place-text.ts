@@ -1,7 +1,6 @@
 import { counted, formatBytes } from '../../core/base/format.js';
 import type { CostInPlace } from '../../study/experiment/in-place/cost-in-place.js';
 
-/** Rows of a table for the terminal: what scoring merges makes that are not written. None where all are. */
 export const inPlaceRows = (inPlace: CostInPlace | undefined): string[][] => {
   if (inPlace === undefined || inPlace.merges === 0) return [];
   const { merges, bytes, place, bytesWritten, withoutDonor } = inPlace;

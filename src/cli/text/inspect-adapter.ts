@@ -4,26 +4,23 @@ import { visibleLine } from '../../core/base/visible.js';
 import type { Adapter } from '../../core/models/adapters/adapter.js';
 import { elementsOf } from '../../core/tensor/reference.js';
 
-/** Factors of modules of one name, rank and scale. */
 export interface AdaptedModules {
   /** The module without its layer: `self_attn.q_proj`. */
   readonly module: string;
-  /** Numbers of layers that have it; none outside the layers. */
+  /** Layers with the module; empty outside the layers. */
   readonly layers: readonly number[];
   readonly rank: number;
   readonly alpha: number;
-  /** s, by which B · A is multiplied. */
+  /** s, the factor of B · A. */
   readonly scale: number;
   readonly tensors: number;
   readonly parameters: number;
 }
 
-/** Summary of a LoRA adapter, from its configuration and header. */
 export interface AdapterSummary {
   readonly kind: 'adapter';
   readonly name: string;
   readonly path: string;
-  /** The base that its configuration names. */
   readonly base: string | null;
   readonly rank: number;
   readonly alpha: number;
@@ -32,13 +29,11 @@ export interface AdapterSummary {
   readonly parameters: number;
   readonly bytes: number;
   readonly modules: readonly AdaptedModules[];
-  /** Parameters of the base that it replaces by its own. */
   readonly replaced: readonly string[];
 }
 
 const inLayer = /(?:^|\.)(?:layers|h|blocks)\.(?<layer>\d+)\.(?<rest>.+)$/;
 
-/** Summarises an opened adapter: which modules it changes, by which ranks, and how large it is. */
 export const summariseAdapter = ({ checkpoint, config, pairs, replaced }: Adapter): AdapterSummary => {
   const modules = new Map<string, { of: AdaptedModules; layers: number[] }>();
   for (const [parameter, { a, b, rank, alpha, scale }] of pairs) {
@@ -86,7 +81,6 @@ const layersText = (layers: readonly number[]): string => {
 
 const short = (number: number): string => String(Number(number.toPrecision(6)));
 
-/** Formats the summary of an adapter for the terminal. */
 export const describeAdapter = (summary: AdapterSummary): string => {
   const { rank, alpha, rsLora, modules, replaced } = summary;
   const ofModules = modules.map((one) => [

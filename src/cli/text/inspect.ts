@@ -6,14 +6,12 @@ import { type Architecture, describeArchitecture } from '../../core/models/archi
 import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
 import { elementsOf, type TensorReference } from '../../core/tensor/reference.js';
 
-/** Totals over a group of tensors. */
 export interface Totals {
   readonly tensors: number;
   readonly parameters: number;
   readonly bytes: number;
 }
 
-/** Summary of a checkpoint, from its headers alone. */
 export interface CheckpointSummary extends Totals {
   readonly name: string;
   readonly path: string;
@@ -23,17 +21,14 @@ export interface CheckpointSummary extends Totals {
     readonly layers: number;
     readonly stacks: readonly string[];
     readonly tied: boolean | undefined;
-    /** True if every tensor's role is known. */
     readonly known: boolean;
     readonly unrecognised: readonly string[];
   };
   readonly dtypes: Readonly<Record<string, Totals>>;
   readonly shards: readonly { readonly file: string; readonly bytes: number; readonly tensors: number }[];
   readonly layers: readonly (Totals & { readonly layer: number })[];
-  /** Tensors outside the layers, by role. */
   readonly outside: Readonly<Record<string, Totals>>;
   readonly sideFiles: readonly string[];
-  /** Files of weights beside those that are read. */
   readonly unread: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -52,7 +47,6 @@ const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): Map<
 
 const none: Totals = { tensors: 0, parameters: 0, bytes: 0 };
 
-/** Summarises an opened checkpoint: architecture, layers, dtypes, parameters, shards and sizes. */
 export const summariseCheckpoint = (checkpoint: CheckpointIndex): CheckpointSummary => {
   const { name, path, files, tensors, sideFiles, unread = [], warnings } = checkpoint;
   const { places, family, naming, layers, stacks, tied, unrecognised } = describeArchitecture(checkpoint);
@@ -108,7 +102,6 @@ const layerRows = (layers: CheckpointSummary['layers']): string[][] =>
     ],
   );
 
-/** Formats a summary for the terminal. */
 export const describeCheckpoint = (summary: CheckpointSummary): string => {
   const { architecture, dtypes, shards, layers, outside, sideFiles, unread } = summary;
   const known = architecture.known

@@ -8,18 +8,14 @@ import { type Origin, rangeText, wordsOf } from '../../core/plan/card/origins.js
 import type { MergePlan } from '../../core/plan/plan.js';
 import { mixtures, shades } from './painted-bar.js';
 
-/** Largest number of equal neighbouring layers that are all drawn; of more, only the ends are. */
 const drawn = 8;
 
-/** More runs of layers than these are drawn as a line each. */
 const mostRuns = 10;
 
 const width = 24;
 
-/** Widest line, as of a terminal. */
 const columns = 80;
 
-/** Draws how the layers of a merge are made: a stack of runs of layers, or a chart of numbers over layers. */
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
   drawPicture(
     pictureOf(plan),
@@ -27,13 +23,11 @@ export const drawLayers = (plan: MergePlan, colours: Colors): string =>
     colours,
   );
 
-/** Draws a picture of layers whose origins are of the given names. */
 export const drawPicture = (picture: LayerPicture, names: readonly string[], colours: Colors): string =>
   picture.chart === null
     ? drawStack(picture, names, colours)
     : drawNumbers({ ...picture, chart: picture.chart }, names, colours);
 
-/** Draws the numbers of the layers, and in words how the tensors outside them are made. */
 const drawNumbers = (
   { chart, layers, origins }: LayerPicture & { readonly chart: NonNullable<LayerPicture['chart']> },
   names: readonly string[],
@@ -86,13 +80,13 @@ const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours:
     .join('\n');
 };
 
-/** Returns the labels of a run of equal layers, last layer first; of a long run, the ends. */
+/** Labels of equal layers, last layer first; for a long run, the ends only. */
 const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   const all = Array.from({ length: last - first + 1 }, (_, index) => `layer ${last - index}`);
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** Returns the colour of a model by its name; of what is computed from several, for null. */
+/** Returns a model's colour by name; null means computed from several models. */
 const tintsOf = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
   return (name: string | null) => {
@@ -102,8 +96,8 @@ const tintsOf = (names: readonly string[], colours: Colors) => {
 };
 
 /**
- * Returns a function that draws an origin's bar in the shade and colour of its model. What is computed from
- * several has shades of its own, by what it is computed from.
+ * Returns a function that draws an origin's bar in its model's shade and colour. Each mixture of models has
+ * its own shade.
  */
 const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
   const tint = tintsOf(names, colours);

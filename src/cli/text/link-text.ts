@@ -3,7 +3,6 @@ import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.j
 import type { MergeResult } from '../../core/engine/run-plan.js';
 import { type MergePlan, verbatimPath } from '../../core/plan/plan.js';
 
-/** The links that leave a shard unwritten, in words. */
 const words = {
   reflink: 'shared with the inputs (reflink)',
   hard: 'hard links',
@@ -11,9 +10,8 @@ const words = {
 } as const;
 
 /**
- * Formats the shards that a merge wrote and those that it linked to input files:
- * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`; where all
- * were written by this run, `34 shards, 16.1 GB written in 12 s (…)`.
+ * `34 shards, 16.1 GB: 7 hard links (3.06 GB), 13.0 GB written in 12 s (1.08 GB/s, 8 threads)`; if this run
+ * wrote all, `34 shards, 16.1 GB written in 12 s (…)`.
  */
 export const describeWritten = ({
   shards,
@@ -27,7 +25,7 @@ export const describeWritten = ({
     const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
     return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
   });
-  // With headers, which are not counted as written tensor by tensor.
+  // Includes headers, which the count by tensor does not.
   const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
   const written = bytesResumed > 0 ? bytesWritten : unlinked;
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
@@ -40,10 +38,7 @@ export const describeWritten = ({
     : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
 };
 
-/**
- * Returns the reason why no shard of a plan can be a link to an input file, and what would change that;
- * undefined if one can.
- */
+/** Returns why no shard of a plan can be a link to an input file, with a remedy; undefined if one can. */
 export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | undefined => {
   if (shards.some((shard) => verbatimPath(shard, inputs) !== undefined)) return undefined;
   const nothing = 'nothing can be linked:';

@@ -3,7 +3,6 @@ import type { LoadingVerdict } from '../../core/measure/verification/loading-ver
 const some = (names: readonly string[], shown = 3): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
-/** Says in a few lines whether an output loads, and who says so. */
 export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: LoadingVerdict): string => {
   const libraries = ['transformers', 'peft', 'torch']
     .filter((name) => by[name] !== undefined)
@@ -18,7 +17,6 @@ export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: Loadi
   ].join('\n');
 };
 
-/** Returns the reasons for which an output does not load whole, in phrases. */
 const faultsOf = ({
   missing,
   unexpected,

@@ -14,15 +14,12 @@ import type { LayerPicture } from '../../core/plan/card/layer-picture.js';
 import type { Origin } from '../../core/plan/card/origins.js';
 import { drawPicture } from './layer-stack.js';
 
-/** A parameter and its part, with its place in the layers. */
 interface Assigned {
   readonly part: PartName;
   readonly layer: number | null;
-  /** The kind of its module; outside the layers null. */
   readonly kind: (typeof kinds)[number] | null;
 }
 
-/** Formats a partition for the terminal: how it was found, a picture of its layers, and numbers of parameters. */
 export const describePartition = (partition: Partition, colours: Colors): string => {
   const { parts, parameters } = partition;
   const total = partNames.reduce((sum, part) => sum + parameters[part], 0);
@@ -83,13 +80,12 @@ const pictureOf = (partition: Partition): LayerPicture => {
   return { layers: partition.layers, origins, chart: isMixed ? chartOf(partition, assigned) : null };
 };
 
-/** The parts of some parameters, that of the most first. */
 const partsIn = (assigned: readonly Assigned[]): PartName[] =>
   [...groupBy(assigned, ({ part }) => part)]
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([part]) => part);
 
-/** The share of each layer's tensors that are the language's, by the kind of module. */
+/** The language's share of each layer's tensors, by kind of module. */
 const chartOf = ({ layers }: Partition, assigned: readonly Assigned[]): ChartRow[] =>
   kinds.flatMap((kind) => {
     const byLayer = groupBy(

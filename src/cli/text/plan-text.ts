@@ -11,7 +11,7 @@ import type { MergePlan } from '../../core/plan/plan.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** Formats the private memory of a run, and of the threads that there is no memory for. */
+/** Formats a run's private memory; if that limits the threads, also the memory of all threads wanted. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -19,10 +19,10 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
 };
 
-/** Formats a recipe with its parameters as used, after scaling: `Layer swap: bottom 5, top 2, …`. */
+/** A recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
-    // The picture of the layers shows which they are.
+    // The picture shows the layers.
     key === 'slices' && Array.isArray(value)
       ? `${value.length} slices`
       : `${key} ${describeValue(value, key)}`,
@@ -31,12 +31,12 @@ export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 
-/** Parameters whose lists of numbers are no gradients over layers. */
+/** Lists of numbers in these parameters are not gradients over layers. */
 const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
- * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers by four digits; filters, models and
- * recipes in YAML's one-line (flow) style.
+ * A list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits; filters, models and recipes
+ * in YAML's flow style.
  */
 const describeValue = (value: unknown, key: string): string => {
   if (typeof value === 'number') return decimals(value);
@@ -55,7 +55,6 @@ const describeValue = (value: unknown, key: string): string => {
 const wholeFiles = (bytes: number): string =>
   bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
 
-/** Formats the bytes read for statistics of whole tensors before these are computed, and the statistics. */
 const describeMeasured = ({ shards, cost }: MergePlan): string => {
   const statistics = new Set(
     shards.flatMap(({ tensors }) =>
@@ -65,7 +64,6 @@ const describeMeasured = ({ shards, cost }: MergePlan): string => {
   return `${formatBytes(cost.bytesToMeasure)} read first, for ${[...statistics].join(', ')}`;
 };
 
-/** Formats a plan for the terminal (`--dry-run`). */
 export const describePlan = (plan: MergePlan, threads: number, colours: Colors): string => {
   const { inputs, architecture, shards, files, cost } = plan;
   const tensors = shards.reduce((total, shard) => total + shard.tensors.length, 0);

@@ -9,7 +9,6 @@ const row = (name: string, { share, cosine }: KeptChange): string[] => [
   cosine === null ? '' : cosine.toFixed(3),
 ];
 
-/** Formats how much of the change of each layer is left in a quantised model. */
 export const describeQuantised = ({ scheme, layers, all }: QuantisedOutput): string =>
   [
     plainTable(
@@ -24,7 +23,6 @@ export const describeQuantised = ({ scheme, layers, all }: QuantisedOutput): str
     `of the change from the base once both are in ${scheme}: its norm as a share of what it was (above 100 % rounding adds more), and the cosine between both`,
   ].join('\n');
 
-/** Returns the warning of layers that lose more than half of their change. */
 export const warningsOfQuantised = ({ scheme, layers, all }: QuantisedOutput): string[] => {
   const lost = layers.filter(isLost);
   if (lost.length === 0 && !isLost(all)) return [];

@@ -10,12 +10,10 @@ import { describeRefused } from './batch-text.js';
 import { downloadRows } from './download-text.js';
 import { inPlaceRows } from './in-place-text.js';
 
-/** Formats a step for the terminal, in one line. */
 export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
   `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
   (kept.length <= 1 ? `first: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
 
-/** Formats the end of a search for the terminal: path, choice, and its score on held-out problems. */
 export const describeSearch = (search: SearchRecord): string => {
   const { steps, choice, heldOut, spent, budget, grid, failed } = search;
   const path = plainTable(
@@ -47,7 +45,6 @@ export const describeSearch = (search: SearchRecord): string => {
 
 const strategyNames = { halving: 'successive halving', descent: 'coordinate descent' } as const;
 
-/** Formats what a search would do for the terminal. */
 export const describeSearchPlan = (plan: SearchPlan): string => {
   const { strategy, configurations, pairs, language, task, rows, holdOut, steps, evaluations } = plan;
   const { merges, tried, budget, grid, cost } = plan;
@@ -108,7 +105,6 @@ const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
     ? []
     : [`first: ${proposal.name}, which the analysis proposes for ${proposal.pairs} of ${pairs.length} pairs`];
 
-/** More names of configurations than these are in search.json alone. */
 const mostNamed = 8;
 
 const leftOutLines = ({ leftOut, configurations, strategy }: SearchRecord): string[] => {

@@ -1,7 +1,6 @@
 import { plainTable } from '../../core/base/table.js';
 import type { ChosenBy, SelectionByRole } from '../../study/search/select-by-role.js';
 
-/** Formats a selection for the terminal: the chosen checkpoints of each role, why, and all candidates' scores. */
 export const describeSelection = ({
   chosen,
   balance,

@@ -4,12 +4,10 @@ import type { Collection } from '../../study/store/gc.js';
 import type { StoreListing } from '../../study/store/list.js';
 import type { Verification } from '../../study/store/verify.js';
 
-/** Characters of a key that are shown, enough to distinguish keys; `--json` has them whole. */
 const shown = 12;
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-/** Formats a store's listing: a line for each shard, then one for each shard being computed. */
 export const describeStore = ({ store, shards, bytes, claims }: StoreListing): string => {
   const rows = shards.map(({ key, bytes: size, links, written, inputs, state }) => [
     key.slice(0, shown),

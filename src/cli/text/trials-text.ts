@@ -3,12 +3,10 @@ import wrapAnsi from 'wrap-ansi';
 import { visible, visibleLine } from '../../core/base/visible.js';
 import type { Trial } from '../../study/evaluation/try-models.js';
 
-/** Narrowest column that answers are read in. */
 const narrowest = 36;
 
-/** Shows answers to one prompt: beside each other in as many columns as fit, the others below. */
+/** Shows answers to one prompt side by side in as many columns as fit, the others below. */
 export const describeTrials = (trials: readonly Trial[], width: number): string => {
-  // A border is one character wide, as is the space on each side of a cell.
   const fitting = Math.max(1, Math.min(trials.length, Math.floor((width - 1) / (narrowest + 1))));
   const column = Math.floor((width - 1) / fitting) - 1;
   const blocks: string[] = [];

@@ -3,7 +3,6 @@ import { groupBy, itemAt } from '../../core/base/lookup.js';
 import { plainTable } from '../../core/base/table.js';
 import type { TruncatedProduct } from '../../core/engine/output/truncated.js';
 
-/** Formats what a truncation to a lower rank has lost: the error of each layer, and over all. */
 export const describeTruncated = (products: readonly TruncatedProduct[]): string => {
   const table = [['layer', 'merged modules', 'rank', 'error']];
   const byLayer = [...groupBy(products, ({ layer }) => layer ?? Number.POSITIVE_INFINITY)];

@@ -6,7 +6,6 @@ import type { OutputVerification, VerifiedFile } from '../../core/measure/verifi
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-/** Names that a line has; more are counted. */
 const mostNames = 8;
 
 const listed = (names: readonly string[]): string => {
@@ -14,7 +13,6 @@ const listed = (names: readonly string[]): string => {
   return names.length <= mostNames ? shown : `${shown}, … (${names.length} in all)`;
 };
 
-/** Formats what was found of an output: the verdict, what was compared, then what differs. */
 export const describeOutput = (found: OutputVerification): string => {
   const { out, layerloom, structure, files, unlisted, againstInputs } = found;
   const of = (state: VerifiedFile['state']) => files.filter((file) => file.state === state);

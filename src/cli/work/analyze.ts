@@ -7,7 +7,7 @@ import { warn } from '../print.js';
 import { describeAnalysis } from '../text/analysis-summary.js';
 import { show, watched } from './show.js';
 
-/** Parses values of `--threshold`: each a threshold of all experts, or `NAME=T`. The last one holds, of all and of each. */
+/** Parses values of `--threshold`: a threshold of all experts, or `NAME=T`. The last one of each wins. */
 const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 'threshold' | 'thresholds'> => {
   const isOwn = (text: string) => text.includes('=');
   let own: Record<string, number> = {};
@@ -20,7 +20,7 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
 };
 
 /**
- * Checks that no expert is a name that was meant for `--task` or `--lang`, which take one each time they are given.
+ * Refuses an expert that was meant as a value of `--task` or `--lang`, which take one value each time.
  *
  * @throws LayerloomError USAGE
  */
@@ -39,7 +39,6 @@ const checkNames = ({ experts = [], from = [], task = [], language = [] }: Analy
     });
 };
 
-/** Analyses experts, and prints tables and advice. */
 export const analyzeCommand = async ({
   out,
   threads,

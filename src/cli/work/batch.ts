@@ -39,7 +39,6 @@ export interface BatchCommandOptions extends CommonOptions {
   readonly expect?: string;
 }
 
-/** Runs an experiment; with `--dry-run`, prints its cost. */
 export const batchCommand = async (options: BatchCommandOptions): Promise<void> => {
   const { experiment: file } = options;
   const threads = checkThreads(options.threads);
@@ -214,7 +213,6 @@ const dryRun = async (
   for (const error of tasks.failed.values()) throw error;
 };
 
-/** Checks the tasks of an experiment; Ctrl-C ends the harness that is asked. */
 const checkTasks = async (experiment: Experiment, { quiet }: BatchCommandOptions): Promise<CheckedTasks> => {
   const tasks = await interruptible((signal) => checkExperimentTasks(experiment, signal));
   if (!quiet) for (const [task, { message }] of tasks.failed) warn(`${task}: ${message}`);

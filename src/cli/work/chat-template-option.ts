@@ -7,14 +7,14 @@ import {
   checkChatTemplate,
 } from '../../core/models/tokenizer/chat-templates/chat-template.js';
 
-/** Limit on a template's file: the longest published ones have about 30 kB. */
 const largest = 1_000_000;
 
 /**
- * Returns the chat template for the value of `--chat-template`: a name or a template's text as it is, or the
- * text of the file with that path.
+ * Returns the chat template for `--chat-template`: a name or a template's text unchanged, otherwise the
+ * content of the file with that path.
  *
- * @throws LayerloomError INVALID_PARAMETER if it is none of these, TEMPLATE_INVALID if the file's text has an error
+ * @throws LayerloomError INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
+ *   error
  */
 export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {
   if (value === undefined || chatTemplateOf(value) !== undefined) return value;
@@ -36,7 +36,7 @@ export const chatTemplateOption = async (value: string | undefined): Promise<str
     throw refuse(reasonOf(cause), cause);
   }
   if (!text.includes('{')) throw refuse('the file has no tag, so that its text would be the whole prompt');
-  // Here, where the error is of the option: in a plan it would be of the recipe's file.
+  // Checked here to name the option; later errors would name the recipe's file.
   await checkChatTemplate(text).catch((error: unknown) => {
     throw error instanceof LayerloomError ? error.with({ option: '--chat-template' }) : error;
   });

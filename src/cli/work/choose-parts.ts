@@ -7,17 +7,12 @@ import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText } from '../print.js';
 import { writeRecipe } from './write-recipe.js';
 
-/** Options of `layerloom recipe choose`. */
 interface ChooseCommandOptions extends ChooseParameters, OutputOptions {
   readonly out?: string;
   readonly force?: boolean;
 }
 
-/**
- * Prints a recipe whose parts are chosen by measurements, or writes it to a file.
- *
- * @throws LayerloomError the codes of `chooseParts`; OUTPUT_INVALID, WRITE_FAILED
- */
+/** @throws LayerloomError the codes of `chooseParts`; OUTPUT_INVALID, WRITE_FAILED */
 export const chooseCommand = async ({
   out,
   force,
@@ -36,7 +31,6 @@ export const chooseCommand = async ({
 
 const measures = { relative: 'relative change', mav: 'mean MAV' };
 
-/** How the parts were chosen, as comments of the recipe. */
 const commentsOf = (chosen: ChosenParts): string => {
   const { measure, by, tau, alpha, top, statistic } = chosen;
   const rule =

@@ -20,7 +20,7 @@ interface DiffCommandOptions extends OutputOptions {
   readonly quantizeReport?: QuantisingName;
 }
 
-/** Prints what differs between two models; with `exitCode` the process ends with 1 if anything does. */
+/** With `exitCode`, the process ends with 1 if anything differs. */
 export const diffCommand = async (options: DiffCommandOptions): Promise<void> => {
   const {
     a,

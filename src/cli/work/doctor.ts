@@ -5,8 +5,7 @@ import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine } from '../print.js';
 
 /**
- * Examines the installation and prints what was found. With `--json` a broken one's result is printed once, as the
- * error's details.
+ * With `--json`, the result of a broken installation is printed once, as the error's details.
  *
  * @throws LayerloomError INSTALLATION_BROKEN
  */

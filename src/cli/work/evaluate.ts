@@ -42,7 +42,6 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly import?: string;
 }
 
-/** Scores an experiment's models; with `--print`, prints the commands that would, with `--dry-run` how long they take. */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { directory, lmEval, only, jobs, limit, resume, force, json, quiet } = options;
   const { inPlace, separate, download, allowServe, expect } = options;
@@ -118,7 +117,10 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
     });
 };
 
-/** What follows scores: of checkpoints alone the choice among them, of merges the report. Undefined while some are missing. */
+/**
+ * The next command: for checkpoints alone the selection, for merges the report; undefined if scores are
+ * missing.
+ */
 const nextOf = (
   directory: string,
   { results, failed, missing, experiment }: EvaluationOutcome,

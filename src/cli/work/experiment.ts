@@ -32,7 +32,6 @@ interface ExperimentInitOptions
   readonly out?: string;
 }
 
-/** Writes an experiment's file from a preset; without `out`, prints it. */
 export const experimentInitCommand = async ({
   preset,
   base,
@@ -83,7 +82,7 @@ export const experimentInitCommand = async ({
     maxTokens,
   };
   const experiment = experimentPreset(preset, models, choices);
-  // What is printed names no schema, since nobody knows in which folder it ends.
+  // A printed experiment names no schema, because its future folder is unknown.
   const text = out === undefined ? experiment : `${schemaComment('experiment', folder)}\n${experiment}`;
   await checkExperimentText(text, out ?? 'experiment.yaml');
   const unmeasured = languagesWithoutTasks(Object.keys(models.languages ?? {}), choices);
@@ -109,7 +108,6 @@ const checkCount = (parameter: string, count: number | undefined): void => {
     throw invalidParameter(parameter, count, 'a whole number, 1 or more');
 };
 
-/** The batch of an experiment, into a directory of the file's name. */
 const nextOf = (file: string): string =>
   layerloomCommand(
     'batch',
@@ -118,7 +116,7 @@ const nextOf = (file: string): string =>
     argument(join(dirname(file), basename(file, extname(file)))),
   );
 
-/** Writes the paths of models so that they lead from `folder` to where they lead from here. */
+/** Converts models' paths from the working directory to `folder`. */
 const modelsFrom = async (
   folder: string,
   { base, tasks, languages, references, selectedBy }: StudyModels,
@@ -145,13 +143,12 @@ const mapValues = async <From, To>(
     await Promise.all(Object.entries(values).map(async ([name, value]) => [name, await map(value)] as const)),
   );
 
-/** Writes a directory's path so that it leads from `folder` to where it leads from here. */
 const dataFrom = (folder: string, directory: string): string => {
   if (isAbsolute(directory)) return directory;
   return wayFrom(folder, directory);
 };
 
-/** Returns a model's text with paths relative to `folder`; keeps absolute ones and hub names. */
+/** Makes a model's relative paths relative to `folder`; absolute ones and hub names are unchanged. */
 const pathFrom = async (folder: string, model: string): Promise<string> => {
   const address = await parseAddress(model);
   return printAddress(
@@ -163,7 +160,7 @@ const pathFrom = async (folder: string, model: string): Promise<string> => {
 };
 
 /**
- * Parses the experts of an option, each `NAME=DIR` or `DIR`, as paths by name.
+ * Parses the experts of an option, each `NAME=DIR` or `DIR`.
  *
  * @throws LayerloomError USAGE
  */
@@ -184,7 +181,7 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
-/** Parses `--lang`, each `LANGUAGE:EXPERT`, as experts by language. @throws LayerloomError USAGE */
+/** Parses `--lang`, each `LANGUAGE:EXPERT`. @throws LayerloomError USAGE */
 const languagesOf = async (
   given: readonly string[],
   folder: string,
@@ -205,7 +202,7 @@ const languagesOf = async (
   return Object.fromEntries(found);
 };
 
-/** Creates a file that must not exist yet. @throws LayerloomError OUTPUT_INVALID */
+/** @throws LayerloomError OUTPUT_INVALID if the file exists */
 const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeWhole(file, text, true);

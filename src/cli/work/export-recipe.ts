@@ -4,7 +4,6 @@ import type { OutputOptions } from '../options/output.js';
 import { note, printJson, printText, warn } from '../print.js';
 import { writeRecipe } from './write-recipe.js';
 
-/** Options of `layerloom recipe export`. */
 interface ExportCommandOptions extends OutputOptions {
   readonly recipe: string;
   readonly dialect?: (typeof exportDialects)[number];
@@ -13,11 +12,7 @@ interface ExportCommandOptions extends OutputOptions {
   readonly analysis?: string;
 }
 
-/**
- * Prints a recipe in another dialect, or writes it to a file.
- *
- * @throws LayerloomError the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED
- */
+/** @throws LayerloomError the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED */
 export const exportCommand = async ({
   recipe,
   dialect,

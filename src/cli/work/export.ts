@@ -5,7 +5,6 @@ import { warn } from '../print.js';
 import { describeExport } from '../text/export-text.js';
 import { show, watched } from './show.js';
 
-/** Exports a checkpoint for other programs, and prints what was written. */
 export const exportModelCommand = async ({
   directory,
   json,

@@ -5,7 +5,6 @@ import { warn } from '../print.js';
 import { describeExtraction } from '../text/extraction-text.js';
 import { show, watched } from './show.js';
 
-/** Extracts an adapter, and prints a table of the layers. */
 export const extractLoraCommand = async ({
   out,
   force,

@@ -14,7 +14,6 @@ interface InspectCommandOptions extends OutputOptions {
   readonly download?: boolean;
 }
 
-/** Prints what a checkpoint's headers say, and what an adapter is. */
 export const inspectCommand = async (options: InspectCommandOptions): Promise<void> => {
   const { model, json, quiet, download } = options;
   const fetched = await bringModels([model], { download: download && 'headers' });
@@ -32,7 +31,7 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
   }
 };
 
-/** Opens a model, its adapter too where it has one, or an adapter by itself. */
+/** Opens a model with its adapter, if any, or an adapter alone. */
 const openForInspection = async (
   model: string,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {

@@ -2,7 +2,6 @@ import type { RunOptions } from '../../core/engine/run-plan.js';
 import type { Layout } from '../../core/models/checkpoint/layouts.js';
 import type { OutputOptions } from '../options/output.js';
 
-/** Options of commands that write checkpoints, one or a batch of them. */
 export interface CommonOptions
   extends OutputOptions,
     Pick<RunOptions, 'resume' | 'force' | 'checksums' | 'link'> {

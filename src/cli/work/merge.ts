@@ -26,7 +26,6 @@ import { requireOut } from './require-out.js';
 import { saveRecipe } from './save-recipe.js';
 import { reported, show } from './show.js';
 
-/** Options of commands that write one checkpoint; some are of `merge` alone. */
 export interface MergeCommandOptions extends CommonOptions {
   readonly dtype?: string;
   readonly as?: OutputForm;
@@ -40,27 +39,21 @@ export interface MergeCommandOptions extends CommonOptions {
   readonly chatTemplate?: string;
 }
 
-/**
- * Plans and runs a merge and prints the result; with `--dry-run` prints the plan, with `--explain` one
- * tensor's formula.
- */
 export const mergeCommand = async (
   recipe: RecipeInput | string,
   options: MergeCommandOptions,
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // One handler covers planning and running, since a signal between two would be lost.
+  // A signal between two handlers would be lost.
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 
-/** Merges by a method whose parameters are options of the command. */
 export const methodCommand = (
   method: Parameters<typeof recipeOf>[0],
   options: MergeCommandOptions,
 ): Promise<void> => mergeCommand(recipeOf(method, options), options);
 
-/** The options of a merge that its plan depends on, as `planMerge` and `explainTensor` take them. */
 const planOptions = async (
   recipe: RecipeInput | string,
   {
@@ -87,7 +80,7 @@ const planOptions = async (
   as,
   rank,
   allowNonFinite,
-  // A recipe made from command-line options has these among its parameters.
+  // A recipe made from command-line options already contains these.
   ...(typeof recipe === 'string' && {
     dtype: options.dtype as DtypeName | undefined,
     tokenizer: options.tokenizer,
@@ -131,7 +124,7 @@ const planAndRun = async (
   show(result, options, () => describeResult(plan, result));
 };
 
-/** Checks what the run would; what an option would remove does not stop a dry run, which says so. */
+/** Runs the checks of the real run; errors that an option would avoid are only warnings. */
 const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
   const { out, quiet } = options;
   const { wanted, warnings } = await checkRun(plan, options);
@@ -145,7 +138,6 @@ const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise
     );
 };
 
-/** Prints how one tensor is computed. */
 const explainCommand = async (
   recipe: RecipeInput | string,
   tensor: string,

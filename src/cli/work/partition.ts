@@ -13,7 +13,6 @@ interface PartitionCommandOptions extends OutputOptions, PartitionParameters {
   readonly download?: boolean;
 }
 
-/** Divides a model, and prints a picture of the parts, or with `json` the content of `partition.json`. */
 export const partitionCommand = async ({
   base,
   out,

@@ -5,13 +5,13 @@ import { importFile } from '../../core/base/import-file.js';
 import { methods } from '../../core/methods/index.js';
 
 /**
- * Imports modules that register methods (docs/methods.md), each once. What they print goes to stderr.
+ * Imports each module once, to register methods (docs/methods.md). Modules print to stderr.
  *
  * @param files paths, relative to the working directory
- * @throws LayerloomError USAGE where one cannot be imported, or registers no method
+ * @throws LayerloomError USAGE if a module cannot be imported, or registers no method
  */
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
-  // Stdout is the command's, which other programs may read.
+  // Stdout contains only the command's output, for other programs.
   if (files.length > 0) globalThis.console = new Console(process.stderr);
   for (const file of new Set(files.map((given) => resolve(given)))) {
     const before = methods.size;

@@ -2,10 +2,8 @@ import cliProgress from 'cli-progress';
 import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
 import type { Progress } from '../../core/engine/run.js';
 
-/** Interval of progress lines, in ms, where stderr is not a terminal. */
 const lineMs = 5000;
 
-/** The work of each phase; inputs are measured before a plan that needs statistics of them. */
 const work: Readonly<Record<Progress['phase'], string>> = {
   download: 'downloading',
   upload: 'uploading',
@@ -19,10 +17,9 @@ const work: Readonly<Record<Progress['phase'], string>> = {
   quantisation: 'quantising',
 };
 
-/** What is counted where it is not bytes. */
 const units: Partial<Record<Progress['phase'], string>> = { checksums: 'files', quantisation: 'tensors' };
 
-/** The rate says how much time is left after so many seconds, and this share of the work. */
+/** The remaining time is shown after this many seconds and this share of the work. */
 const [settledSeconds, settledShare] = [3, 0.01];
 
 const describe = ({ phase, done, total, merges }: Progress, seconds: number, began: number): string => {
@@ -30,7 +27,7 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
   const unit = units[phase];
   if (unit !== undefined) return `${work[phase]}: ${done} of ${total} ${unit}`;
   const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;
-  // At the start there is no rate yet, and at the end no time left.
+  // At the start there is no rate, and at the end no time left.
   if (done === began || done >= total) return `${amount}${ofBatch}`;
   const rate = `${amount}, ${formatRate(done - began, seconds)}`;
   if (seconds < settledSeconds || done - began < settledShare * (total - began)) return `${rate}${ofBatch}`;
@@ -38,31 +35,26 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
   return `${rate}, ${left} left${ofBatch}`;
 };
 
-/** Width of the bar where the terminal has room for it; a bar below the least is left out. */
 const widestBar = 30;
 const leastBar = 4;
 
-/** Formats a line of bar and text that fits the terminal: the bar is shortened, not the text. */
+/** Fits bar and text into the terminal by shortening the bar. */
 const formatLine = (share: number, text: string, columns: number): string => {
   const figures = `${Math.floor(100 * share)}%  ${text}`;
-  // One column for the space behind the bar, and the last of the terminal free.
   const width = Math.min(widestBar, columns - figures.length - 2);
   if (width < leastBar) return figures;
   const full = Math.round(share * width);
   return `${'█'.repeat(full)}${'░'.repeat(width - full)} ${figures}`;
 };
 
-/** Shows progress on stderr: a bar on a terminal, a line every few seconds elsewhere. */
+/** Shows progress on stderr: a bar on a terminal, otherwise a line every few seconds. */
 export class ProgressDisplay {
   readonly #stream: NodeJS.WriteStream;
   #started = performance.now();
   #phase: Progress['phase'] | undefined;
   #bar: cliProgress.SingleBar | undefined;
   #lastLine = performance.now();
-  /**
-   * `done` at the phase's first report: work of the run that is being resumed, which does not count for the
-   * rate.
-   */
+  /** `done` at the phase's first report: work of the resumed run, excluded from the rate. */
   #began: number | undefined;
   #hasEnded = false;
 
@@ -71,9 +63,7 @@ export class ProgressDisplay {
   }
 
   readonly show = (progress: Progress): void => {
-    // Workers may still report when the work is over.
     if (this.#hasEnded) return;
-    // Each phase has a rate of its own.
     if (progress.phase !== this.#phase) [this.#started, this.#began] = [performance.now(), undefined];
     this.#phase = progress.phase;
     this.#began ??= progress.phase === 'merge' ? progress.done : 0;
@@ -89,7 +79,6 @@ export class ProgressDisplay {
     }
   };
 
-  /** Removes the bar; nothing is shown after it. */
   end(): void {
     this.#hasEnded = true;
     this.#bar?.stop();

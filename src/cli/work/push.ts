@@ -13,7 +13,6 @@ interface PushCommandOptions extends OutputOptions {
   readonly dryRun?: boolean;
 }
 
-/** Uploads a checkpoint, and prints what was sent. */
 export const pushCommand = async ({
   directory,
   repository,

@@ -1,10 +1,7 @@
 import { methods } from '../../core/methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../core/methods/recipes.js';
 
-/**
- * Makes a recipe of a command's options that have the name of a parameter of the method, and of `--dtype`,
- * `--stack` and `--tokenizer`.
- */
+/** Includes `--dtype`, `--stack` and `--tokenizer`. */
 export const recipeOf = (
   method: keyof RecipesByMethod,
   options: { readonly tokenizer?: string },

@@ -14,7 +14,7 @@ interface ReportCommandOptions extends WriteReportOptions, OutputOptions {
   readonly every?: number;
 }
 
-/** Writes the page of an experiment, and prints where it is; with `--watch`, that of a running study until Ctrl-C. */
+/** With `--watch`, rewrites the page of a running study until Ctrl-C. */
 export const reportCommand = async (options: ReportCommandOptions): Promise<void> => {
   const { directory, json, quiet, verbose: _verbose, watch, training, every, ...given } = options;
   if (watch) {

@@ -5,10 +5,10 @@ import { recipeText } from '../../core/plan/export/own-recipe.js';
 import type { MergePlan } from '../../core/plan/plan.js';
 
 /**
- * Writes the recipe that makes a plan's merge again, with models' paths from the file's folder.
+ * Writes the recipe that reproduces a plan's merge, with paths relative to the file's folder.
  *
- * @param force replace a file that is there
- * @throws LayerloomError OUTPUT_INVALID where a file is there; WRITE_FAILED
+ * @param force replace an existing file
+ * @throws LayerloomError OUTPUT_INVALID if the file exists; WRITE_FAILED
  */
 export const saveRecipe = async (plan: MergePlan, file: string, force: boolean): Promise<void> => {
   const text = recipeText(plan, dirname(resolve(file)));

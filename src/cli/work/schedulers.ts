@@ -21,7 +21,6 @@ import {
 import { printJson, printText } from '../print.js';
 import { ownCommand, volumeOf } from './where-jobs-run.js';
 
-/** What a command is given for options and an argument. */
 type GivenFor<O extends Readonly<Record<string, OptionDeclaration>>> = Given<Record<never, never>, O>;
 
 type JobsGiven = GivenFor<typeof jobOptions & typeof evaluationOptions> & { readonly experiment: string };
@@ -43,7 +42,6 @@ type KubernetesGiven = JobsGiven &
     readonly command?: string;
   };
 
-/** Checks an experiment and prints the script that submits it to SLURM. */
 export const experimentSlurmCommand = async (given: SlurmGiven): Promise<void> => {
   const { parts, time, partition, account, qos, memory, cpus, directives, evaluateDirectives } = given;
   const read = await checked(given);
@@ -63,7 +61,6 @@ export const experimentSlurmCommand = async (given: SlurmGiven): Promise<void> =
   print(read, given, { script });
 };
 
-/** Checks an experiment and prints the workflow that Snakemake runs. */
 export const experimentSnakemakeCommand = async (given: SnakemakeGiven): Promise<void> => {
   const { parts, time, partition, account, qos, memory, cpus, retries } = given;
   const read = await checked(given);
@@ -83,7 +80,7 @@ export const experimentSnakemakeCommand = async (given: SnakemakeGiven): Promise
   print(read, given, { workflow });
 };
 
-/** Checks an experiment and prints the manifest of its jobs for Kubernetes. Paths are those of the pods. */
+/** Paths are those in the pods. */
 export const experimentKubernetesCommand = async (given: KubernetesGiven): Promise<void> => {
   const { parts, time, memory, cpus, image, name, namespace, command, volumes, evaluateImage } = given;
   const read = await checked(given);
@@ -108,7 +105,10 @@ export const experimentKubernetesCommand = async (given: KubernetesGiven): Promi
 
 interface CheckedJobs {
   readonly merges: number;
-  /** Whether evaluations run commands of the experiment, which nodes with other homes take for a stranger's. */
+  /**
+   * True if evaluations run commands from the experiment's file, which nodes with another home folder would
+   * not trust.
+   */
   readonly allowServe: boolean;
   readonly jobs: Required<Pick<JobParameters, 'experiment' | 'out' | 'command' | 'stamp'>> & {
     readonly store: string | undefined;
@@ -116,9 +116,8 @@ interface CheckedJobs {
 }
 
 /**
- * Reads an experiment, and returns what its jobs need of it.
- *
- * @throws LayerloomError RECIPE_INVALID; USAGE for evaluations of nothing, and for their settings without any
+ * @throws LayerloomError RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings
+ *   without evaluations
  */
 const checked = async (given: JobsGiven): Promise<CheckedJobs> => {
   const { experiment: file, evaluate, out, store } = given;

@@ -20,7 +20,6 @@ type SearchCommandOptions = Omit<SearchExperimentOptions, 'budget' | 'out' | 'do
     readonly dryRun?: boolean;
   };
 
-/** Searches, and prints the path and the choice; with `--dry-run`, what it would do. */
 export const searchCommand = async ({
   experiment,
   json,

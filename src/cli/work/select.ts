@@ -10,7 +10,7 @@ import { printNext, warn } from '../print.js';
 import { describeSelection } from '../text/selection-text.js';
 import { show, watched } from './show.js';
 
-/** Prints the chosen checkpoints, and writes them to a file that an experiment is made of. */
+/** Also writes the choice to a file for `experiment init`. */
 export const selectCommand = async ({
   out,
   ...given
@@ -29,7 +29,7 @@ export const selectCommand = async ({
 };
 
 /**
- * Refuses a file that is there and is no earlier choice, such as the file of scores.
+ * Refuses to replace a file other than an earlier choice, such as the file of scores.
  *
  * @throws LayerloomError OUTPUT_INVALID
  */

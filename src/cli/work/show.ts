@@ -4,7 +4,6 @@ import { printJson, printLine, progressReceiver } from '../print.js';
 import { interruptible } from './interrupt.js';
 import { ProgressDisplay } from './progress.js';
 
-/** Prints a result as JSON, as text, or with `quiet` not at all. */
 export const show = <Result>(
   result: Result,
   { json, quiet }: OutputOptions,
@@ -16,7 +15,6 @@ export const show = <Result>(
 
 type OnProgress = ((progress: Progress) => void) | undefined;
 
-/** Runs work with its progress on stderr, or to who receives it, unless `quiet`. */
 export const reported = async <T>(
   { quiet }: OutputOptions,
   work: (onProgress: OnProgress) => Promise<T>,
@@ -31,12 +29,10 @@ export const reported = async <T>(
   }
 };
 
-/** What work is stopped by, and reports to. */
 export interface Watch {
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
 }
 
-/** Runs work that Ctrl-C stops, with its progress on stderr unless `quiet`. */
 export const watched = <T>(options: OutputOptions, work: (watch: Watch) => Promise<T>): Promise<T> =>
   interruptible((signal) => reported(options, (onProgress) => work({ signal, onProgress })));

@@ -1,18 +1,16 @@
 import { visibleLine } from '../../core/base/visible.js';
 
-/** Milliseconds between two lines of the same models where stderr is no terminal. */
 const lineMs = 60_000;
 
 /**
- * Shows a state in one line of stderr: a terminal's line is written over; elsewhere a line is printed when the state's
- * subject changes, and once a minute otherwise.
+ * Shows a state in one line of stderr. A terminal's line is overwritten; otherwise a line is printed when the
+ * state's subject changes, and once a minute.
  */
 export class StatusLine {
   readonly #stream: NodeJS.WriteStream;
   readonly #now: () => number;
   #shown: { readonly text: string; readonly subject: string; readonly at: number } | undefined;
 
-  /** @param now milliseconds */
   constructor(stream: NodeJS.WriteStream, now: () => number = () => performance.now()) {
     this.#stream = stream;
     this.#now = now;
@@ -28,7 +26,7 @@ export class StatusLine {
     this.#shown = { text, subject, at };
   }
 
-  /** Leaves the last state on a terminal as a line of its own. */
+  /** Ends the line on a terminal, so that the last state stays. */
   end(): void {
     if (this.#shown !== undefined && this.#stream.isTTY) this.#stream.write('\n');
     this.#shown = undefined;

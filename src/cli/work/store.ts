@@ -8,7 +8,7 @@ import { warn } from '../print.js';
 import { describeCollection, describeStore, describeVerification } from '../text/store-text.js';
 import { show, watched } from './show.js';
 
-/** Opens a store by its directory, or by that of a batch which has it as `.store`. */
+/** Opens a store by its directory, or by that of a batch with a store in `.store`. */
 const openAt = async (directory: string): Promise<ShardStore> => {
   const inside = join(directory, '.store', markerName);
   const isBatch = !(await exists(join(directory, markerName))) && (await exists(inside));
@@ -25,8 +25,7 @@ export const storeLsCommand = async (options: StoreCommandOptions): Promise<void
 };
 
 /**
- * Verifies a store and prints the result. With `--json` a damaged store's result is printed once, as the
- * error's details.
+ * With `--json`, a damaged store's result is printed once, as the error's details.
  *
  * @throws LayerloomError STORE_DAMAGED
  */

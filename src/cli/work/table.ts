@@ -20,11 +20,7 @@ interface TableCommandOptions extends OutputOptions {
   readonly out?: string;
 }
 
-/**
- * Prints tables of scores, or writes them to a file.
- *
- * @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons had to be left out
- */
+/** @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons were refused */
 export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
   const { directories, json, quiet, tables: names, summaries, metric, margin, out } = options;
   if (directories.length === 0 && summaries === undefined)
@@ -59,7 +55,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
             tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)),
           } satisfies WrittenTables),
     );
-  // Names in it are escaped already, and CSV and LaTeX keep their own signs.
+  // Names are escaped already, and CSV and LaTeX have escapes of their own.
   else if (out === undefined && format !== 'parquet' && !quiet)
     printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
@@ -69,7 +65,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   checkComplete(tables);
 };
 
-/** @throws LayerloomError TABLES_INCOMPLETE if comparisons were refused, which are printed as warnings */
+/** Prints refused comparisons as warnings. @throws LayerloomError TABLES_INCOMPLETE if there are any */
 export const checkComplete = (tables: readonly ScoreTable[]): void => {
   const refusals = tables.flatMap((of) => of.refusals);
   refusals.forEach(warn);

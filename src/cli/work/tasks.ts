@@ -7,16 +7,13 @@ import { mgsmLanguages } from '../../study/evaluation/data/languages.js';
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
 
-/** A benchmark, for `--json` and for the terminal. */
 interface ListedBenchmark {
   readonly name: string;
   readonly title: string;
   readonly measures: string;
-  /** By language. */
   readonly tasks: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Lists the benchmarks and their tasks. */
 export const tasksListCommand = (options: OutputOptions): void =>
   show({ benchmarks: listed() }, options, describeList);
 
@@ -43,11 +40,7 @@ const describeList = ({ benchmarks: all }: { readonly benchmarks: readonly Liste
     )
     .join('\n\n');
 
-/**
- * Says what a directory has for each task.
- *
- * @throws LayerloomError DATA_INVALID after the report, for the first task whose files are wrong
- */
+/** @throws LayerloomError DATA_INVALID after the report, for the first task with wrong files */
 export const tasksDataCommand = async ({
   directory,
   ...options

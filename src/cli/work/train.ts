@@ -8,7 +8,6 @@ import type { TrainingParameters } from '../../study/training/training-settings.
 import type { OutputOptions } from '../options/output.js';
 import { show } from './show.js';
 
-/** Writes the configurations of training runs, and prints what to type next. */
 export const trainInitCommand = async ({
   json,
   quiet,
@@ -18,7 +17,6 @@ export const trainInitCommand = async ({
 }: TrainingParameters & { readonly out: string } & OutputOptions): Promise<void> =>
   show(await trainInit(parameters, { out }), { json, quiet }, describeTraining);
 
-/** Prints how far training runs are, and what to type next. */
 export const trainStatusCommand = async ({
   directories,
   ...options
@@ -34,7 +32,6 @@ export const trainStatusCommand = async ({
 
 const mostListed = 20;
 
-/** Formats what `train init` wrote for the terminal, with the commands to type. */
 const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFiles): string =>
   [
     `${run.preset.title} ${runs.length > 1 ? `${runs.length} runs: ` : ''}${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
@@ -54,7 +51,6 @@ const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFil
     ...(next.command === undefined ? [] : [`  ${next.command}`]),
   ].join('\n');
 
-/** Formats the state of training runs for the terminal. */
 const describeTrainingStatus = ({ runs, next }: TrainingStatus): string => {
   const rows = runs.map(({ name, role, language, state, models, expected, loss }) => [
     name,

@@ -14,7 +14,6 @@ type Given<Parameters> = Omit<Parameters, keyof TrainingJobParameters> &
   Partial<Pick<TrainingJobParameters, 'parts' | 'gpus' | 'cpus'>> &
   OutputOptions & { readonly directory: string };
 
-/** Prints the script that submits the runs of a training to SLURM. */
 export const trainSlurmCommand = async (given: Given<SlurmTrainingParameters>): Promise<void> => {
   const { time, partition, account, qos, memory, directives } = given;
   const { runs, jobs } = await checked(given);
@@ -22,7 +21,6 @@ export const trainSlurmCommand = async (given: Given<SlurmTrainingParameters>): 
   print({ runs, ...jobs }, given, { script });
 };
 
-/** Prints the workflow of a training's runs for Snakemake. */
 export const trainSnakemakeCommand = async (given: Given<SnakemakeTrainingParameters>): Promise<void> => {
   const { time, partition, account, qos, memory, retries } = given;
   const { runs, jobs } = await checked(given);
@@ -30,7 +28,7 @@ export const trainSnakemakeCommand = async (given: Given<SnakemakeTrainingParame
   print({ runs, ...jobs }, given, { workflow });
 };
 
-/** Prints the manifest of a training's runs for Kubernetes. Paths are those of the pods. */
+/** Paths are those in the pods. */
 export const trainKubernetesCommand = async (
   given: Omit<Given<KubernetesTrainingParameters>, 'volumes'> & {
     readonly volumes?: readonly string[];
@@ -59,10 +57,8 @@ type CheckedJobs = Required<Pick<TrainingJobParameters, 'training' | 'parts' | '
 };
 
 /**
- * Reads the list of a training's runs, and returns what its jobs need of it.
- *
- * @throws LayerloomError TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs than a run
- *   was written for
+ * @throws LayerloomError TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs
+ *   than a run needs
  */
 const checked = async (
   given: Pick<Given<TrainingJobParameters>, 'directory' | 'parts' | 'gpus' | 'cpus'>,

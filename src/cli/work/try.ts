@@ -7,7 +7,6 @@ import { interruptible } from './interrupt.js';
 import { StatusLine } from './status-line.js';
 
 interface TryCommandOptions extends OutputOptions {
-  /** Models, and the prompt at the end. */
   readonly words: readonly string[];
   readonly maxTokens?: number;
   readonly chat?: boolean;
@@ -16,7 +15,6 @@ interface TryCommandOptions extends OutputOptions {
   readonly lmEval?: string;
 }
 
-/** Shows the answers of several models to one prompt. */
 export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandOptions): Promise<void> => {
   const [models, prompt] = [words.slice(0, -1), words.at(-1)];
   if (prompt === undefined || models.length === 0)

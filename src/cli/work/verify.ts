@@ -19,8 +19,7 @@ interface VerifyCommandOptions extends OutputOptions {
 }
 
 /**
- * Verifies an output and prints the result. With `--json` the result of one that is not intact is printed once, as the error's
- * details.
+ * With `--json`, the result of a damaged output is printed once, as the error's details.
  *
  * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */
@@ -36,6 +35,5 @@ export const verifyCommand = async (options: VerifyCommandOptions): Promise<void
   if (!isLoaded) throw new LayerloomError('NOT_LOADABLE', result);
 };
 
-/** Describes a verification, and the verdict of libraries. */
 const describe = (found: OutputVerification): string =>
   [describeOutput(found), ...(found.loading === null ? [] : [describeLoading(found.loading)])].join('\n');

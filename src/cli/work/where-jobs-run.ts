@@ -13,5 +13,5 @@ export const volumeOf = (given: string): ClaimedVolume => {
   return { claim, path, readOnly: mode !== undefined };
 };
 
-/** Returns this Node and this script by absolute path, since compute nodes may have another PATH. */
+/** Absolute paths of this Node and this script, because compute nodes may have another PATH. */
 export const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];

@@ -2,10 +2,8 @@ import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { writeWhole } from '../../core/engine/output/durable.js';
 
 /**
- * Writes the text of a recipe.
- *
- * @param force replace a file that is there
- * @throws LayerloomError OUTPUT_INVALID where a file is there; WRITE_FAILED
+ * @param force replace an existing file
+ * @throws LayerloomError OUTPUT_INVALID if the file exists; WRITE_FAILED
  */
 export const writeRecipe = (file: string, text: string, force: boolean): Promise<void> =>
   writeWhole(file, text, !force).catch((cause: NodeJS.ErrnoException) => {

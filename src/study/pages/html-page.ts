@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 
-/** Folder of the bundled scripts and styles, which `npm run build:ts` writes. */
+/** Bundled scripts and styles, from `npm run build:ts`. */
 const assets = new URL('../../../dist/study/pages/assets/', import.meta.url);
 
-/** Name of the `meta` element by which layerloom knows a page that it wrote. */
+/** The `meta` element by which layerloom recognises its own pages. */
 export const generatorMeta = '<meta name="generator" content="layerloom">';
 
-/** Control characters that JSON leaves as they are and that HTML does not allow, and line separators. */
+/** Control characters that JSON keeps and HTML forbids, and line separators. */
 const unsafe = /[<\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 
 /**
- * Encodes JSON for a script element: `</script>` or `<!--` in a string would end it, and some control
- * characters are not allowed in HTML.
+ * Encodes JSON for a script element, which `</script>` or `<!--` in a string would end. HTML forbids some
+ * control characters too.
  */
 export const embedJson = (value: unknown): string =>
   JSON.stringify(value).replace(
@@ -23,7 +23,11 @@ export const embedJson = (value: unknown): string =>
 
 const assetOf = (name: string): Promise<string> => readFile(new URL(name, assets), 'utf8');
 
-/** Assembles a page that has no script. @param refresh seconds after which the browser reads it again; undefined: never */
+/**
+ * Assembles a page without a script.
+ *
+ * @param refresh seconds until the browser reloads the page; undefined: never
+ */
 export const stillPage = async ({
   title,
   body,
@@ -49,7 +53,7 @@ ${render(h('title', null, title))}
 `;
 
 /**
- * Assembles one HTML file that needs no network: the drawn page, its data as JSON, its style and its script.
+ * Assembles one HTML file that needs no network: the drawn page, its data as JSON, style and script.
  *
  * @param script name of the bundle in `dist/study/pages/assets`
  * @param body the drawn page, escaped by the renderer

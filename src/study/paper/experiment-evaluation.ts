@@ -7,25 +7,25 @@ import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/langu
 import { isLocalOnly } from '../evaluation/data/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
-/** What a preset's `evaluate:` says; what is not given is a comment, or the paper's. */
+/** Omitted choices become comments or the paper's values. */
 export interface EvaluationChoices {
   /** Default: MGSM. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
-  /** Directory of local data; a relative path begins in the folder of the experiment's file. Default: the hub. */
+  /** Directory of local data, relative to the experiment's file. Default: the hub. */
   readonly data?: string | undefined;
   /** Only the first problems of each task. */
   readonly limit?: number | undefined;
-  /** The rows of each task that may be scored, the first and the last: `200-249`. Not beside `limit`. */
+  /** First and last row to score of each task: `200-249`. Excludes `limit`. */
   readonly problems?: string | undefined;
   /** The most tokens of an answer. */
   readonly maxTokens?: number | undefined;
-  /** Worked examples before each problem, for tasks that take any. Default: the paper's. */
+  /** Worked examples before each problem, if a task takes any. Default: the paper's. */
   readonly fewshot?: number | undefined;
   readonly device?: string | undefined;
   readonly batchSize?: number | undefined;
 }
 
-/** @throws LayerloomError USAGE for a limit beside a range; INVALID_PARAMETER for what is no range */
+/** @throws LayerloomError USAGE for a limit beside a range; INVALID_PARAMETER for an invalid range */
 export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
   if (problems === undefined) return;
   if (limit !== undefined)
@@ -38,11 +38,11 @@ export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
 };
 
 /**
- * Returns the lines of `evaluate:` of a preset: the benchmarks in the experiment's languages and in English. Empty if
- * they have none of the languages.
+ * Returns the lines of a preset's `evaluate:`: the benchmarks in the experiment's languages and in English.
+ * Empty if no benchmark has any of the languages.
  *
- * @param selectedBy tasks by whose scores the experts were chosen, each with its rows
- * @param scalar spells a text as YAML
+ * @param selectedBy tasks whose scores chose the experts, each with its rows
+ * @param scalar formats a text as YAML
  */
 export const presetEvaluation = (
   languages: readonly string[],
@@ -51,7 +51,7 @@ export const presetEvaluation = (
   scalar: (text: string) => string,
 ): string[] => {
   const { data, problems, maxTokens, device, batchSize } = choices;
-  // Of a preset that states a limit, a range takes its place.
+  // A range replaces the limit of a preset.
   const limit = problems === undefined ? choices.limit : undefined;
   const chosen = chosenOf(choices);
   const tasksOf = (language: EvaluationLanguage) => tasksIn(language, choices);
@@ -62,7 +62,7 @@ export const presetEvaluation = (
   if (own.length === 0) return [];
   const others = measured.filter(({ name }) => !languages.includes(name));
   const english = others.filter(({ name }) => name === 'english');
-  // The paper's means over ten languages leave out Thai (Tables 2 and 5).
+  // The paper's means over ten languages omit Thai (Tables 2 and 5).
   const rest = others.filter(({ name }) => name !== 'english' && name !== 'thai');
   const line = (language: EvaluationLanguage) => `${language.name}: ${listed(tasksOf(language))}`;
   return [
@@ -113,7 +113,7 @@ export const presetEvaluation = (
             '  # Only the first problems of each task: too few to say which model is better.',
             `  limit: ${limit}`,
           ]),
-    // A base is bfloat16, and its experts' checkpoints are float32.
+    // A base is bfloat16, but its experts' checkpoints are float32.
     '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
     '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
     ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
@@ -131,13 +131,13 @@ export const presetEvaluation = (
 const chosenOf = ({ benchmarks: names = ['mgsm'] }: EvaluationChoices): BenchmarkTasks[] =>
   names.map((name) => benchmarks[name]);
 
-/** Tasks of the benchmarks that were chosen in a language: without a directory of data, those that the hub has. */
+/** Returns the tasks of the chosen benchmarks in a language; without local data only those on the hub. */
 const tasksIn = (language: EvaluationLanguage, choices: EvaluationChoices): string[] =>
   chosenOf(choices)
     .flatMap((each) => each.tasksOf(language))
     .filter((task) => choices.data !== undefined || !isLocalOnly(task));
 
-/** Returns those of an experiment's languages in which no benchmark that was chosen has a task. */
+/** Returns the experiment's languages without a task in any chosen benchmark. */
 export const languagesWithoutTasks = (
   languages: readonly string[],
   choices: EvaluationChoices,
@@ -146,7 +146,7 @@ export const languagesWithoutTasks = (
   return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
-/** Notes on benchmarks that need a directory of data, in all languages or in some. */
+/** Notes on benchmarks that need local data, in all languages or in some. */
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
   names.flatMap((name) => {
     if (data !== undefined) return [];
@@ -169,7 +169,7 @@ const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): st
 const listed = (tasks: readonly string[]): string =>
   tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
 
-/** One number where all tasks have the same, or can have no other. */
+/** A single number if all tasks have the same, or accept no other. */
 const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
   const shots = new Map(
     tasks

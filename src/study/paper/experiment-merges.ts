@@ -1,6 +1,5 @@
 import type { EvaluationChoices } from './experiment-evaluation.js';
 
-/** Names of the experts of an experiment. */
 export interface PresetExperts {
   readonly tasks: readonly string[];
   readonly languages: readonly string[];
@@ -8,13 +7,11 @@ export interface PresetExperts {
 
 /** The merges of a preset: lines of YAML with comments. */
 export interface Preset {
-  /** Sentences for the first line of the file. */
   readonly title: string;
   /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
   readonly merges: string | ((experts: PresetExperts) => string);
-  /** A comment with the references that the comparison has, where none are given. */
+  /** A comment on the comparison's references, used if none are given. */
   readonly references?: string;
-  /** What `evaluate:` says where nothing else is asked for. */
   readonly evaluation?: EvaluationChoices;
 }
 
@@ -27,13 +24,12 @@ const grid = `\
     bottom_transition: [0, 1, 2]
     top_transition: [0, 1, 2]`;
 
-/** The same with both kinds of average (§4.2). */
 const gridOfBothWeights = `${grid}\n    weights: [uniform, magnitude]`;
 
 /** The expert's first 5 and last 2 layers, reverted (§3.3). */
 const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
 
-/** What the names of experts end in that trained a part of the model alone. */
+/** Suffix of experts that trained only a part of the model. */
 const frozen = '-frozen';
 
 const modularMerges = ({ tasks, languages }: PresetExperts): string => {
@@ -65,7 +61,7 @@ ${hasFrozen ? freeze : freeze.replace(/^ {2}/gm, '  # ')}`;
 export const presets = {
   smoke: {
     title: 'What to run first: two merges a pair, a few problems, short answers, on the processor.',
-    // Eight examples would be most of the time on a processor.
+    // Eight examples would take most of the time on a CPU.
     evaluation: { limit: 10, maxTokens: 16, fewshot: 1, device: 'cpu', batchSize: 10 },
     merges: `\
   # The paper's default (§4.2), and the average of both experts (§5).

@@ -7,15 +7,15 @@ import { isPresetName, type Preset, type PresetName, presetNames, presets } from
 export { type EvaluationChoices, languagesWithoutTasks } from './experiment-evaluation.js';
 export { type PresetName, presetNames } from './experiment-merges.js';
 
-/** The models of a preset. Those not given are the paper's, with placeholder paths. */
+/** The models of a preset. Omitted ones are the paper's, with placeholder paths. */
 export interface PresetModels {
   readonly base?: string | undefined;
-  /** Paths by name. Relative ones begin in the folder of the experiment's file. */
+  /** Paths by name, relative to the experiment's file. */
   readonly tasks?: Readonly<Record<string, string>> | undefined;
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
-  /** Models to compare with, by name: paths, their role, and the languages that they are for. */
+  /** Models to compare with, by name: path, role, and languages. */
   readonly references?: Readonly<Record<string, PresetReference>> | undefined;
-  /** Tasks by whose scores the experts were chosen, each with the rows: `0-49`, or `all`. */
+  /** Tasks whose scores chose the experts, each with the rows: `0-49`, or `all`. */
   readonly selectedBy?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -27,12 +27,12 @@ export interface PresetReference {
 }
 
 /**
- * Returns an experiment's file with the merges of a preset: what the paper compares (`paper`), its range of
+ * Returns an experiment's file with the merges of a preset: the paper's comparison (`paper`), its range of
  * configurations (`grid`), the ablation plan (`ablation`), …; docs/experiments.md lists them.
  *
  * @param choices of the preset's `evaluate:`
  * @returns YAML with comments
- * @throws LayerloomError INVALID_PARAMETER for another preset
+ * @throws LayerloomError INVALID_PARAMETER for an unknown preset
  */
 export const experimentPreset = (
   preset: PresetName,
@@ -87,7 +87,6 @@ export const experimentPreset = (
   ].join('\n');
 };
 
-/** What is given of some choices. */
 const given = (choices: EvaluationChoices): EvaluationChoices =>
   Object.fromEntries(Object.entries(choices).filter(([, value]) => value !== undefined));
 
@@ -101,7 +100,6 @@ const paperLanguages: Readonly<Record<string, Readonly<Record<string, string>>>>
   japanese: expertsOf('jpn'),
 };
 
-/** The models of a preset where none are given: the paper's. */
 const placeholdersOf = (preset: PresetName) =>
   preset === 'modular'
     ? {
@@ -125,7 +123,7 @@ const referenceLines = (references: PresetModels['references'] = {}): string[] =
 const mapped = (of: Readonly<Record<string, string>>, indent: number): string[] =>
   Object.entries(of).map(([name, path]) => `${' '.repeat(indent)}${scalar(name)}: ${scalar(path)}`);
 
-/** Quotes a text as a YAML scalar, unless it cannot be read as anything but text. */
+/** Quotes a text as a YAML scalar, unless it can only be read as text. */
 const scalar = (text: string): string =>
   /^(\.{0,2}\/|[a-z]+[-_/])[\w./-]*$/i.test(text) || /^(?!(true|false|null|inf|nan)$)[a-z]+$/i.test(text)
     ? text

@@ -22,8 +22,8 @@ const nllb = (language: string, other: string): DataSet => ({
 });
 
 /**
- * Table 3 of arXiv 2410.01335. The hub ids are the table's; configurations, splits and columns are ours, as the data
- * sets' cards and public programs that read them name them.
+ * Table 3 of arXiv 2410.01335. The hub ids are the table's. Configurations, splits and columns are ours, from
+ * the data sets' cards and public programs that read them.
  */
 export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [
@@ -78,7 +78,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'ichikara',
       title: 'Ichikara',
       hub: 'platdev/ichikara-instruction',
-      // A digit one, printed as an l.
+      // The paper prints a digit one as an l.
       hubToday: 'p1atdev/ichikara-instruction',
       config: '20231115-1',
       form: { prompt: ['text'], completion: 'output' },

@@ -1,6 +1,5 @@
 import type { TrainingRow } from '../training/preset.js';
 
-/** The cells of a row in the order of the table's columns. */
 type Cells = readonly [
   learningRate: number,
   batchSize: number,
@@ -36,5 +35,4 @@ export const expertRuns = {
   'ben-3': row([1.0e-7, 4, 2048, 0.1, 0.5, 'wsd', 1000, 0.99]),
 } as const satisfies Readonly<Record<string, TrainingRow>>;
 
-/** An expert of Table 4. */
 export type ExpertName = keyof typeof expertRuns;

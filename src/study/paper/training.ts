@@ -12,7 +12,7 @@ const languages = { jpn: 'japanese', swh: 'swahili', tel: 'telugu', ben: 'bengal
 
 const languageCodes = Object.keys(languages) as readonly (keyof typeof languages)[];
 
-/** Presets for files of one's own, of a task and of a language. */
+/** Presets for the user's own files, for a task and for a language. */
 const ownPresets = ['own-task', 'own-language'];
 
 export const trainingPresets: readonly string[] = [
@@ -22,7 +22,7 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/** A row for some thousand samples of one's own: a larger rate and fewer steps than the paper's. Ours. */
+/** Our row for some thousand own samples: a larger rate and fewer steps than the paper's. */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,
@@ -30,7 +30,7 @@ const ownRow: TrainingRow = {
   weightDecay: 0.01,
   maxGradNorm: 1,
   schedule: 'linear',
-  // A share of the steps, which `trainingRunOf` counts.
+  // `trainingRunOf` computes it as a share of the steps.
   warmup: 0,
   beta2: 0.999,
 };
@@ -44,9 +44,9 @@ const unknown = (parameter: string, value: string, names: readonly string[]): La
   });
 
 /**
- * Returns a preset of training by its name: an expert of the paper, or a baseline.
+ * Returns a training preset by name: an expert of the paper, or a baseline.
  *
- * @param language of the joint baseline (default `swh`, the paper's only one), and the name of that of `own-language`
+ * @param language for `joint` (default `swh`, the paper's only one) and for `own-language`
  * @throws LayerloomError INVALID_PARAMETER for unknown names, USAGE for a language beside another preset
  */
 export const trainingPreset = (name: string, language: string | undefined): PresetWithData => ({
@@ -106,7 +106,7 @@ const ownLanguage = (language: string | undefined): Preset => {
     throw new LayerloomError('USAGE', {
       reason: `${optionName('preset', 'own-language')} needs ${optionName('language')}, its name in experiments, such as japanese`,
     });
-  // Merges of no single language are under `all` in an experiment.
+  // In an experiment, `all` contains the merges of all languages.
   if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(language) || language.toLowerCase() === 'all')
     throw invalidParameter('language', language, 'letters, digits, . _ and -, at most 64, and not all');
   return {

@@ -4,27 +4,24 @@ import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { sumOf } from './mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
-/** One model's scores of problems, as sums and weights: a plain score has the weight 1. */
+/** Scores of one model by problem, as sums and weights; a plain score has weight 1. */
 export interface Column {
   readonly sums: Float64Array;
   readonly weights: Float64Array;
 }
 
-/** Scores of several models of the same problems in the same order. */
 export interface Aligned {
   readonly n: number;
-  /** The problems in their order, as one of the results has them. */
+  /** The problems in order, as found in the first of the results. */
   readonly problems: readonly ProblemResult[];
   readonly columns: readonly Column[];
   readonly aggregate: Aggregate;
-  /** The least and largest possible score. */
   readonly range: Range;
-  /** True if every score is 0 or 1. */
   readonly isBinary: boolean;
 }
 
 /**
- * Returns the reason why results cannot be compared by problem, of several the first by its words; undefined if they can.
+ * Returns why results cannot be compared by problem (alphabetically first reason), or undefined if they can.
  */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
   const reasons = results.flatMap(({ model, task, problems }) =>
@@ -38,14 +35,14 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
 };
 
 /**
- * Aligns results by problem: by the hash of the problem's data, and by its row too where a task has the same
- * problem twice.
+ * Aligns results by problem: by the hash of the problem's data, and also by row if a task contains a problem
+ * twice.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED if task, version, shots or longest answers differ, prompts or targets of a problem
- *   differ, or a problem is there twice, or missing in one of the results
+ * @throws LayerloomError RESULTS_NOT_PAIRED if task, version, shots, longest answers, prompts or targets
+ *   differ, or if a problem is missing from a result or is in it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  // By name, so that a message is about the same two models in any order of results.
+  // Sorted by name, so that a message names the same two models whatever the order of results.
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
@@ -66,7 +63,6 @@ export const alignResults = (results: readonly EvaluationResult[], metric: strin
   };
 };
 
-/** A result's scores in the order of some problems, and what all of them are. */
 interface ReadScores {
   readonly keys: readonly string[];
   readonly column: Column;
@@ -76,7 +72,7 @@ interface ReadScores {
   readonly most: number;
 }
 
-/** By result and metric, since a result is compared with many others of the same problems. */
+/** A cache: a result is compared with many others on the same problems. */
 const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
 
 const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
@@ -102,14 +98,13 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
   return read;
 };
 
-/** A result's problems. */
 interface Problems {
   readonly byKey: ReadonlyMap<string, ProblemResult>;
-  /** By row, whatever order a file has, so that languages which translate the same problems have them in one order. */
+  /** By row, not file order, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 
-/** By result; results of the same problems in the same rows, prompts and answers compared, have the same keys. */
+/** A cache by result. Results with the same problems in the same rows share `keys`, once compared. */
 const known = new WeakMap<EvaluationResult, Problems>();
 
 const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
@@ -166,8 +161,8 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns a model's scores as one number a problem, whose mean is the model's score: the jackknife's pseudo-values
- * (Tukey 1958), n θ − (n − 1) θ without the problem. Of a score that is a mean these are the problems' scores.
+ * Returns one number a problem, whose mean is the model's score: jackknife pseudo-values (Tukey 1958), n θ −
+ * (n − 1) θ without the problem. If the score is a mean, they equal the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;

@@ -7,13 +7,12 @@ import type { Cell, ScoreTable, TableRow } from './score-table.js';
 import type { ScoredExperiment } from './scored-experiment.js';
 import { type Layouts, tablesOf } from './tables.js';
 
-/** An experiment as one of several: the study of one base model. */
 export interface Base {
   readonly name: string;
   readonly experiment: ScoredExperiment;
 }
 
-/** The name of the means over bases, which no base has. */
+/** The name of the means over bases; no base may have it. */
 export const meanName = 'mean';
 
 interface Scored extends Base {
@@ -22,8 +21,8 @@ interface Scored extends Base {
 }
 
 /**
- * Returns the tables of several bases: each table once for each base that has it, and the means over the bases behind them,
- * where all have it.
+ * Returns the tables of several bases: each table once for each base, then their mean if all bases have the
+ * table.
  *
  * @throws LayerloomError INVALID_PARAMETER for an unknown table
  */
@@ -58,7 +57,6 @@ export const tablesOfBases = (
   );
 };
 
-/** Benchmarks of which there is no mean, and why. */
 interface Apart {
   readonly benchmarks: readonly string[];
   readonly message: string;
@@ -80,7 +78,7 @@ const differentBenchmarks = (bases: readonly Scored[]): Apart[] => {
   ];
 };
 
-/** What results of a task must have in common for a mean over bases. */
+/** Facts about a task that must agree for a mean over bases. */
 const taskFacts = {
   metric: 'metrics',
   version: 'versions of the task',
@@ -126,10 +124,12 @@ const differentTasks = (bases: readonly Scored[]): Apart[] => {
   });
 };
 
-/** Columns and rows that are means over languages, which say something of several bases only if all have the same languages. */
+/** Columns and rows that are means over languages; a mean over bases needs the same languages in all. */
 const overLanguages = /^(mean|all|.*\/all languages)(\/|$)/;
 
-/** Returns the means of a table over bases: of the figures that all of them have. Tables of tests and of models have none. */
+/**
+ * Returns the means over bases of the figures that all bases have; none for tables of tests and of models.
+ */
 const meanTable = (
   tables: readonly ScoreTable[],
   bases: readonly Scored[],
@@ -149,7 +149,6 @@ const meanTable = (
   const columns = first.columns.filter(
     ({ id }) => isMean(id) && tables.every((table) => table.columns.some((of) => of.id === id)),
   );
-  // Table 5 has rows of all benchmarks.
   const rows = first.rows.filter(
     ({ id }) => isMean(id) && !(layout === 'table-5' && apart.has(id.split('/', 1)[0] as string)),
   );
@@ -181,7 +180,6 @@ const meanTable = (
   ];
 };
 
-/** Returns the benchmark of a table, by the name that layouts give it. */
 const benchmarkOf = ({ id }: ScoreTable, benchmarks: ReadonlySet<string>): string => {
   const [layout = ''] = id.split('/', 1);
   const isOf = (benchmark: string): boolean => {

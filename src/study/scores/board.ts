@@ -16,15 +16,18 @@ import {
 } from './scored-experiment.js';
 
 export interface TableOptions extends Resampling {
-  /** Layouts to make: `table-1`; all that have any cell unless given. */
+  /** Layouts to make, such as `table-1`. Default: all that have any cell. */
   readonly tables?: readonly string[] | undefined;
-  /** Metric of all tasks that have it, as `metric,filter`; or a function that says each task's. Default: headline metrics. */
+  /**
+   * Metric for every task that has it, as `metric,filter`; or a function from task to metric. Default:
+   * headline metrics.
+   */
   readonly metric?: string | HeadlineMetric | undefined;
-  /** Points within which ablations and reverted experts count as equivalent; without it that is not tested. */
+  /** Equivalence margin in points, for ablations and reverted experts. Default: equivalence is not tested. */
   readonly margin?: number | undefined;
 }
 
-/** A task in one language, with the metric that it is judged by. */
+/** A task in one language, with its metric. */
 export interface Subject {
   readonly benchmark: string;
   readonly language: string;
@@ -33,7 +36,10 @@ export interface Subject {
   readonly scale: Scale;
 }
 
-/** Returns the benchmark of a task: the paper's name, or the task's own; perplexities are apart, by metric. */
+/**
+ * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity is a separate
+ * benchmark.
+ */
 const benchmarkOf = (task: string, metric: string): string => {
   const name = taskOf(task)?.benchmark ?? task;
   return scaleOf(metric).unit === 'perplexity' ? nameOfMetric(metric).replaceAll('_', ' ') : name;
@@ -49,16 +55,13 @@ const unknownMetric = (metric: string, metrics: ReadonlySet<string>): LayerloomE
   });
 };
 
-/** An experiment as layouts see it: subjects, scores by subject, imported figures, and refusals found on the way. */
 export class Board {
   readonly experiment: ScoredExperiment;
   readonly imported: ImportedFigures;
   readonly resampling: Resampling;
   readonly metric: HeadlineMetric;
   readonly margin: number | undefined;
-  /** In the order of the experiment's tasks. */
   readonly subjects: readonly Subject[];
-  /** The first subject of each benchmark and language. */
   readonly #firsts: ReadonlyMap<string, Subject>;
   readonly #refusals = new Set<string>();
   readonly #made = new Map<string, unknown>();
@@ -100,18 +103,15 @@ export class Board {
     this.imported = new ImportedFigures(experiment.summaries);
   }
 
-  /** Benchmarks of results and of imported figures, MGSM first. */
   get benchmarks(): readonly string[] {
     const all = [...this.subjects.map(({ benchmark }) => benchmark), ...this.imported.benchmarks];
     return [...new Set(['MGSM', ...all])].filter((benchmark) => all.includes(benchmark));
   }
 
-  /** Languages of the experiment, then those of imported figures. */
   get languages(): readonly string[] {
     return [...new Set([...this.experiment.languages, ...this.imported.languages])];
   }
 
-  /** The first task of a benchmark in a language. */
   subject(benchmark: string, language: string): Subject | undefined {
     return this.#firsts.get(`${benchmark}\n${language}`);
   }
@@ -141,13 +141,13 @@ export class Board {
     return models.flatMap(({ results }) => results.get(task) ?? []);
   }
 
-  /** Returns what layouts share of the experiment, made once. @param key names it and all that it depends on */
+  /** Returns a cached value. @param key names the value and everything that it depends on */
   remember<T>(key: string, make: () => T): T {
     if (!this.#made.has(key)) this.#made.set(key, make());
     return this.#made.get(key) as T;
   }
 
-  /** Runs a comparison; one that is refused is noted, and undefined. */
+  /** Runs a comparison. If the results cannot be paired, records the refusal and returns undefined. */
   attempt<T>(compare: () => T): T | undefined {
     try {
       return compare();
@@ -158,7 +158,6 @@ export class Board {
     }
   }
 
-  /** Returns the refusals noted since the last call. */
   takeRefusals(): string[] {
     const refusals = [...this.#refusals];
     this.#refusals.clear();

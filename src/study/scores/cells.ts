@@ -15,7 +15,7 @@ export const statistics = ['min', 'avg', 'max'] as const satisfies readonly Stat
 
 const percent: Scale = { unit: 'percent', factor: 100, digits: 1 };
 
-/** Returns the scale of a benchmark: its first task's; of imported figures alone, BLEU or percent. */
+/** Returns the scale of a benchmark's first task; BLEU or percent if only imported figures exist. */
 export const scaleFor = (board: Board, benchmark: string): Scale =>
   board.subjects.find((of) => of.benchmark === benchmark)?.scale ??
   (benchmark === 'FLORES' ? { unit: 'BLEU', factor: 1, digits: 1 } : percent);
@@ -30,7 +30,6 @@ export const textCell = (value: string, more: Partial<Cell> = {}): Cell => ({
   ...more,
 });
 
-/** Returns a plain number as a cell: a count, a difference. */
 export const numberCell = (value: number, digits: number, more: Partial<Cell> = {}): Cell => ({
   value,
   digits,
@@ -47,7 +46,6 @@ export const modelCell = (score: ModelScore, scale: Scale): Cell => ({
   source: 'computed',
 });
 
-/** Returns the mean of models as a cell; `estimate` is what is known of it. */
 export const meanCell = (
   { avg, n }: Summary,
   estimate: Estimate | undefined,
@@ -62,7 +60,7 @@ export const meanCell = (
   ...more,
 });
 
-/** Returns the least or the highest score of models as a cell, with an interval that chooses again. */
+/** Returns the lowest or highest score as a cell, with an interval whose resamples repeat the choice. */
 export const extremeCell = (
   board: Board,
   scores: readonly ModelScore[],
@@ -79,7 +77,7 @@ export const extremeCell = (
     value: value * scale.factor,
     digits: scale.digits,
     n: summary.n,
-    // A choice's standard error is about a figure that is not shown: the score without the luck of the choice.
+    // The standard error of a choice describes the corrected score, which is not shown.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,
@@ -100,7 +98,10 @@ const errorOf = (
   };
 };
 
-/** Returns what is known of a group's mean: chosen again where its configuration was chosen by the same problems. */
+/**
+ * Returns the estimate of a group's mean; resamples repeat the choice if the same problems chose its
+ * configuration.
+ */
 export const estimateOf = (
   board: Board,
   group: Group,
@@ -130,24 +131,22 @@ const summaryCell = (
       ...named,
     });
   const cell = extremeCell(board, scores, statistic, scale);
-  // The best pair of the best configuration was chosen twice, for which there is no interval.
+  // The best pair of the best configuration was chosen twice; no interval is known for that.
   if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
   const { interval: _, estimand: __, ...chosenTwice } = cell;
   return { ...chosenTwice, ...named };
 };
 
-/** A cell of a group's statistic: the group of the models of a language, scored in another or the same. */
+/** Identifies the figure of a group in one language, scored in the same or another one. */
 export interface CellKey {
   readonly benchmark: string;
   readonly group: string;
-  /** The language that the group is of, in which its configurations were chosen. */
+  /** The group's language, in which its configurations were chosen. */
   readonly subject: string;
-  /** The language that it is scored in. */
   readonly language: string;
   readonly statistic: Statistic;
 }
 
-/** Returns the group of a language whose configurations were chosen in the benchmark. */
 export const groupOf = (board: Board, { benchmark, group, subject }: CellKey): Group | undefined => {
   const chosenIn = board.subject(benchmark, subject);
   return chosenIn === undefined ? undefined : groupsOf(board, chosenIn).find(({ id }) => id === group);
@@ -170,7 +169,7 @@ export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.b
   return board.imported.cell(key, { ...scale, unit: importUnit(scale) }) ?? null;
 };
 
-/** Returns the mean over languages of a group's mean scores; null unless it is scored in each of them. */
+/** Null unless the group has scores in every language. */
 export const meanOverLanguages = (
   board: Board,
   group: Pick<Group, 'models' | 'configuration'>,
@@ -190,7 +189,7 @@ export const meanOverLanguages = (
   };
 };
 
-/** Returns the plain mean of cells, as a column over languages has it; null unless all are filled. */
+/** Null unless all cells are filled. */
 export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
   const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
   const first = cells.find((cell) => cell !== null);
@@ -199,7 +198,6 @@ export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
     : numberCell(meanOf(values), first.digits);
 };
 
-/** Returns a difference as a cell, on the scale shown, with its interval and p-value. */
 export const differenceCell = (
   { difference, interval, p, estimand }: PairedComparison,
   { factor, digits }: Scale,
@@ -214,7 +212,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** Returns true if more is better in a subject's metric; for imported figures alone, true. */
+/** True also if only imported figures exist. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);
@@ -223,7 +221,7 @@ export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   return true;
 };
 
-/** Marks the best figures of a row, unless the problems of its tasks cannot tell. */
+/** Marks the best figures of a row, unless its problems cannot decide (`whyNoBest`). */
 export const markBestIn = (
   board: Board,
   subjects: readonly (Subject | undefined)[],
@@ -234,6 +232,6 @@ export const markBestIn = (
     ? cells
     : markBest(cells, isHigherBetter);
 
-/** Returns the id of a layout's table: MGSM is the paper's benchmark and has the plain name. */
+/** MGSM, the paper's benchmark, has the layout's plain name. */
 export const idOf = (layout: string, benchmark: string): string =>
   benchmark === 'MGSM' ? layout : `${layout}/${benchmark.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;

@@ -7,32 +7,29 @@ import { isHigherBetter } from './metrics.js';
 import { defaultResampling, shuffles } from './resample.js';
 import { inOrder, rowScores, scoreOfRow, scoreOn } from './row-score.js';
 
-/** The score of the best of several configurations, with and without the winner's curse. */
 export interface HalfChoice {
-  /** Index of the configuration that is best on all problems, and its score on the same problems. */
+  /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;
   readonly onAll: number;
-  /** Mean score on the other half of the problems, of the configuration that was best on one half. */
+  /** Mean score, on the other half of the problems, of the configuration that was best on one half. */
   readonly onOtherHalf: number;
-  /** By configuration: how many of the `2 * splits` halves chose it; equally good ones share a half. */
+  /** By configuration: how many of the `2 * splits` halves chose it. Ties share a half. */
   readonly chosen: readonly number[];
   readonly splits: number;
-  /** Number of problems. */
   readonly n: number;
 }
 
 export interface HalfChoiceOptions {
-  /** Number of random splits; each is used both ways. Default 100. */
+  /** Number of random splits; each is used both ways. Default: 100. */
   readonly splits?: number | undefined;
   readonly seed?: number | undefined;
 }
 
 /**
- * Chooses the best of many configurations on one half of the problems and scores it on the other, both ways, over
- * seeded random splits. The best on all problems looks better than it is, since luck helped to choose it (the winner's
- * curse); the score on the other half is free of that.
+ * Chooses the best of many configurations on one half of the problems and scores it on the other, both ways,
+ * over seeded random splits. This removes the winner's curse: luck helps to choose the best on all problems.
  *
- * @param configurations results of each configuration in one task: one for each pair of experts
+ * @param configurations each configuration's results in one task, one for each pair of experts
  * @returns undefined without results by problem
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
  */

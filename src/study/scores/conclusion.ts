@@ -3,61 +3,59 @@ import { nameOfMetric, scaleOf } from './metrics.js';
 import type { PairedComparison } from './paired.js';
 import { fixed, pText } from './score-table.js';
 
-// What may be said of a comparison. Whatever calls a model better, worse or best (tables, the report, searches and their
-// JSON) takes its verdict and its words from here.
+// Tables, reports and searches take their verdicts and words from here.
 
-/** Fewest problems of which anything is said: on 29 a share's standard error can be above 9 points. */
+/** Fewest problems for any verdict. With 29, a share's standard error can exceed 9 points. */
 export const fewestProblems = 30;
 
-/** What a comparison of a first side with a second says of the first. */
+/** The verdict on the first side of a comparison. */
 export type Verdict =
   | 'better'
   | 'worse'
   | 'within noise'
-  /** Clear by its own test, but one side was chosen on these problems among too many for that. */
+  /** Significant alone, but a side was chosen on these problems from too many candidates. */
   | 'chosen among many'
-  /** Clear by its own test, but not among all comparisons that were made. */
+  /** Significant alone, but not after adjustment for all comparisons made. */
   | 'one of many'
   | 'too few problems'
-  /** Neither side solves a problem, or each solves all of them. */
   | 'at floor'
   | 'at ceiling'
-  /** There are no results by problem. */
   | 'not tested';
 
-/** A comparison of a first side with a second. Figures are the harness's, not percent. */
+/** A comparison of a first side with a second. Figures are on the harness's scale, not in percent. */
 export interface ComparedFacts {
   /** `metric,filter` */
   readonly metric: string;
   readonly higherIsBetter: boolean;
-  /** Number of problems. */
   readonly n: number;
-  /** Scores of both sides. */
   readonly scores: readonly [first: number, second: number];
-  /** The first less the second. */
+  /** The first score minus the second. */
   readonly difference: number;
   /** 95 % interval of the difference. */
   readonly interval?: readonly [low: number, high: number] | null | undefined;
-  /** What the interval is of, where other experts or problems could be meant: `these experts`. */
+  /** The population that the interval describes: `these experts`. */
   readonly estimand?: string | null | undefined;
-  /** Two-sided, of this comparison alone: below 5 % where the interval excludes 0. */
+  /** Two-sided, of this comparison alone: below 5 % if the interval excludes 0. */
   readonly p?: number | null | undefined;
-  /** Adjusted for all comparisons that were made, and how many these are; undefined for one alone. */
+  /** Adjusted for all comparisons made, with their number; undefined for a single one. */
   readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
-  /** `bootstrap`: interval and p choose again in each resample what was chosen by these problems. */
+  /** `bootstrap`: resamples repeat a choice that these problems made. */
   readonly test?: PairedComparison['test'] | null;
-  /** Numbers of candidates of which a side has the best score on these very problems. Default: 1. */
+  /** Numbers of candidates from which a side was chosen on these problems. Default: 1. */
   readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
 }
 
-/** What may be said of a comparison. */
+/** The verdict on a comparison, in words and figures. */
 export interface Conclusion {
   readonly verdict: Verdict;
-  /** The verdict as it stands behind "is" or alone: `within noise`, `too few problems to say`. */
+  /** Used alone or after "is": `within noise`, `too few problems to say`. */
   readonly words: string;
-  /** Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p = 0.190`, `250 problems`. */
+  /**
+   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`,
+   * `p = 0.190`, `250 problems`.
+   */
   readonly evidence: readonly string[];
-  /** What the interval is about; null where none is shown. */
+  /** The population that the interval describes; null without an interval. */
   readonly estimand: string | null;
 }
 
@@ -74,9 +72,9 @@ const verdictWords: Readonly<Record<Verdict, string>> = {
 };
 
 /**
- * Concludes what a comparison says. A side is called better if the interval excludes 0 and p is below 5 %, as far as there
- * are both, and p is below 5 % also when adjusted for all comparisons that were made. Where the side that looks better was chosen on these problems, and the test does not choose again, p counts
- * once for each candidate (Bonferroni), since the luckiest of many equals looks better than it is.
+ * Returns the verdict on a comparison. A side is better if the interval excludes 0 and p is below 5 %, so far
+ * as both are known, also after adjustment for all comparisons. If the better side was chosen on these
+ * problems and the test does not repeat the choice, p is multiplied by the number of candidates (Bonferroni).
  */
 export const conclude = (facts: ComparedFacts): Conclusion => {
   const verdict = verdictOf(facts);
@@ -89,7 +87,7 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
   };
 };
 
-/** True for verdicts that say nothing of either side, whatever the difference. */
+/** True if nothing can be said, whatever the difference. */
 export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 
@@ -109,14 +107,14 @@ const verdictOf = (facts: ComparedFacts): Verdict => {
   return isBetter ? 'better' : 'worse';
 };
 
-/** Returns the end of the metric's scale that all scores are at: less than one problem from it. */
+/** Returns the end of the scale that all scores are within one problem of. */
 const endOf = (
   metric: string,
   n: number,
   scores: readonly number[],
 ): 'at floor' | 'at ceiling' | undefined => {
   const { unit } = scaleOf(metric);
-  // Below 0.05 BLEU is printed as 0.
+  // BLEU below 0.05 is printed as 0.
   const least = unit === 'percent' ? 1 / n : unit === 'BLEU' ? 0.05 : 0;
   if (scores.every((score) => score < least && least > 0)) return 'at floor';
   return unit === 'percent' && scores.every((score) => 1 - score < least) ? 'at ceiling' : undefined;
@@ -148,14 +146,14 @@ const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
   ];
 };
 
-/** Formats a difference of scores on the scale shown, with its sign; a minus is U+2212. */
+/** With its sign, on the scale shown; the minus is U+2212. */
 const signedScore = (value: number, metric: string): string => {
   const { factor, digits } = scaleOf(metric);
   const text = fixed(Math.abs(value) * factor, digits);
   return `${value < 0 && Number(text) !== 0 ? '−' : '+'}${text}`;
 };
 
-/** Formats a difference with its unit: `+0.086 byte perplexity`. */
+/** `+0.086 byte perplexity` */
 const differenceText = ({ metric, difference }: ComparedFacts): string => {
   const { unit } = scaleOf(metric);
   const words =
@@ -163,7 +161,7 @@ const differenceText = ({ metric, difference }: ComparedFacts): string => {
   return `${signedScore(difference, metric)} ${words}`;
 };
 
-/** Says a conclusion in a sentence. `first` begins it: `The choice`. */
+/** Formats a conclusion as a sentence; `first` begins it: `The choice`. */
 export const sentenceOf = (conclusion: Conclusion, first: string, second: string): string => {
   const { verdict, words } = conclusion;
   const evidence =
@@ -189,15 +187,14 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
   }
 };
 
-/** Scores in one task, of which one may be called the best. */
 export interface RankedFacts {
   readonly metric: string;
-  /** Number of problems; undefined for published figures, of which it is not known. */
+  /** Undefined for published figures, which do not state it. */
   readonly n: number | undefined;
   readonly scores: readonly number[];
 }
 
-/** Returns why nothing is said of so few problems; undefined if there are enough. */
+/** Returns a message if there are too few problems. */
 export const whyTooFew = (n: number): string | undefined =>
   n < fewestProblems
     ? `${verdictWords['too few problems']} (${problems(n)}, at least ${fewestProblems} are needed)`
@@ -213,5 +210,5 @@ export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefine
   return scores.length > 1 && areEqual(scores) ? `all are equal (${problems(n)})` : undefined;
 };
 
-/** True for numbers that differ by no more than rounding errors of their sums. */
+/** True if the numbers differ by rounding errors only. */
 const areEqual = (values: readonly number[]): boolean => Math.max(...values) - Math.min(...values) < 1e-12;

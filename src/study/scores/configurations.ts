@@ -4,9 +4,9 @@ import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** The models of one configuration: one for each pair of experts of a language. */
+/** Models with one configuration, one for each pair of experts of a language. */
 export interface Configuration {
-  /** As the experiment names it: `default`, `grid/b3-u0-tb0-tu0`. */
+  /** The name in the experiment: `default`, `grid/b3-u0-tb0-tu0`. */
   readonly variant: string;
   readonly method: string;
   readonly models: readonly ScoredModel[];
@@ -23,8 +23,8 @@ export const isPair = ({ role, task, languageExpert }: ScoredModel): boolean =>
   !ofSoups.includes(languageExpert);
 
 /**
- * Returns the configurations of the pairs of a language, in the order of their methods and settings. Those that are one
- * under several names stand once: under the name `default`, else that of the entry with the most configurations.
+ * Returns the configurations of a language's pairs, ordered by method and settings. Duplicates are listed
+ * once: as `default`, else under the entry with the most configurations.
  */
 export const configurationsOf = (models: readonly ScoredModel[], language: string): Configuration[] => {
   const pairs = models.filter(
@@ -40,7 +40,6 @@ export const configurationsOf = (models: readonly ScoredModel[], language: strin
   );
 };
 
-/** Returns merges in their order, without copies under other names. */
 export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] => {
   const byVariant = groupBy(models, ({ language, method, variant, name }) =>
     JSON.stringify([language, method, variant ?? name]),
@@ -59,8 +58,8 @@ export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] =>
 };
 
 /**
- * Returns configurations in the order of their settings, each once: two are one if their merges have the same weights, or
- * if they have the same settings and the same figures in every task.
+ * Returns each configuration once, ordered by settings. Two are the same if their merges have equal weights,
+ * or if they have equal settings and equal figures in every task.
  */
 export const distinctConfigurations = <Of extends Configuration>(configurations: readonly Of[]): Of[] => {
   const entryOf = ({ models }: Configuration): string | null => itemAt(models, 0).entry;
@@ -95,7 +94,7 @@ const settingsOf = ({ method, models }: Configuration): string =>
     ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
   ]);
 
-/** Returns texts that identify a configuration: copies under other names share at least one. */
+/** Copies of a configuration under other names share at least one of these texts. */
 const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
   const byPair = (of: (model: ScoredModel) => unknown): string =>
     models
@@ -110,7 +109,7 @@ const identitiesOf = ({ method, models }: Configuration, settings: string): stri
   ];
 };
 
-/** What distinguishes layer swaps from one another; parameters that are not stated have the method's defaults (§4.2). */
+/** Unstated parameters have the method's defaults (§4.2). */
 export interface SwapSetting {
   readonly bottom: number;
   readonly top: number;
@@ -120,7 +119,7 @@ export interface SwapSetting {
   readonly isPlain: boolean;
 }
 
-/** Returns the setting of a layer swap; undefined for other methods, and for swaps by a partition or by layers that are named. */
+/** Undefined for swaps by partition or by named layers, and for other methods. */
 export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
   if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
   const count = (name: string, otherwise: number): number => {
@@ -150,7 +149,6 @@ const isPaperDefault = (model: ScoredModel): boolean => {
   );
 };
 
-/** True for a soup whose models have equal weights. */
 export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean => {
   const { weights, schedule = 'uniform' } = configuration;
   if (method !== 'soup' || schedule !== 'uniform') return false;
@@ -160,8 +158,8 @@ export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean =
 };
 
 /**
- * Returns the default configuration of a method: of layer swaps the experiment's entry `default`, else the paper's; of
- * soups that entry, else the uniform one; of other methods the only one, if there is one.
+ * Returns a method's default. Layer swaps: the entry `default`, else the paper's. Soups: that entry, else the
+ * uniform soup. Others: the only configuration.
  */
 export const defaultOf = (
   configurations: readonly Configuration[],
@@ -175,21 +173,20 @@ export const defaultOf = (
   return own.length === 1 ? own[0] : undefined;
 };
 
-/** The configurations of a method that compete in one language, and the best of them. */
 export interface Competition {
-  /** The configurations that were scored for the most pairs: others could win by lacking a hard pair. */
+  /** The configurations scored for the most pairs; one that lacks a hard pair could win unfairly. */
   readonly candidates: readonly Configuration[];
-  /** The best; if several are equally good, the first by its settings. */
+  /** Ties are broken by settings. */
   readonly best: Configuration;
-  /** Number of configurations that lack scores of some pairs. */
+  /** Number of configurations without scores of some pairs. */
   readonly incomplete: number;
 }
 
 /**
- * Chooses the one configuration of a language that has the best mean over its pairs (ours; the paper does not say how
- * its best is chosen).
+ * Chooses a language's configuration with the best mean over its pairs. The rule is ours; the paper states
+ * none.
  *
- * @param configurations as `configurationsOf` has them
+ * @param configurations as returned by `configurationsOf`
  * @param scores by model name
  */
 export const compete = (

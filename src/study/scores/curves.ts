@@ -2,7 +2,7 @@ import type { Board, Subject } from './board.js';
 import { isPair } from './configurations.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** What base + α·τ adds: the task vector of one expert of a kind, or those of both experts of a pair. */
+/** Whose task vectors base + α·τ adds: one expert's of a kind, or both of a pair. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {
@@ -11,21 +11,19 @@ export const kindLabels: Readonly<Record<CurveKind, string>> = {
   both: 'both experts',
 };
 
-/** The models along one task vector, or along the sum of two. */
 export interface Curve {
   readonly kind: CurveKind;
-  /** The expert's name, or both of a pair: `math-1+swh-1`. */
+  /** An expert's name, or both of a pair: `math-1+swh-1`. */
   readonly member: string;
   readonly task: string | null;
   readonly language: string | null;
-  /** By α; those that have a score in the task. */
   readonly at: ReadonlyMap<number, ScoredModel>;
 }
 
 /**
- * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, in a language without experts those
- * of all, with the base at α = 0 and single experts at α = 1. No curve without a scored merge of its own, and none at all
- * where every merge has α = 1, which is plain task arithmetic.
+ * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, the base at α = 0,
+ * single experts at α = 1. A language without experts gets all experts' curves. A curve needs a scored merge,
+ * and at least one merge needs α ≠ 1 (α = 1 is plain task arithmetic).
  */
 export const curvesOf = (board: Board, subject: Subject): readonly Curve[] =>
   board.remember(`curves ${subject.language} ${subject.task}`, () => makeCurves(board, subject));
@@ -66,7 +64,7 @@ const kindOf = (model: ScoredModel): CurveKind | undefined => {
   return task === null ? 'language' : undefined;
 };
 
-/** Returns α of a merge base + α·Σ τ; undefined for other merges, and for other weights than equal ones of 1. */
+/** Undefined for other merges than base + α·Σ τ. */
 const alphaOf = ({ role, method, configuration }: ScoredModel): number | undefined => {
   if (role !== 'merge' || method !== 'task_arithmetic') return undefined;
   const { lambda = 1, normalize = false, weights = [1], weight = 1 } = configuration;

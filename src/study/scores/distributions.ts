@@ -1,17 +1,16 @@
 /**
- * The functions of statistics that come from libraries. The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`), so that the libraries' 200 packages are not installed; the types here name none of
- * them.
+ * Statistics from libraries. The build replaces the compiled module by a bundle
+ * (`scripts/bundle-libraries.mjs`), so that 200 packages are not installed. The exported types name none of
+ * the libraries' types.
  */
 import stdlibBinomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import stdlibTCdf from '@stdlib/stats-base-dists-t-cdf';
 import stdlibPadjust from '@stdlib/stats-padjust';
 
-/** Returns the probability of at most `x` successes in `n` trials, each of probability `p`. */
+/** Returns P(X ≤ x) for a binomial X. */
 export const binomialCdf: (x: number, n: number, p: number) => number = stdlibBinomialCdf;
 
-/** Returns the probability that Student's t with `df` degrees of freedom is at most `x`. */
+/** Returns P(t ≤ x) for Student's t. */
 export const tCdf: (x: number, df: number) => number = stdlibTCdf;
 
-/** Returns p-values adjusted by Holm's method for as many comparisons. */
 export const adjustByHolm = (values: readonly number[]): number[] => [...stdlibPadjust([...values], 'holm')];

@@ -4,27 +4,31 @@ import { meanOverProblems, type Scaled } from './intervals/scaled.js';
 import { level } from './intervals/shares.js';
 import { tAbove } from './intervals/student.js';
 
-/** What two one-sided tests say of a difference and a margin. Figures are the harness's, not percent. */
+/**
+ * Two one-sided tests of a difference against a margin. Figures are on the harness's scale, not in percent.
+ */
 export interface Equivalence {
-  /** `out of reach`: not even a difference of 0 would pass with this standard error. */
+  /** `out of reach`: with this standard error even a difference of 0 would not pass. */
   readonly verdict: 'equivalent' | 'not shown' | 'out of reach';
-  /** The larger p-value of the two tests: that the difference is below the margin, and above minus the margin. */
+  /** The larger p-value of the two tests. */
   readonly p: number;
-  /** The smallest margin within which these results are equivalent. */
+  /** The smallest margin that these results pass. */
   readonly smallest: number;
-  /** The smallest margin that a difference of 0 would pass with this standard error. */
+  /** The smallest margin that a difference of 0 would pass. */
   readonly reach: number;
 }
 
 /**
- * Tests whether a difference lies within ±`margin`, by two one-sided tests (Schuirmann 1987) at 5 % each, of Student's t.
- * Few problems that differ are not read as none:
+ * Tests whether a difference lies within ±`margin`, by two one-sided t tests (Schuirmann 1987) at 5 % each.
+ * The variance stays above 0 even if few problems differ:
  *
- * - Where whole problems differ (one model against one), the variance is that of a true difference of `margin` (Tango 1998).
- * - Otherwise the variance is the most that problems and crossed experts make (`crossedSpreadAtMost`), with two problems added, one that only the first row solves and one that only the second does (as Bonett and Price 2012 have it). Of
- *   scores other than 0 and 1 they are the largest difference of a problem either way.
+ * - For two single models with scores of 0 and 1: the variance if the true difference were `margin` (Tango
+ *   1998).
+ * - Otherwise: the upper estimate for crossed experts and problems (`crossedSpreadAtMost`), after adding two
+ *   problems, each solved by one side only (as Bonett and Price 2012). For other scores than 0 and 1, the
+ *   added problems differ by the largest observed difference, once either way.
  *
- * @returns undefined where the scores do not vary, and are not 0 and 1
+ * @returns undefined if the scores are not binary and do not vary
  */
 export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence | undefined => {
   const isWhole = paired.isBinary && paired.byProblem.divisor === 1;
@@ -38,13 +42,12 @@ export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence
 };
 
 interface Test {
-  /** Without its sign. */
+  /** Absolute value. */
   readonly difference: number;
-  /** The larger p of both tests, of a difference and a margin. */
   readonly pOf: (difference: number, margin: number) => number;
 }
 
-/** Tango's score test: the variance of wins and losses that are most likely if their true difference is the margin. */
+/** Tango's score test: variance of the likeliest wins and losses if the true difference were the margin. */
 const wholeProblems = ({ byProblem }: PairedScores): Test => {
   const n = byProblem.values.length;
   const differing = byProblem.values.filter((own) => own !== 0).length;
@@ -75,7 +78,7 @@ const crossedMeans = ({ byProblem, factors, isBinary }: PairedScores): Test | un
   };
 };
 
-/** Returns the margin at which p is 5 %: p falls as the margin grows. */
+/** Returns the margin at which p, which falls with the margin, is 5 %. */
 const smallestOf = (pOf: (margin: number) => number): number => {
   let [low, high] = [0, 1];
   while (pOf(high) > level && high < 1e9) high *= 2;

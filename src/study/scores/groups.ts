@@ -18,25 +18,22 @@ import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import { isOfLanguage, type ScoredModel } from './scored-experiment.js';
 
-/** The models that a table summarises together in one language: its columns in Table 1, rows of others. */
 export interface Group {
   /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
   readonly id: string;
   readonly label: string;
-  /** The language and task in which the group, and the best configuration, was made. */
+  /** The language and task that made the group and chose its configuration. */
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
-  /** Number of models that would be among them if they had a score; undefined: not counted. */
   readonly missing?: number;
-  /** Name of the configuration, for merges of pairs. */
+  /** For merges of pairs. */
   readonly configuration?: string;
-  /** For the best of several configurations. */
   readonly competition?: Competition;
-  /** Its score when chosen on half of the problems, on the harness's scale. */
+  /** Score if chosen on half of the problems, on the harness's scale. */
   readonly otherHalf?: number;
 }
 
-/** Labels of groups, in the order of columns. Roles of further references stand behind the experts. */
+/** In column order. Roles of further references follow the experts. */
 const labels: Readonly<Record<string, string>> = {
   base: 'base',
   language: 'language experts',
@@ -57,13 +54,12 @@ const order = Object.keys(labels);
 export const labelOf = (id: string): string =>
   ownValue(labels, id) ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
 
-/** Methods have their own names, but for layer swaps, which the paper's tables call swaps. */
+/** The paper's tables call layer swaps "swaps". */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
 
-/** True for groups of merges. */
 export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
 
-/** Sorts ids of groups: base and experts, further references, merges; those of no known place by name. */
+/** Order: base and experts, further references, merges, then unknown ids by name. */
 export const sortGroups = (ids: Iterable<string>): string[] => {
   const place = (id: string): number => {
     const known = order.indexOf(id);
@@ -73,7 +69,7 @@ export const sortGroups = (ids: Iterable<string>): string[] => {
   return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
-/** Leaves out groups of the same models as an earlier one: of one configuration, the default is also the best. */
+/** Removes groups with the same models as an earlier one: a single configuration is both default and best. */
 export const distinctGroups = (groups: readonly Group[]): Group[] =>
   groups.filter(
     ({ models }, at) =>
@@ -85,15 +81,14 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-/** Returns a group's row in a task: in that in which it was chosen, with what it was chosen from. */
+/** In the task that chose the group, the row lists the candidates. */
 export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
   rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
 
-/** Returns the configurations of a language's pairs, made once. */
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/** Returns the name of groups of an id: what those of any subject are called, since soups may be uniform or not. */
+/** A subject's own label wins, since soups may be uniform or not. */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
@@ -101,7 +96,6 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
   return labels.find((label) => label !== labelOf(id)) ?? labelOf(id);
 };
 
-/** A method of which no configuration may be called the best. */
 export interface Undecided {
   readonly label: string;
   /** `too few problems to say (…)` */
@@ -114,13 +108,13 @@ interface Found {
 }
 
 /**
- * Returns the groups of a language's models that have scores in a task: base, experts, further references, and for
- * each method the default and the best configuration over the language's pairs. The best is chosen in this very task,
- * and missing where problems cannot tell (`undecidedIn`).
+ * Returns a language's groups with scores in a task: base, experts, further references, and each method's
+ * default and best configuration. The best is chosen in this very task; it is absent if the problems cannot
+ * decide (`undecidedIn`).
  */
 export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
 
-/** Returns the methods of which no configuration may be called the best in a task. */
+/** Returns the methods whose best configuration the problems cannot decide. */
 export const undecidedIn = (board: Board, subject: Subject): readonly Undecided[] =>
   foundIn(board, subject).undecided;
 
@@ -193,7 +187,6 @@ const makeGroups = (board: Board, subject: Subject): Found => {
   return { groups: ids.flatMap((id) => groups.filter((group) => group.id === id)), undecided };
 };
 
-/** Returns why none of several configurations may be called the best; undefined if one may. */
 const whyUndecided = (
   { metric }: Subject,
   candidates: readonly Configuration[],
@@ -207,7 +200,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the one merge of soups: that of the default configuration where there are several, else none. */
+/** Returns the merge of soups; among several, the default configuration's, if any. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

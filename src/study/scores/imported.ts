@@ -3,10 +3,8 @@ import type { Scale } from './metrics.js';
 import { type Cell, fixed } from './score-table.js';
 import type { ImportedSummary } from './scored-experiment.js';
 
-/** The language of means over languages. */
 export const allLanguages = 'all languages';
 
-/** Names that published tables give to groups. */
 const aliases: Readonly<Record<string, string>> = {
   expert: 'language',
   'language expert': 'language',
@@ -23,17 +21,16 @@ const aliases: Readonly<Record<string, string>> = {
   'multilingual soup x math soup': 'multilingual',
 };
 
-/** Groups that are the same models in every language. */
+/** Groups that have the same models in every language. */
 const shared = ['base', 'task'];
 
 interface Figure {
   readonly summary: ImportedSummary;
   readonly group: string;
-  /** The language that its models are for; undefined for groups that all languages share. */
+  /** Undefined for groups that all languages share. */
   readonly subject: string | undefined;
 }
 
-/** Figures that were imported, found by benchmark, group and language. */
 export class ImportedFigures {
   readonly #figures: readonly Figure[];
 
@@ -53,12 +50,10 @@ export class ImportedFigures {
     return [...new Set(this.#figures.map(({ summary }) => summary.benchmark))];
   }
 
-  /** Languages that models are for. */
   get languages(): string[] {
     return [...new Set(this.#figures.flatMap(({ subject }) => subject ?? []))];
   }
 
-  /** Languages of a benchmark's figures, in their order. */
   testedIn(benchmark: string): string[] {
     const own = this.#figures.filter(({ summary }) => summary.benchmark === benchmark);
     return [...new Set(own.map(({ summary }) => summary.language))];
@@ -70,10 +65,10 @@ export class ImportedFigures {
   }
 
   /**
-   * Returns a figure as a cell; undefined if there is none. Of several, the one in the table's own unit; those that
-   * differ from it are named in its flag.
+   * Returns a figure as a cell, preferably one in the table's own unit; the cell's flag names others that
+   * differ.
    *
-   * @param subject language that the group's models are for
+   * @param subject language of the group's models
    * @param language language of the benchmark
    */
   cell(
@@ -92,7 +87,7 @@ export class ImportedFigures {
     if (chosen === undefined) return undefined;
     const { summary } = chosen;
     const value = onScale(summary, factor);
-    // Half a step of the coarser figure: what rounding alone explains.
+    // Half a step of the coarser figure, which rounding alone explains.
     const others = found.filter(
       ({ summary: other }) =>
         Math.abs(onScale(other, factor) - value) > 0.5 * Math.min(factor, 100) * 1e-3 + 1e-9,
@@ -119,7 +114,6 @@ export interface FigureKey {
   readonly statistic: ImportedSummary['statistic'];
 }
 
-/** Returns a figure on a scale on which shares are multiplied by `factor`. */
 const onScale = ({ value, unit }: ImportedSummary, factor: number): number => {
   if (unit === 'BLEU') return value;
   return unit === 'percent' ? (value / 100) * factor : value * factor;

@@ -3,30 +3,27 @@ import { type ComparedFacts, type Conclusion, conclude } from './conclusion.js';
 import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 import { compareRows, holm, type PairedComparison } from './paired.js';
 
-// A comparison of two groups of models has one value: the same groups, metric, problems, candidates that a group was chosen
-// from, and number of comparisons that p is adjusted for. Whatever shows it (tables, the sentence of the report, its pictures)
-// takes it from here, so that a page cannot contradict itself.
+// Tables, sentences and pictures share one comparison of two groups, so that a page cannot contradict itself.
+// Groups, metric, problems, candidates, and the number of comparisons that p is adjusted for determine it.
 
-/** A comparison of two groups in one task, and what it says. */
 export interface Judged {
   readonly subject: Subject;
   readonly a: Group;
   readonly b: Group;
   readonly result: PairedComparison;
-  /** p, adjusted for the comparisons that it is one of; undefined without results by problem. */
+  /** Undefined without results by problem. */
   readonly adjusted: number | undefined;
   readonly conclusion: Conclusion;
 }
 
-/** A comparison of two groups that is not adjusted yet. */
 export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'> {
-  /** Numbers of candidates of which a group is the best on these very problems. */
+  /** Numbers of candidates from which each group was chosen on these problems. */
   readonly candidates: ComparedFacts['candidates'];
 }
 
 /**
- * Returns the comparisons of a language's groups in one of its tasks: every group of merges with every other group. They
- * answer one question, and p is adjusted for all of them (Holm).
+ * Compares every group of merges with every other group in one task. They answer one question, so p is
+ * adjusted for all (Holm).
  */
 export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
   board.remember(`judged ${subject.language} ${subject.task}`, () => {
@@ -41,7 +38,7 @@ export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
     );
   });
 
-/** Returns the comparison of two groups in a task; nothing if their results are not of the same problems. */
+/** Empty if the results are not of the same problems. */
 export const compare = (board: Board, a: Group, b: Group, subject: Subject): Compared[] => {
   const nameOf = ({ id, subject: of }: Group): string => `${id} of ${of.language} ${of.task}`;
   const result = board.remember(
@@ -58,14 +55,13 @@ export const compare = (board: Board, a: Group, b: Group, subject: Subject): Com
   return result === undefined ? [] : [{ subject, a, b, result, candidates: { first, second } }];
 };
 
-/** A comparison of any two sides. */
 interface ComparedSides {
   readonly subject: Pick<Subject, 'metric'>;
   readonly result: PairedComparison;
   readonly candidates?: ComparedFacts['candidates'];
 }
 
-/** Judges comparisons together: p is adjusted for all of them (Holm). */
+/** p is adjusted for all comparisons together (Holm). */
 export const judged = <Of extends ComparedSides>(
   compared: readonly Of[],
 ): (Of & Pick<Judged, 'adjusted' | 'conclusion'>)[] => {

@@ -9,25 +9,24 @@ import { type Base, meanName } from './bases.js';
 import { loadScores } from './load-scores.js';
 import type { ScoredExperiment } from './scored-experiment.js';
 
-/** Experiments of several bases, and what could not be taken of the directories that were given. */
 export interface LoadedBases {
   readonly bases: readonly Base[];
   readonly refusals: readonly string[];
 }
 
 interface Loaded {
-  /** As it was given. */
   readonly given: string | undefined;
   readonly directory: string;
   readonly experiment: ScoredExperiment;
 }
 
 /**
- * Reads experiments of several bases. A directory that is given twice counts once, and one that cannot be read is left
- * out; both are told.
+ * Reads experiments of several bases. A repeated directory counts once, an unreadable one is skipped; both
+ * are reported.
  *
  * @param directories each DIR, or NAME=DIR for a name other than that of the experiment's base
- * @throws LayerloomError INVALID_PARAMETER for two bases of one name; as `loadScores` if no directory can be read
+ * @throws LayerloomError INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can
+ *   be read
  */
 export const loadBases = async (directories: readonly string[]): Promise<LoadedBases> => {
   const loaded = new Map<string, Loaded>();
@@ -55,7 +54,6 @@ export const loadBases = async (directories: readonly string[]): Promise<LoadedB
   return { bases: named([...loaded.values()]), refusals };
 };
 
-/** Names experiments by their bases; those of one base by their directories. */
 const named = (loaded: readonly Loaded[]): Base[] => {
   const names = loaded.map(
     ({ given, experiment, directory }) => given ?? baseOf(experiment) ?? basename(resolve(directory)),

@@ -20,8 +20,8 @@ import { selectionCaveats } from './selected.js';
 /**
  * Reads an experiment with all results that its `experiment.json` names.
  *
- * @param directory of an experiment, evaluated or not
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. A result that cannot be read is a warning
+ * @param directory an experiment's directory, evaluated or not
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
  */
 export const loadScores = async (directory: string): Promise<ScoredExperiment> => {
   const place = resolve(directory);
@@ -52,10 +52,9 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
   };
 };
 
-/** Most models that a message names. */
 const mostNamed = 5;
 
-/** Warns of each task of which models have results of several versions: means are over all of them. */
+/** Warns of tasks whose results have several versions: means include all of them. */
 const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
@@ -78,7 +77,7 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
   });
 };
 
-/** Reads result files, each once: merges of equal weights have the same. */
+/** Reads each result file once: merges with equal weights share it. */
 class Results {
   readonly warnings: string[] = [];
   texts: ProblemTexts = {};
@@ -155,7 +154,7 @@ const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'resu
   };
 };
 
-/** A merge's name without its language and its models: `swahili/math-1+swh-1/grid/b3-u0` is `grid/b3-u0`. */
+/** `swahili/math-1+swh-1/grid/b3-u0` → `grid/b3-u0` */
 const variantOf = ({ name, language, task, languageExpert }: MergeRecord): string => {
   const rest = name.slice(language.length + 1);
   const models = [`${task}+${languageExpert}`, task, languageExpert].find(

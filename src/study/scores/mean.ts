@@ -1,7 +1,4 @@
-/**
- * Returns the sum of numbers, the same to the bit in whatever order they stand. Whole numbers, such as scores of 0 and 1,
- * add up exactly; others are sorted first.
- */
+/** The same to the bit in any order: whole numbers add up exactly, others are sorted first. */
 export const sumOf = (values: ArrayLike<number>): number => {
   let [sum, areWhole] = [0, true];
   for (let at = 0; at < values.length; at += 1) {
@@ -14,7 +11,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
 
 const add = (sum: number, value: number): number => sum + value;
 
-/** Returns the sums of several rows of numbers, place by place, the same to the bit in whatever order the rows stand. */
+/** Element-wise; the same to the bit in any order of rows. */
 export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   const sums = new Float64Array(rows[0]?.length ?? 0);
   if (rows.length < 3 || rows.every((row) => row.every(Number.isInteger))) {
@@ -25,5 +22,5 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   return sums.map((_, at) => sumOf(rows.map((row) => row[at] as number)));
 };
 
-/** Returns the mean of numbers, in any order; NaN of none. */
+/** NaN for an empty list. */
 export const meanOf = (values: ArrayLike<number>): number => sumOf(values) / values.length;

@@ -5,10 +5,11 @@ import type { Subject } from './board.js';
 import type { ScoredModel } from './scored-experiment.js';
 
 /**
- * Returns a model that has the weighted sum of others' scores in one task, problem by problem, under the experts' names of
- * `like`: what would be scored if scores were linear. Comparisons with it then have the errors of all of its terms.
+ * Returns a model whose scores in one task are a weighted sum of others', problem by problem: the expected
+ * score if scores were linear. It has the experts' names of `like`. Comparisons with it include the errors of
+ * all terms.
  *
- * Without results by problem, or where the score of all problems is no mean of theirs, it has the sum alone.
+ * Without results by problem, or if the score is not a mean, only the sum is known.
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `alignResults`
  */

@@ -7,17 +7,15 @@ import type { ScoredModel } from './scored-experiment.js';
 export interface ModelScore {
   readonly model: ScoredModel;
   readonly result: EvaluationResult;
-  /** As `metric,filter`. */
+  /** `metric,filter` */
   readonly metric: string;
   readonly value: number;
-  /** The harness's own standard error where it states one; sqrt(p (1 - p) / n) for other shares. */
+  /** As the harness states it; sqrt(p (1 - p) / n) for other shares. */
   readonly stderr: number | undefined;
-  /** Number of problems. */
   readonly n: number;
   readonly isHigherBetter: boolean;
 }
 
-/** Returns a model's score; undefined if it has none of this metric. */
 export const scoreOf = (model: ScoredModel, task: string, metric: string): ModelScore | undefined => {
   const result = model.results.get(task);
   const value = result && ownValue(result.metrics, metric);
@@ -35,6 +33,5 @@ export const scoreOf = (model: ScoredModel, task: string, metric: string): Model
   };
 };
 
-/** Returns the scores of those models that have one. */
 export const scoresOf = (models: readonly ScoredModel[], task: string, metric: string): ModelScore[] =>
   models.flatMap((model) => scoreOf(model, task, metric) ?? []);

@@ -15,32 +15,37 @@ import { isHigherBetter } from './metrics.js';
 import type { Resampling } from './resample.js';
 import { rowScores, scoreOfRow } from './row-score.js';
 
-/** A comparison of two models, or of two rows of a table, on the same problems. Figures are the harness's, not percent. */
+/**
+ * A comparison of two models, or of two rows of a table, on the same problems. Figures are on the harness's
+ * scale, not in percent.
+ */
 export interface PairedComparison {
-  /** Number of problems. */
   readonly n: number;
   /** Scores of `a` and `b`; for rows of several models, their means. */
   readonly scores: readonly [a: number, b: number];
-  /** The first score less the second. */
+  /** The first score minus the second. */
   readonly difference: number;
   readonly higherIsBetter: boolean;
-  /** Problems that only `a`, or only `b`, solves; undefined for rows of several models, and for scores that are not 0 or 1. */
+  /** Undefined for rows of several models and for scores other than 0 and 1. */
   readonly onlyA: number | undefined;
   readonly onlyB: number | undefined;
   /**
-   * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise Student's t of
-   * the difference and its standard error. It is not below 2^(1 - k) with k problems that differ: no exact test of
-   * k signs gives less.
+   * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise
+   * Student's t of the difference and its standard error. At least 2^(1 - k) if k problems differ: no exact
+   * test of k signs gives less.
    */
   readonly p: number | undefined;
-  /** `bootstrap`: t of a difference whose error is that of resamples, in each of which a row was chosen again. */
+  /** `bootstrap`: Student's t with the error of resamples that repeat a choice. */
   readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
   /** 95 % interval of the difference. */
   readonly interval: Interval | undefined;
   readonly stderr: number | undefined;
-  /** What `p` and `interval` are about: `task experts, language experts and problems like these`. */
+  /**
+   * The population that `p` and `interval` describe:
+   * `task experts, language experts and problems like these`.
+   */
   readonly estimand: string | undefined;
-  /** Why `interval` is undefined; undefined if it is not. */
+  /** Why `interval` is undefined, if it is. */
   readonly reason: string | undefined;
 }
 
@@ -48,7 +53,8 @@ export interface PairedComparison {
  * Compares two models problem by problem.
  *
  * @param metric as `metric,filter`
- * @returns without results by problem (BLEU, results imported without samples): the difference, and the reason
+ * @returns without results by problem (BLEU, results imported without samples), only the difference and the
+ *   reason
  * @throws LayerloomError RESULTS_NOT_PAIRED if the results are not of the same problems with the same prompts
  */
 export const comparePaired = (
@@ -59,7 +65,7 @@ export const comparePaired = (
 ): PairedComparison => comparePooled([a], [b], metric, options);
 
 /**
- * Compares the means of two sets of models, which stand for themselves alone: problems are what is sampled.
+ * Compares the means of two sets of models; problems are sampled, the models are fixed.
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -71,9 +77,9 @@ export const comparePooled = (
 ): PairedComparison => compareRows({ results: a }, { results: b }, metric, options);
 
 /**
- * Compares two rows of a table, each of one or several models (nine pairs), in one task: the difference of the means
- * over models. Problems, which all models share, and the experts that rows are samples of are crossed (`crossed.ts`). A
- * row that was chosen by the same problems is chosen again in each resample (`chosen.ts`).
+ * Compares the means of two rows of a table in one task. Problems, which all models share, and sampled
+ * experts are crossed effects (`crossed.ts`). If the same problems chose a row, resamples repeat the choice
+ * (`chosen.ts`).
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -125,10 +131,8 @@ export const compareRows = (a: Row, b: Row, metric: string, options: Resampling 
 };
 
 /**
- * Returns what is known of the difference of paired scores.
- *
- * @param alike differences by problem of all rows that are as good as the chosen ones, these among them
- * @param choice what choosing rows by the same problems has added
+ * @param alike differences by problem of all rows as good as the chosen ones, these included
+ * @param choice effect of choosing rows by the same problems
  */
 const ofPaired = (
   { byProblem, factors, estimand, range }: PairedScores,
@@ -165,7 +169,7 @@ const ofPaired = (
 /**
  * Returns the mean of comparisons of the same rows in several languages.
  *
- * @param paired the scores that each of them is of; undefined for those without results by problem
+ * @param paired undefined without results by problem
  */
 export const meanOfComparisons = (
   comparisons: readonly PairedComparison[],
@@ -243,21 +247,21 @@ const discordant = (a: Column, b: Column): { onlyA: number; onlyB: number } => {
   return { onlyA, onlyB };
 };
 
-/** Returns McNemar's exact two-sided p-value: the binomial test of the discordant problems at a share of one half. */
+/** McNemar's exact two-sided p-value: a binomial test of the discordant problems at one half. */
 export const mcnemarExact = (onlyA: number, onlyB: number): number =>
   onlyA + onlyB === 0 ? 1 : Math.min(1, 2 * binomialCdf(Math.min(onlyA, onlyB), onlyA + onlyB, 0.5));
 
 const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
   values.every((own) => Math.abs(own / divisor - value) < 1e-12);
 
-/** The least two-sided p-value that problems which differ between two rows allow: that of equal signs. */
+/** The p-value if all discordant problems had the same sign. */
 const leastOf = ({ values, divisor }: Scaled): number =>
   Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 
-/** Takes the rounding errors of sums for 0, so that equal scores count as equal. */
+/** Equal scores count as equal despite rounding. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);
 
-/** Returns p-values adjusted by Holm's method for as many comparisons; undefined ones are not counted. */
+/** Undefined values are not counted. */
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];

@@ -7,7 +7,6 @@ import { mostCsvBytes, parseCsv } from '../../core/texts/csv.js';
 import { allLanguages } from './imported.js';
 import type { ImportedSummary } from './scored-experiment.js';
 
-/** A row of the file by column, with its line. */
 interface Line {
   readonly line: number;
   readonly of: Readonly<Record<string, string>>;
@@ -15,7 +14,7 @@ interface Line {
 
 type Read = (lines: readonly Line[], columns: readonly string[], file: string) => ImportedSummary[];
 
-/** The shapes of files, told apart by their first columns. */
+/** Files are recognised by their first columns. */
 const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
   [['language', 'benchmark', 'row', 'statistic', 'value', 'unit'], (lines, _, file) => ownShape(lines, file)],
   [
@@ -37,11 +36,12 @@ const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
 ];
 
 /**
- * Reads published or foreign figures from a CSV file: columns `language`, `benchmark`, `row`, `statistic`, `value`,
- * `unit`, and optionally `n` and `note`; or one of the shapes that the paper's tables have as CSV (one column a row of
- * the comparison: percent of MGSM; the experts' sheet: shares and BLEU). Empty values are left out.
+ * Reads published or foreign figures from a CSV file with the columns `language`, `benchmark`, `row`,
+ * `statistic`, `value`, `unit`, and optionally `n` and `note`. Also reads the CSV shapes of the paper's
+ * tables: one column for each row of the comparison (percent of MGSM), and the experts' sheet (shares and
+ * BLEU). Empty values are skipped.
  *
- * @throws LayerloomError SUMMARIES_INVALID with the line of what is wrong; READ_FAILED
+ * @throws LayerloomError SUMMARIES_INVALID with the line number; READ_FAILED
  */
 export const readSummaries = async (file: string): Promise<ImportedSummary[]> => {
   const content = await readSmallFile(file, { most: mostCsvBytes, what: 'a table' }).catch(
@@ -51,7 +51,7 @@ export const readSummaries = async (file: string): Promise<ImportedSummary[]> =>
   );
   const text = content.toString();
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  // Comments and blank lines are emptied, not removed, so that lines keep their numbers.
+  // Comments and blank lines are emptied, not removed, to keep line numbers.
   const { rows: cellsOf, fault } = parseCsv(
     lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'),
   );
@@ -109,7 +109,6 @@ const ownShape = (lines: readonly Line[], file: string): ImportedSummary[] =>
       };
     });
 
-/** Names of means over languages in published tables. */
 const languageOf = (name: string): string =>
   /^(all|all languages|(10|ten)-lang(uage)?s? avg)$/i.test(name) ? allLanguages : name;
 
@@ -120,7 +119,7 @@ interface Place {
   readonly file: string;
 }
 
-/** Returns the figures of a row that has one column for each group of models; `(9)` in a column's name is n. */
+/** A row with one column for each group of models; `(9)` in a column's name is n. */
 const wide = (
   of: Readonly<Record<string, string>>,
   columns: readonly string[],
@@ -147,10 +146,10 @@ const wide = (
     );
   });
 
-/** Groups that are the same models in every language, which need no language in their name. */
+/** Groups with the same models in every language. */
 const shared = ['base', 'math expert'];
 
-/** Table 2's shape: rows `swahili min`, `english avg`; the language of the models is that of `swahili expert`. */
+/** Table 2's shape: rows `swahili min`, `english avg`; the models' language is that of `swahili expert`. */
 const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: string): ImportedSummary[] => {
   const subject = columns
     .find((column) => column.endsWith(' expert') && column !== 'math expert')

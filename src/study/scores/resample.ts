@@ -1,24 +1,23 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
-/** Number of resamples, and the seed, unless others are asked for. */
 export const defaultResampling = { resamples: 2000, seed: 20241002 } as const;
 
 export interface Resampling {
-  /** Number of resamples of what is chosen again. Default 2,000: they give a mean and a variance. */
+  /** Default: 2,000, enough for a mean and a variance. */
   readonly resamples?: number | undefined;
   /** The same seed gives the same figures. */
   readonly seed?: number | undefined;
 }
 
-/** Largest number of draws that are kept for the next comparison of as many problems: 40 MB of counts. */
+/** Most draws cached for the next comparison with as many problems: 40 MB of counts. */
 const mostKept = 20_000_000;
 
 let kept: { readonly key: string; readonly resamples: readonly Uint16Array[] } | undefined;
 
 /**
- * Yields resamples of `n` problems, drawn with replacement: how often each problem is taken. The same seed
- * yields the same resamples, so that all comparisons of a table share them.
+ * Yields resamples of `n` problems drawn with replacement, as counts by problem. Equal seeds give equal
+ * resamples, so all comparisons of a table share them.
  */
 export const resamplesOf = (
   n: number,
@@ -42,7 +41,7 @@ function* drawn(n: number, resamples: number, seed: number): Generator<Uint16Arr
   }
 }
 
-/** Returns the numbers from 0 to `n` - 1 in a random order (Fisher and Yates's shuffle), for each of `times` draws. */
+/** Returns `times` random orders of 0 to `n` - 1 (Fisher–Yates shuffle). */
 export const shuffles = (n: number, times: number, seed: number): number[][] => {
   const random = xoroshiro128plus(seed);
   return Array.from({ length: times }, () => {

@@ -3,15 +3,16 @@ import type { Column } from './align.js';
 import { sumOf, sumsOf } from './mean.js';
 import type { Aggregate } from './metrics.js';
 
-/** Models of a row of a table, whose scores of the same problems are aggregated again and again. */
+/** Scores of a row's models, prepared for repeated aggregation. */
 export interface RowScores {
-  /** If a score is a mean, one column with the sums over models, whole numbers if scores are; else a column a model. */
+  /**
+   * For a mean: one column of sums over models (whole numbers if scores are). Otherwise one column a model.
+   */
   readonly columns: readonly Column[];
   readonly models: number;
   readonly aggregate: Aggregate;
 }
 
-/** Returns the scores of a row's models, in any order of models. */
 export const rowScores = (columns: readonly Column[], aggregate: Aggregate): RowScores => ({
   columns: aggregate.isMean && columns.length > 1 ? [totalOf(columns)] : columns,
   models: columns.length,
@@ -23,14 +24,14 @@ const totalOf = (columns: readonly Column[]): Column => ({
   weights: itemAt(columns, 0).weights,
 });
 
-/** Returns a row's score: the mean over its models, each aggregated over problems, in any order to the bit. */
+/** The mean over models; the same to the bit in any order. */
 export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number => {
   const { of, isMean } = aggregate;
   if (isMean) return sumOf(itemAt(columns, 0).sums) / (models * itemAt(columns, 0).sums.length);
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** Returns a row's score on a resample: `counts` says how often each problem is taken, `taken` is their sum. */
+/** `counts`: how often each problem is taken; `taken`: their sum. */
 export const scoreOn = (
   { columns, models, aggregate: { of, isMean } }: RowScores,
   counts: ArrayLike<number>,
@@ -46,7 +47,6 @@ const product = (counts: ArrayLike<number>, values: Float64Array): number => {
   return sum;
 };
 
-/** Returns a row with its problems in another order. */
 export const inOrder = (row: RowScores, order: readonly number[]): RowScores => ({
   ...row,
   columns: row.columns.map(({ sums, weights }) => ({

@@ -1,29 +1,34 @@
-/** One figure of a table. */
+/** A figure of a table. */
 export interface Cell {
-  /** On the scale shown (percent for shares, unless the table says otherwise); a text in columns of texts. */
-  readonly value: number | string;
-  /** Number of digits behind the point. */
-  readonly digits: number;
-  /** Number of models that it summarises. */
-  readonly n?: number;
-  /** Standard error on the scale shown: over experts and problems for means, over problems for the score of one model. */
-  readonly stderr?: number;
-  /** The model whose score it is, for minima, maxima and single models. */
-  readonly model?: string;
-  /** The configuration that was chosen, by its name in the experiment. */
-  readonly configuration?: string;
   /**
-   * For the best of several configurations: its score when chosen on one half of the problems and scored on the
-   * other, without the luck that helped to choose it.
+   * A number on the scale shown (percent for shares, unless the table says otherwise), or a text in a column
+   * of texts.
    */
+  readonly value: number | string;
+  /** Number of decimals. */
+  readonly digits: number;
+  /** Number of models summarised. */
+  readonly n?: number;
+  /**
+   * Standard error on the scale shown: over experts and problems for means, over problems for one model's
+   * score.
+   */
+  readonly stderr?: number;
+  /** For minima, maxima and single models. */
+  readonly model?: string;
+  /** The chosen configuration's name in the experiment. */
+  readonly configuration?: string;
+  /** Score if chosen on one half of the problems and scored on the other, free of the luck of the choice. */
   readonly otherHalf?: number;
-  /** 95 % interval on the scale shown; of a figure that was chosen by the same problems, the choice included. */
+  /** 95 % interval on the scale shown; includes the choice if the same problems chose the figure. */
   readonly interval?: readonly [low: number, high: number];
-  /** What standard error, interval and p-value are about: `task experts, language experts and problems like these`. */
+  /**
+   * The population that standard error, interval and p describe:
+   * `task experts, language experts and problems like these`.
+   */
   readonly estimand?: string;
   readonly p?: number;
   readonly source: 'computed' | 'imported';
-  /** `best`: the best figure of its row. */
   readonly mark?: 'best';
   /** A doubt about the figure, in a sentence. */
   readonly flag?: string;
@@ -40,11 +45,11 @@ export interface TableColumn {
 export interface TableRow {
   readonly id: string;
   readonly label: string;
-  /** One for each column. Null: there is no such model, or it was not scored. */
+  /** Null: no such model, or not scored. */
   readonly cells: readonly (Cell | null)[];
 }
 
-/** A figure that a table leads to: a ratio of columns, a difference. */
+/** A figure derived from a table: a ratio of columns, a difference. */
 export interface Derived {
   readonly id: string;
   readonly label: string;
@@ -52,11 +57,11 @@ export interface Derived {
   readonly digits: number;
 }
 
-/** A table as data. Formats (text, Markdown, CSV, LaTeX, JSON, pages) are made of it. */
+/** A table as data, from which every format is made. */
 export interface ScoreTable {
-  /** The layout, and its subject where an experiment has several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
+  /** The layout, with its subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`. */
   readonly id: string;
-  /** Of tables of several bases: the name of the base, or `mean` for the means over them. */
+  /** For tables of several bases: the base's name, or `mean` for the means over bases. */
   readonly base?: string;
   readonly title: string;
   readonly caption: string;
@@ -64,27 +69,26 @@ export interface ScoreTable {
   readonly derived: readonly Derived[];
   readonly columns: readonly TableColumn[];
   readonly rows: readonly TableRow[];
-  /** Messages of comparisons that could not be made, since results are not of the same problems. */
+  /** Messages about refused comparisons: results are not of the same problems. */
   readonly refusals: readonly string[];
 }
 
 export const hasCells = ({ rows }: ScoreTable): boolean =>
   rows.some(({ cells }) => cells.some((cell) => cell !== null));
 
-/** Returns the figure of a cell as text: `32.4`; empty for a cell that has none. */
 export const cellText = (cell: Cell | null): string =>
   cell === null ? '' : typeof cell.value === 'string' ? cell.value : fixed(cell.value, cell.digits);
 
-/** Formats a number with so many digits; halves that binary fractions hide are rounded up, as printed tables do. */
+/** Rounds halves up even if binary fractions hide them, as printed tables do. */
 export const fixed = (value: number, digits: number): string => {
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 };
 
-/** Formats a p-value: `p = 0.031`, `p < 0.001`. */
+/** `p = 0.031`, `p < 0.001` */
 export const pText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
-/** Marks the best numbers of a row, unless all are equal: the largest, or the smallest where less is better. */
+/** Marks the best numbers of a row, unless all are equal. */
 export const markBest = (
   cells: readonly (Cell | null)[],
   isHigherBetter: boolean,

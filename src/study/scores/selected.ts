@@ -3,10 +3,7 @@ import type { ExperimentRecord } from '../experiment/record/experiment-record.js
 
 type Scored = Pick<ExperimentRecord, 'merges' | 'references' | 'evaluate'>;
 
-/**
- * Says of each task by whose scores the experts were chosen, and which was scored here on the same problems, that scores in it
- * are too high.
- */
+/** Warns that scores in a task are too high if the same problems chose the experts. */
 export const selectionCaveats = ({ merges, references, evaluate }: Scored): string[] =>
   selectedIn(evaluate).flatMap(([task, rows]) => {
     const isReported = [...references, ...merges].some(({ scores }) => {

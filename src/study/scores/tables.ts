@@ -14,10 +14,9 @@ import { windows } from './layouts/windows.js';
 import { hasCells, type ScoreTable, type TableRow } from './score-table.js';
 import type { ScoredExperiment } from './scored-experiment.js';
 
-/** What makes the tables of a name. */
+/** Makers of tables by layout name. */
 export type Layouts = Readonly<Record<string, (board: Board) => ScoreTable[]>>;
 
-/** The layouts that belong to no paper. */
 export const generalLayouts = {
   'ablation-layers': ablationLayers,
   'ablation-transition': ablationTransition,
@@ -34,8 +33,9 @@ export const generalLayouts = {
 } as const satisfies Layouts;
 
 /**
- * Returns an experiment's tables in the order of `layouts`: those asked for, else all, of which any cell is filled. Figures without a model or
- * a score are empty. A name with a subject (`table-2/swahili`) gives that table alone.
+ * Returns an experiment's tables in the order of `layouts`: those requested, else all with a filled cell.
+ * Figures without a model or a score are empty. A name with a subject (`table-2/swahili`) gives that table
+ * alone.
  *
  * @throws LayerloomError INVALID_PARAMETER for an unknown table
  */
@@ -45,7 +45,6 @@ export const tablesOf = (
   options: TableOptions = {},
 ): ScoreTable[] => tablesOn(new Board(experiment, options), layouts, options.tables);
 
-/** Returns the tables of a board, as `tablesOf`. */
 export const tablesOn = (
   board: Board,
   layouts: Layouts,
@@ -63,7 +62,7 @@ export const tablesOn = (
       wanted.some((table) => id === table || (layoutNames.get(table) === table && id.startsWith(table))),
     );
   const [first, ...others] = filled;
-  // Groups are shared between layouts, so that a refusal belongs to no table of its own.
+  // Layouts share groups, so a refusal belongs to no single table.
   if (first === undefined) return [];
   const notes = [...first.notes, ...(board.experiment.caveats ?? []).map((caveat) => `${caveat}.`)];
   return [{ ...first, notes, refusals: board.takeRefusals() }, ...others];
@@ -81,7 +80,7 @@ const layoutOf = (table: string, names: readonly string[]): string => {
   });
 };
 
-/** Returns the doubts about figures as notes, since formats of plain text have no other place for them. */
+/** Doubts as notes, for formats of plain text. */
 const flagNotes = ({ rows, columns }: ScoreTable): string[] =>
   rows.flatMap(({ label, cells }: TableRow) =>
     cells.flatMap((cell, at) =>

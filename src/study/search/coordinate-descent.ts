@@ -5,20 +5,20 @@ import type { Forecaster } from './forecast.js';
 import { distanceOf, linesThrough } from './space.js';
 import { candidateOf, noneScored, type Searching } from './successive-halving.js';
 
-/** Rows that descents begin on, and the factor by which the limit grows. */
+/** Rows of the first descents, and the factor by which the limit grows. */
 const firstRows = 50;
 const growth = 1.5;
 
-/** Share of the budget for descents on the first rows. */
 const shareOfStarts = 0.5;
 
 /**
- * Searches by coordinate descent. A step scores all values of one coordinate on the same rows and moves to the best; equal
- * ones do not move. A descent ends after a pass over the coordinates without a move.
+ * Searches by coordinate descent. A step scores all values of one coordinate on the same rows and moves to
+ * the best; ties do not move. A descent ends after a pass over the coordinates without a move.
  *
- * Half of the budget is for descents on the first 50 rows: from the most promising configuration, then from the one farthest
- * from all that are scored. The default is an end too if no descent came by it. The best end goes on with more and more rows, then the next best, as long as the budget lasts. The
- * choice is the best of those that were scored on the most rows.
+ * Half of the budget pays for descents on the first 50 rows: from the most promising configuration, then from
+ * the one farthest from all scored ones. The default counts as an end too. Then the best end continues on
+ * more and more rows, then the next best, while the budget lasts. The choice is the best of those scored on
+ * the most rows.
  */
 export const coordinateDescent = async (searching: Searching): Promise<number> => {
   const { outcomes, rows, budget } = searching;
@@ -43,7 +43,7 @@ export const coordinateDescent = async (searching: Searching): Promise<number> =
       limit = Math.min(rows, Math.ceil(limit * growth));
       ({ point, isFinished } = (await descend(searching, point, limit)) ?? { point, isFinished: false });
     }
-    // One that the budget cuts off counts if it is the only one.
+    // An end that the budget cut off counts only if it is the first.
     if (isFinished || finished.length === 0) finished.push(point);
     if (!isFinished) break;
   }
@@ -59,7 +59,7 @@ const tooLittle = (first: number): LayerloomError =>
     remedy: `allow more with ${optionName('budget')}, or hold out fewer problems`,
   });
 
-/** The two parts of the budget: where descents lead depends on scores. Certain is the start with its first line alone. */
+/** Later steps depend on scores; only the start and its first line are certain. */
 export const descentForecast: Forecaster = ({ space, rows, budget, cost }) => {
   const limit = Math.min(rows, firstRows);
   const affordable = (share: number) => Math.floor((budget * share) / (limit * cost));
@@ -68,7 +68,7 @@ export const descentForecast: Forecaster = ({ space, rows, budget, cost }) => {
   const line = [start, ...itemAt([...linesThrough(space, start), []], 0)];
   const early = affordable(shareOfStarts);
   const first = early < 1 ? [space.default] : early < line.length ? [start] : line;
-  // The default is scored on the first rows even where no descent came by it.
+  // The default is scored in any case.
   const starts = Math.min(space.points.length, early + 1, affordable(1));
   return {
     first,
@@ -90,7 +90,7 @@ export const descentForecast: Forecaster = ({ space, rows, budget, cost }) => {
   };
 };
 
-/** Returns the configuration with the most steps to any scored one, the most promising of several. */
+/** Returns the configuration farthest from all scored ones, the most promising of ties. */
 const startOf = ({ space, outcomes }: Searching): number | undefined => {
   const scored = space.points.filter(
     (_, point) => outcomes.hasFailed(point) || outcomes.of(point).length > 0,
@@ -104,8 +104,8 @@ const startOf = ({ space, outcomes }: Searching): number | undefined => {
 };
 
 /**
- * Returns where a descent on the first `limit` rows ends, or where the budget cuts it off; undefined if it does not even allow
- * the start.
+ * Returns the end of a descent on the first `limit` rows, or the point where the budget stops it; undefined
+ * if the budget does not cover the start.
  */
 const descend = async (
   searching: Searching,
@@ -140,7 +140,7 @@ const descend = async (
   return { point, isFinished: true };
 };
 
-/** Returns the first of the points with the highest mean over the rows that all of them have. */
+/** Returns the first point with the highest mean over the rows that all points have. */
 const bestOf = (
   { outcomes }: Searching,
   points: readonly number[],

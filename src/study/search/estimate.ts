@@ -4,31 +4,31 @@ import type { Outcomes } from './outcomes.js';
 import { distanceOf, type SearchSpace } from './space.js';
 
 /**
- * Standard deviations of scores over configurations that are weighed, in those of one problem's outcomes: of a task with
- * a third of the answers right 0.6, 1.4, 2.8 and 5.7 points.
+ * Candidate standard deviations of scores over configurations, relative to one problem's outcomes. With a
+ * third of the answers right they are 0.6, 1.4, 2.8 and 5.7 points.
  */
 const spreads = [0.0125, 0.03, 0.06, 0.12] as const;
 
-/** Correlations of neighbours' scores that are weighed. */
+/** Candidate correlations of neighbours' scores. */
 const correlations = [0.2, 0.5, 0.8] as const;
 
-/** Estimates the scores of all configurations from the outcomes so far. */
 export type Estimator = (outcomes: Outcomes) => number[];
 
 /**
- * Returns an estimator by kriging (Gaussian process regression). Scores are a common level plus deviations that are
- * normal, with a correlation that falls with the number of steps between configurations. So a configuration gains from
- * neighbours that do well, the less the more problems it has itself. Problems that are hard for all do not
- * count: each block of rows has a level of its own. Spread and correlation are averaged over, by their likelihood.
+ * Returns an estimator by kriging (Gaussian process regression). Scores are a common level plus normal
+ * deviations, whose correlation falls with the number of steps between configurations. So good neighbours
+ * raise an estimate, less if it has many problems itself. Each block of rows has its own level, so problems
+ * that are hard for all do not count. The result averages over the candidate spreads and correlations,
+ * weighted by likelihood.
  *
- * Estimates are relative to the level of all, and zero without outcomes.
+ * Estimates are relative to the common level, and zero without outcomes.
  */
 export const estimatorOf = (space: SearchSpace): Estimator => {
   const factors = correlations.map((correlation) =>
     lowerOf(
       new Matrix(
         space.points.map((a) =>
-          // A power of infinity is 0: configurations of different groups say nothing of each other.
+          // Infinite distance gives correlation 0: different groups are independent.
           space.points.map((b) => correlation ** distanceOf(space, a, b)),
         ),
       ),
@@ -65,10 +65,10 @@ export const estimatorOf = (space: SearchSpace): Estimator => {
 
 const lowerOf = (matrix: Matrix): Matrix => new CholeskyDecomposition(matrix).lowerTriangularMatrix;
 
-/** Removes the rounding errors by which a product that is symmetric differs from its transpose. */
+/** Removes rounding errors of symmetric products. */
 const symmetric = (matrix: Matrix): Matrix => Matrix.add(matrix, matrix.transpose()).div(2);
 
-/** A block of rows, and the configurations that all have its outcomes. */
+/** Rows, and the configurations that all have outcomes on them. */
 interface Block {
   readonly points: readonly number[];
   readonly from: number;
@@ -84,11 +84,10 @@ const blocksOf = (outcomes: Outcomes, count: number): Block[] =>
     return points.length > 1 ? [{ points, from: itemAt(outcomes.borders, index - 1), to }] : [];
   });
 
-/** What outcomes say of scores: a normal likelihood with this precision, about scores that precision · scores = weighted. */
+/** The outcomes as a normal likelihood of scores, with precision · mean = weighted. */
 interface Information {
   readonly precision: Matrix;
   readonly weighted: Matrix;
-  /** Standard deviation of one problem's outcome, of one configuration. */
   readonly deviation: number;
 }
 
@@ -98,7 +97,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   const blocks = blocksOf(outcomes, count).map((block) => ({ ...block, ...twoWay(outcomes, block) }));
   const sum = (of: (block: (typeof blocks)[number]) => number) =>
     blocks.reduce((total, block) => total + of(block), 0);
-  // Outcomes that never vary have nothing to say; any deviation does.
+  // Outcomes that never vary carry no information; any deviation will do.
   const within =
     sum((block) => block.within) /
       Math.max(
@@ -106,7 +105,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
         sum((block) => block.outcomes),
       ) || 1;
   const freedom = sum(({ points, from, to }) => (points.length - 1) * (to - from - 1));
-  // The floor keeps configurations that agree in every problem so far from counting as equal for certain.
+  // The floor prevents certainty for configurations that have agreed on every problem so far.
   const residual = Math.max(freedom > 0 ? sum((block) => block.residual) / freedom : within, within / 200);
   for (const { points, from, to, means } of blocks) {
     const weight = (to - from) / residual;
@@ -120,7 +119,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
   return { precision, weighted, deviation: Math.sqrt(within) };
 };
 
-/** Sums of squares of a block, as in a two-way analysis of variance: configurations × problems. */
+/** Sums of squares of a two-way analysis of variance: configurations × problems. */
 const twoWay = (outcomes: Outcomes, { points, from, to }: Block) => {
   const rows = points.map((point) => outcomes.of(point).slice(from, to));
   const means = rows.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length);

@@ -9,10 +9,10 @@ import { comparePooled } from '../scores/paired.js';
 import type { ExperimentPoint } from './experiment-space.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
 
-/** Makes merges, by name. @returns those that could not be made, with the reason */
+/** Makes merges by name; returns the reasons for those that failed. */
 export type Merger = (merges: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** Scores merges on rows of a task, by name. A merge that could not be scored has no result. */
+/** Scores merges by name on rows of a task, as far as possible. */
 export type Scorer = (
   merges: readonly string[],
   rows: Rows,
@@ -21,17 +21,17 @@ export type Scorer = (
 export interface ExperimentLandscapeOptions {
   readonly merge: Merger;
   readonly score: Scorer;
-  /** `metric,filter`, or undefined for the task's headline metric. */
+  /** `metric,filter`; undefined for the task's headline metric. */
   readonly metric: string | undefined;
-  /** Row of the task that rows of the landscape count from. Default 0. */
+  /** Row of the task at which the landscape's rows begin. Default: 0. */
   readonly firstRow?: number | undefined;
   /** Called once for each configuration that cannot be scored. */
   readonly onFailure: (point: ExperimentPoint, reason: string) => void;
 }
 
 /**
- * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, as the paper takes
- * one configuration a language by its mean. Merges are made when they are first asked for.
+ * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, because
+ * the paper judges a language's configuration by its mean. Merges are made when first needed.
  */
 export class ExperimentLandscape implements Landscape {
   readonly cost: number;
@@ -46,7 +46,7 @@ export class ExperimentLandscape implements Landscape {
     this.cost = itemAt(points, 0).merges.length;
   }
 
-  /** The metric that is searched by; undefined before the first result. */
+  /** Undefined before the first result. */
   get metric(): string | undefined {
     return this.#metric;
   }
@@ -84,7 +84,6 @@ export class ExperimentLandscape implements Landscape {
     };
   }
 
-  /** Returns the results of each configuration's pairs; undefined for one that has not all of them. */
   async #results(points: readonly number[], rows: Rows): Promise<(EvaluationResult[] | undefined)[]> {
     const merges = points.map((point) => itemAt(this.#points, point).merges.map(({ name }) => name));
     const failed = await this.#options.merge(merges.flat());
@@ -127,7 +126,7 @@ export class ExperimentLandscape implements Landscape {
         reason,
         remedy: `a search compares problem by problem: choose another metric with ${optionName('metric')}`,
       });
-    // Outcomes of other models of the same rows are in the same order: results are in the order of rows.
+    // Results of all models are in row order.
     const scores = results.map(({ problems }) =>
       [...problems].sort((a, b) => a.id - b.id).map((problem) => propertyAt(problem.scores, metric)),
     );
@@ -143,5 +142,5 @@ export class ExperimentLandscape implements Landscape {
   }
 }
 
-/** A problem's score per unit of its weight: of a perplexity, the log-likelihood per word or byte. */
+/** A problem's score per unit of weight; for a perplexity, the log-likelihood per word or byte. */
 const ratioOf = (score: ProblemScore): number => (typeof score === 'number' ? score : score[0] / score[1]);

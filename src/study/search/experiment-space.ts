@@ -5,11 +5,10 @@ import { nearest } from '../../core/methods/recipe/nearest.js';
 import type { ExperimentMerge } from '../experiment/file/expand.js';
 import type { Coordinate, Group, SearchPoint } from './space.js';
 
-/** A configuration of a language, as all of its pairs have it. */
 export interface ExperimentPoint extends SearchPoint {
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Its merge of each pair, the pairs in the same order in every configuration. */
+  /** A merge of each pair; every configuration has the same order of pairs. */
   readonly merges: readonly ExperimentMerge[];
 }
 
@@ -17,29 +16,27 @@ export interface ExperimentSpace {
   readonly groups: readonly Group[];
   readonly points: readonly ExperimentPoint[];
   readonly default: number;
-  /** Configurations that are left out, since they merge other pairs than the default. */
+  /** Configurations that merge other pairs than the default. */
   readonly otherPairs: readonly string[];
 }
 
-/** Configurations of an entry before their coordinates are known. */
 type Draft = Omit<ExperimentPoint, 'group' | 'at'> & { readonly entry: number };
 
-/** Returns a merge's name without language and pair: `default`, `grid/b3-u0-tb0-tu0-uniform`. */
+/** `default`, `grid/b3-u0-tb0-tu0-uniform` */
 export const variantOf = ({ name, language, task, languageExpert }: ExperimentMerge): string => {
   const isOfSoups = task === 'soup' && languageExpert !== null && /^(all-)?soup$/.test(languageExpert);
   const pair = [task, languageExpert].filter((expert) => expert !== null).join('+');
   return name.slice((isOfSoups ? language : `${language}/${pair}`).length + 1);
 };
 
-/** Returns a merge's pair: `math-1+swh-2`. */
 export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Makes a space of the merges of one language: a point for each configuration. Equal configurations of two entries are
- * one point, under the name of the larger entry's.
+ * Makes a search space from the merges of one language. If two entries have the same configuration, its point
+ * has the name in the larger entry.
  *
- * @param standard the default's name; without, the entry `default`, else the first configuration
+ * @param standard the default's name; otherwise the entry `default`, else the first configuration
  * @throws LayerloomError SEARCH_INVALID for an unknown default, or without merges
  */
 export const experimentSpace = (
@@ -107,7 +104,7 @@ const keyOf = ({ method, configuration, merges }: Draft): string =>
     merges.map(pairOf),
   ]);
 
-/** Returns one draft of each configuration, that of the entry with the most. */
+/** Keeps the draft of each configuration in the entry with the most. */
 const distinctOf = (drafts: readonly Draft[]): Draft[] => {
   const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
   return [...groupBy(drafts, keyOf).values()].map((of) =>
@@ -117,7 +114,6 @@ const distinctOf = (drafts: readonly Draft[]): Draft[] => {
 
 const pairsOf = ({ merges }: Draft): string => merges.map(pairOf).join(' ');
 
-/** The name of an entry is what stands before the first slash. */
 const entryName = ({ name }: Draft): string => itemAt(name.split('/'), 0);
 
 const parametersOf = ({ method, configuration }: Draft): Readonly<Record<string, unknown>> => ({
@@ -128,10 +124,7 @@ const parametersOf = ({ method, configuration }: Draft): Readonly<Record<string,
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/**
- * Returns the parameters that vary. Of parameters that vary together, as bottom and top do under `layers`, the first
- * stands for all.
- */
+/** If several parameters vary together, as bottom and top do under `layers`, the first represents all. */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];
   const seen = new Set<string>();

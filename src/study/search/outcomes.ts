@@ -4,13 +4,13 @@ import { optionName } from '../../core/base/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
 /**
- * Outcomes so far. Each configuration has those of the first rows, up to its own limit, so that any two can be
- * compared on the same problems.
+ * Outcomes so far. Each configuration has the first rows up to its own limit, so that any two can be compared
+ * on the same problems.
  */
 export class Outcomes {
   readonly #landscape: Landscape;
   readonly #of: (number[] | null)[];
-  /** Row numbers where a limit has ended: blocks asked for end there, so that earlier results are found again. */
+  /** Rows at which a limit has ended. Blocks end there too, so that earlier results are found again. */
   readonly #borders: number[] = [0];
   #spent = 0;
 
@@ -19,17 +19,14 @@ export class Outcomes {
     this.#of = Array.from({ length: points }, () => []);
   }
 
-  /** Problem-evaluations so far. */
   get spent(): number {
     return this.#spent;
   }
 
-  /** Rows at which limits have ended, 0 first, in rising order. */
   get borders(): readonly number[] {
     return this.#borders;
   }
 
-  /** Returns the outcomes of a configuration, in the order of rows. */
   of(point: number): readonly number[] {
     return itemAt(this.#of, point) ?? [];
   }
@@ -38,18 +35,15 @@ export class Outcomes {
     return itemAt(this.#of, point) === null;
   }
 
-  /** Returns the problem-evaluations that raising a configuration's limit costs. */
   costOf(point: number, limit: number): number {
     return this.hasFailed(point) ? 0 : Math.max(0, limit - this.of(point).length) * this.#landscape.cost;
   }
 
-  /** Returns the mean of a configuration over the first `limit` rows that it has. */
   meanOf(point: number, limit = Number.POSITIVE_INFINITY): number {
     const outcomes = this.of(point).slice(0, limit);
     return outcomes.reduce((sum, outcome) => sum + outcome, 0) / outcomes.length;
   }
 
-  /** Scores configurations on the rows that they lack up to a limit. */
   async raise(points: readonly number[], limit: number): Promise<void> {
     if (!this.#borders.includes(limit)) {
       this.#borders.push(limit);

@@ -17,52 +17,50 @@ export interface PlanSearchOptions
       ExperimentOptions,
       'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
     > {
-  /** Directory that the search would write, for checks of it; without, nothing of the output is checked. */
+  /** Directory of the search, for checks of the output; without it nothing of the output is checked. */
   readonly out?: string | undefined;
   /** Score merges without writing them. */
   readonly inPlace?: boolean | undefined;
 }
 
-/** What a search will do, as far as it is known before the first score. Nothing that is there already is subtracted. */
+/** The plan of a search before its first score. Existing results are not subtracted. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
-  /** The strategy that is taken: halving where the budget covers the whole grid. */
+  /** The strategy used: halving if the budget covers the whole grid. */
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
-  /** Number of configurations. */
   readonly configurations: number;
-  /** Rows that configurations are chosen by, and number of those that only the final comparison uses. */
+  /** Rows by which configurations are chosen, and the number of rows for the final comparison alone. */
   readonly rows: Rows;
   readonly holdOut: number;
-  /** Name of the configuration that the choice is compared with. */
   readonly default: string;
-  /** Problem-evaluations that all configurations would cost on all problems, and that are allowed. */
+  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;
   readonly budget: number;
-  /** The steps, each figure the most that it may come to. */
+  /** The steps; figures are upper bounds. */
   readonly steps: readonly ForecastStep[];
-  /** Problem-evaluations of all steps and of the final comparison: the most, within the budget. */
+  /** Upper bounds of the problem-evaluations of all steps and of the final comparison, within the budget. */
   readonly evaluations: { readonly search: number; readonly heldOut: number };
-  /** Configurations that are scored, and their merges: the fewest and the most. */
+  /** Bounds of the numbers of scored configurations and of their merges. */
   readonly tried: { readonly fewest: number; readonly most: number };
   readonly merges: { readonly fewest: number; readonly most: number };
-  /** Names of the configurations of the first step, in the order in which they are tried. */
+  /** The first step's configurations, in the order of trial. */
   readonly first: readonly string[];
-  /** Names of the others: not tried, unless scores of the first lead to them. */
+  /** The others, tried only if scores lead to them. */
   readonly notTried: readonly string[];
-  /** Names of those that are never tried, since they merge other pairs than the default. */
+  /** Never tried, because they merge other pairs than the default. */
   readonly otherPairs: readonly string[];
-  /** Of the first step's merges: their cost, weights that are not here, and those that cannot be made. */
+  /** For the first step's merges: cost, weights to download, and merges that cannot be made. */
   readonly cost: BatchCost;
   readonly download: PlannedDownload;
-  /** Of the first step's merges, what scoring them in place makes. */
+  /** For the first step's merges: cost of scoring in place. */
   readonly inPlace: CostInPlace;
   readonly refused: readonly { readonly merge: string; readonly code: string; readonly message: string }[];
 }
 
 /**
- * Plans a search without beginning it: how many merges it makes, what it asks of them, and which configurations its
+ * Plans a search without beginning it: how many merges it makes, what they cost, and which configurations its
  * budget does not cover. Reads headers of models, and writes nothing.
  *
  * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`

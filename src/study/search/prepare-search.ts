@@ -13,39 +13,36 @@ import { type ExperimentPoint, experimentSpace, pairOf } from './experiment-spac
 import { type Analysed, orderByAnalysis, orderBySeed } from './promising-order.js';
 import type { SearchSpace } from './space.js';
 
-/** What says which search it is, beside the settings that the experiment may state too. */
 export interface SearchQuestion extends SearchBlock {
-  /** Folder in which the relative paths of an experiment given as an object begin. */
+  /** Folder for relative paths, if the experiment is given as an object. */
   readonly directory?: string | undefined;
-  /** Required where the experiment has several. */
+  /** Required if the experiment has several. */
   readonly language?: string | undefined;
   /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
   readonly pairs?: readonly string[] | undefined;
-  /** What an analysis says of the experts: what to try first. */
+  /** Decides what to try first. */
   readonly analysed?: Analysed | undefined;
   /** Called with each warning, such as a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
-/** A search that is decided and has not begun. */
 export interface PreparedSearch {
   readonly language: string;
   readonly task: string;
   readonly settings: SearchSettings & { readonly holdOut: number };
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
-  /** Names of configurations that are left out, since they merge other pairs than the default. */
+  /** Configurations that merge other pairs than the default. */
   readonly otherPairs: readonly string[];
-  /** The first row of the task that may be scored: that of `problems` of `evaluate:`. Rows of a search count from it. */
+  /** The first row that may be scored, from `problems` of `evaluate:`. The search counts rows from there. */
   readonly firstRow: number;
-  /** Problem-evaluations of one row of one configuration: its number of pairs. */
   readonly cost: number;
-  /** Problem-evaluations that all configurations would cost on all problems, and that are allowed. */
+  /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;
   readonly budget: number;
 }
 
 /**
- * Reads an experiment and decides its search: configurations, their order, budget. Reads no model and writes nothing.
+ * Reads an experiment and prepares its search. Reads no model and writes nothing.
  *
  * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
  */
@@ -95,7 +92,7 @@ export const prepareSearch = async (
   };
 };
 
-/** @throws LayerloomError SEARCH_INVALID where neither options nor the experiment name a task */
+/** @throws LayerloomError SEARCH_INVALID if neither options nor the experiment name a task */
 const taskToSearch = (
   { search, evaluate }: Pick<Experiment, 'search' | 'evaluate'>,
   language: string,
@@ -103,8 +100,8 @@ const taskToSearch = (
 ): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
 
 /**
- * Returns what options say, else the experiment's `search:` block, else the defaults: of the problems, those that the
- * experiment states.
+ * Options override the experiment's `search:` block. The default problems are those that the experiment
+ * states.
  */
 const searchSettingsOf = (
   options: SearchQuestion,

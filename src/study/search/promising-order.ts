@@ -5,24 +5,23 @@ import type { Proposal } from '../../core/measure/analysis/proposal.js';
 import { isByCounts } from '../../core/methods/swaps/swap-counts.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
-/** Shares of an expert's change by layer, layer 0 first, by the expert's name. */
+/** By the expert's name: share of its change in each layer. */
 export type LayerShares = Readonly<Record<string, readonly number[]>>;
 
 /** Numbers of layers that an analysis proposes for pairs of experts. */
 export type ProposedLayers = readonly Pick<Proposal, 'task' | 'language' | 'bottom' | 'top'>[];
 
-/** What an analysis says of the experts of an experiment. */
 export interface Analysed {
   readonly shares: LayerShares;
   readonly proposals: ProposedLayers;
 }
 
 /**
- * Orders configurations by an analysis. First come the swaps that it proposes, those of the most pairs before others;
- * then those that keep the largest share of the experts' changes: of each layer as much as a swap takes
- * of the expert, averaged over both experts and over pairs. So a swap that takes the layers from an expert that the
- * other one changed little comes first (paper §3.2). Configurations of other methods, of soups, or of more layers
- * than the models have, follow in the experiment's order.
+ * Orders configurations by an analysis. First are the swaps that it proposes, those for the most pairs first.
+ * Then come those that keep the largest share of the experts' changes, averaged over both experts and over
+ * pairs: a swap is early if each expert changed little in the layers that it loses (paper §3.2). Other
+ * methods, soups, and configurations with more layers than the models have come last, in the experiment's
+ * order.
  */
 export const orderByAnalysis = (
   points: readonly ExperimentPoint[],
@@ -35,7 +34,7 @@ export const orderByAnalysis = (
     .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
 };
 
-/** Counts the pairs for which an analysis proposes a configuration: its numbers of layers, without transition. */
+/** Counts the pairs for which an analysis proposes exactly these layers, without transition. */
 export const pairsProposing = (
   { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
   proposals: ProposedLayers,
@@ -50,7 +49,7 @@ export const pairsProposing = (
   ).length;
 };
 
-/** Orders configurations at random, the default first. The same seed gives the same order. */
+/** At random, the default first. The same seed gives the same order. */
 export const orderBySeed = (count: number, standard: number, seed: number): number[] => {
   const random = xoroshiro128plus(seed);
   const others = Array.from({ length: count }, (_, point) => point).filter((point) => point !== standard);
@@ -61,7 +60,7 @@ export const orderBySeed = (count: number, standard: number, seed: number): numb
   return [standard, ...others];
 };
 
-/** Returns the share of its experts' changes that a configuration keeps; undefined if it is not known. */
+/** Share of the experts' changes that a configuration keeps, if known. */
 export const keptChange = (
   { method, configuration, merges }: ExperimentPoint,
   shares: LayerShares,
@@ -100,7 +99,7 @@ const keptOfPair = (
   }, 0);
 };
 
-/** The language expert's share in averages; one half for magnitude weights, which are nearly equal. */
+/** The language expert's share in averages; 0.5 for magnitude weights, which are nearly equal. */
 const languageWeight = (weights: unknown): number => {
   if (!Array.isArray(weights)) return 0.5;
   const [ofTask, ofLanguage] = weights.map(Number) as [number, number];

@@ -35,21 +35,22 @@ export interface SearchOptions
       | 'allowNonFinite'
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
-  /** Score merges without writing them, and write those of the choice and of the recommendation at the end. Default false. */
+  /**
+   * Score merges without writing them; write the merges of the choice and of the recommendation at the end.
+   * Default: false.
+   */
   readonly inPlace?: boolean | undefined;
-  /** Scores merges; default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
+  /** Scores merges. Default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
-  /** Called for each merge that the harness has scored on some rows. */
+  /** Called after the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
-/** Progress of the scoring that a search does. */
+/** Progress of a search's scoring. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
-  /** Merges that are scored, of those that these rows are asked of. */
   readonly done: number;
   readonly total: number;
 }
@@ -58,28 +59,28 @@ export interface ScoringProgress {
 export interface SearchRecord extends SearchTrace {
   readonly language: string;
   readonly task: string;
-  /** `metric,filter` that configurations were compared by. */
+  /** `metric,filter` by which configurations were compared. */
   readonly metric: string | null;
   readonly pairs: readonly string[];
   /** True if an analysis said what to try first. */
   readonly startedFromAnalysis: boolean;
   /**
-   * The configuration that came first since an analysis proposes it, and of how many pairs; null where the space has none
-   * that it proposes.
+   * The configuration tried first because an analysis proposes it, with the number of pairs; null if the
+   * space contains no proposal.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
-  /** The parameters of the choice. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Names of the chosen configuration's merges. */
   readonly merges: readonly string[];
 }
 
 /**
- * Searches the configurations of one language of an experiment. Merges are made when they are first needed, over the
- * experiment's store; scores are asked for in growing ranges of rows and kept in `evaluations/`, so that a search
- * that was cut off finds what it had.
+ * Searches the configurations of one language of an experiment. Merges are made in the experiment's store
+ * when first needed. Scores are computed for growing ranges of rows and kept in `evaluations/`, so that an
+ * interrupted search can resume.
  *
- * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and `evaluateExperiment`
+ * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
+ *   `evaluateExperiment`
  */
 export const runSearch = async (
   input: ExperimentInput | string,
@@ -120,20 +121,18 @@ export const runSearch = async (
   };
 };
 
-/** Returns the configuration that is tried first, if an analysis proposes it. */
 const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): SearchRecord['proposal'] => {
   const pairs = pairsProposing(point, analysed?.proposals ?? []);
   return pairs === 0 ? null : { name: point.name, pairs };
 };
 
 interface ExperimentMerger {
-  /** Makes merges, or with `inPlace` records them. */
   readonly merge: Merger;
-  /** Writes merges that are recorded. @throws LayerloomError BATCH_INCOMPLETE */
+  /** Writes recorded merges. @throws LayerloomError BATCH_INCOMPLETE */
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/** Makes merges by `runExperiment`, which records those made before too. */
+/** Makes merges by `runExperiment`, which also records the earlier ones. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
@@ -163,7 +162,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Expe
     merge: async (names) => {
       const isNew = names.some((name) => !asked.has(name));
       if (!isNew) return failed;
-      // A search of its own begins in a directory without an experiment, unless it is told to continue.
+      // A new search needs a directory without an experiment, unless it resumes.
       const resume = options.resume === true || asked.size > 0;
       for (const name of names) asked.add(name);
       const { merges } = await run(resume, inPlace ? [] : undefined);
@@ -186,7 +185,7 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 
-/** Scores merges by lm-evaluation-harness. Results of the same rows that are there are taken from their files. */
+/** Scores merges by lm-evaluation-harness; existing results of the same rows are read from their files. */
 const harnessScorer = (
   task: string,
   { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,
@@ -206,7 +205,7 @@ const harnessScorer = (
       ...asked,
       only: merges,
       resume: true,
-      // The experiment's file, which the user named, has them.
+      // The user named the experiment's file, which contains the server settings.
       allowServe: true,
       onScored: ({ model }) => {
         done += 1;

@@ -14,9 +14,9 @@ export interface SearchParameters {
   /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
   readonly problems: number;
   readonly holdOut: number;
-  /** Problem-evaluations: one model on one problem is one. The final comparison is paid from it. */
+  /** Problem-evaluations, the final comparison included. */
   readonly budget: number;
-  /** Of the order in which configurations are tried; recorded. */
+  /** Seed of the order of configurations; recorded. */
   readonly seed: number;
   readonly onStep?: ((step: SearchStep) => void) | undefined;
 }
@@ -31,7 +31,7 @@ const strategies: Readonly<Record<Strategy, SearchStrategy>> = {
   descent: { search: coordinateDescent, forecast: descentForecast },
 };
 
-/** Sets the final comparison's share of a budget aside, and says by which strategy the rest is spent. */
+/** Reserves the final comparison's share of a budget, and chooses the strategy for the rest. */
 const allot = (
   space: SearchSpace,
   cost: number,
@@ -40,16 +40,16 @@ const allot = (
   checkSpace(space);
   const rows = problems - holdOut;
   const reserved = 2 * holdOut * cost;
-  // A budget for the whole grid leaves nothing to be clever about.
+  // If the budget covers the whole grid, every configuration is scored on all rows.
   const isCovered = space.points.length * rows * cost <= budget - reserved;
   return { rows, reserved, budget: budget - reserved, strategy: isCovered ? 'halving' : strategy };
 };
 
 /**
- * Says what a search asks for before its first score: its steps, and how many configurations it scores.
+ * Forecasts a search's steps, and how many configurations it scores.
  *
- * @param cost problem-evaluations of one row of one configuration
- * @throws LayerloomError SEARCH_INVALID as `searchSpace` does
+ * @param cost problem-evaluations of one configuration on one row
+ * @throws LayerloomError SEARCH_INVALID as `searchSpace`
  */
 export const forecastSearch = (
   space: SearchSpace,
@@ -62,8 +62,8 @@ export const forecastSearch = (
 };
 
 /**
- * Searches a space for its best configuration, and compares it with the default on problems that the search has not used.
- * The same landscape gives the same search: it is resumed by asking the same questions again.
+ * Searches a space for its best configuration, and compares it with the default on problems that the search
+ * has not used. The search is deterministic: to resume it, repeat it on the same landscape.
  *
  * @throws LayerloomError SEARCH_INVALID if space or budget are too small
  */

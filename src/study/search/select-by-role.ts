@@ -7,13 +7,12 @@ import {
 } from './select-checkpoints.js';
 import { type ScoredTasks, type SelectionWishes, wishesOf } from './selection-wishes.js';
 
-/** A selection of each role: `role` is null where candidates have none. */
+/** A selection for each role; `role` is null if candidates have no roles. */
 export interface SelectionByRole {
   readonly chosen: readonly (SelectedCheckpoint & { readonly role: string | null })[];
   readonly balance: number;
   readonly scores: readonly (Selection['scores'][number] & { readonly role: string | null })[];
   readonly leftOut: readonly (Selection['leftOut'][number] & { readonly role: string | null })[];
-  /** Weights in the score by role and task. */
   readonly weights: readonly {
     readonly role: string | null;
     readonly task: string;
@@ -25,20 +24,15 @@ export interface SelectionByRole {
 export interface ChosenBy {
   /** The first and the last row, `0-49`, or `all`. */
   readonly rows: string;
-  /** The fewest that a checkpoint was scored on. */
+  /** The fewest problems that a checkpoint was scored on. */
   readonly problems: number;
 }
 
-/** Candidates of one role, that are chosen from by themselves. */
 export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];
 }
 
-/**
- * Chooses checkpoints of each role among those of the role.
- *
- * @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf`
- */
+/** @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf` */
 export const selectByRole = (
   pools: readonly Pool[],
   {

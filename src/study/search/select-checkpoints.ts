@@ -7,7 +7,7 @@ import { optionName } from '../../core/base/option-name.js';
 /** A checkpoint to choose from. */
 export interface SelectionCandidate {
   readonly name: string;
-  /** Scores by benchmark, more being better; the same benchmarks for every candidate. */
+  /** Scores by benchmark, higher is better; the same benchmarks for every candidate. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
@@ -17,42 +17,45 @@ export interface SelectionDistance {
   readonly distance: number;
 }
 
-/** Candidates with their scores, and the distances between them. */
+/** Candidates with their scores and distances. */
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
-  /** Default 3, as the paper takes. */
+  /** Default: 3, as in the paper. */
   readonly count?: number | undefined;
-  /** Weight of diversity against score. Default 1; 0 takes the best scores. */
+  /** Weight of diversity against score. Default: 1; 0 takes the best scores. */
   readonly balance?: number | undefined;
-  /** Weights of benchmarks in the score; those that are not named take no part. Default: all alike. */
+  /** Weights of benchmarks in the score; others are ignored. Default: all equal. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
-  /** The least scores, by benchmark: a candidate below one of them is left out. */
+  /** Minimum scores by benchmark: a candidate below one of them is left out. */
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
 /** A chosen checkpoint, and why. */
 export interface SelectedCheckpoint {
   readonly name: string;
-  /** Weighted mean over benchmarks of the standardised score: 0 is the mean of the candidates, 1 a standard deviation above. */
+  /**
+   * Weighted mean over benchmarks of the standardised score: 0 is the candidates' mean, 1 a standard
+   * deviation above.
+   */
   readonly score: number;
   /** Distance of its task vector to the nearest one chosen before; null for the first. */
   readonly distance: number | null;
-  /** That distance, standardised over all pairs; null for the first. */
+  /** `distance`, standardised over all pairs; null for the first. */
   readonly diversity: number | null;
-  /** What it was chosen by: score + balance · diversity. */
+  /** The criterion: score + balance · diversity. */
   readonly value: number;
-  /** Name of the candidate that came next, and its value; null where there was none. */
+  /** The runner-up and its value; null if there was no other candidate. */
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
-/** The checkpoints that were chosen, and by what. */
+/** The chosen checkpoints, with the reasons. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;
-  /** All candidates that were not left out, with their standardised scores, in the given order. */
+  /** Standardised scores of all candidates that were not left out, in the given order. */
   readonly scores: readonly { readonly name: string; readonly score: number }[];
-  /** Candidates below a least score, with the first benchmark in which they are. */
+  /** Candidates below a minimum score, with the first benchmark concerned. */
   readonly leftOut: readonly {
     readonly name: string;
     readonly benchmark: string;
@@ -62,12 +65,12 @@ export interface Selection {
 }
 
 /**
- * Chooses checkpoints that balance score and diversity (paper §3.1: "striking a balance between top performance and
- * sufficient diversity"; the rule is ours). The first has the best score. Each further one has the highest sum of
- * its standardised score and `balance` times the standardised distance of its task vector to the nearest one chosen. Of
- * equal ones the first given is taken.
+ * Chooses checkpoints that balance score and diversity (paper §3.1: "striking a balance between top
+ * performance and sufficient diversity"; the rule is ours). The first has the best score. Each further one
+ * has the highest sum of its standardised score and `balance` times the standardised distance of its task
+ * vector to the nearest one chosen. Ties are broken by the given order.
  *
- * @throws LayerloomError SELECTION_INVALID for too few candidates, a name given twice, scores that are no numbers or of
+ * @throws LayerloomError SELECTION_INVALID for too few candidates, duplicate names, scores that are NaN or of
  *   different benchmarks, or a pair without a distance
  */
 export const selectCheckpoints = ({
@@ -139,7 +142,6 @@ export const selectCheckpoints = ({
 const invalid = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
-/** Returns the first benchmark in which a candidate is below the least score; undefined if there is none. */
 const shortfallOf = (
   { name, scores }: SelectionCandidate,
   atLeast: Readonly<Record<string, number>>,
@@ -189,7 +191,7 @@ const checkCandidates = (candidates: readonly SelectionCandidate[]): void => {
   if (benchmarks === '') throw invalid('there are no scores', 'give a column of scores');
 };
 
-/** Returns a function of two indices. @throws LayerloomError SELECTION_INVALID for a pair that is missing or there twice */
+/** @throws LayerloomError SELECTION_INVALID for missing or duplicate pairs */
 const distancesOf = (
   candidates: readonly SelectionCandidate[],
   distances: readonly SelectionDistance[],
@@ -216,13 +218,13 @@ const distancesOf = (
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The standard deviation of all of the values, not of a sample. */
+/** The population standard deviation (divided by n). */
 const deviation = (values: readonly number[]): number => {
   const center = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));
 };
 
-/** Subtracts the mean and divides by the standard deviation; equal values become 0. */
+/** Equal values become 0. */
 const standardised = (values: readonly number[]): number[] => {
   const [center, spread] = [mean(values), deviation(values)];
   return values.map((value) => (spread === 0 ? 0 : (value - center) / spread));

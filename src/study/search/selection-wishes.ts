@@ -3,35 +3,37 @@ import { emptyTable, groupBy, ownValue } from '../../core/base/lookup.js';
 import { optionName } from '../../core/base/option-name.js';
 import { taskOf } from '../evaluation/data/task-facts.js';
 
-/** What checkpoints are chosen by. Names are tasks (columns of a CSV file), or benchmarks: `BELEBELE` is all of its tasks. */
+/**
+ * Criteria for choosing checkpoints. Names are tasks (columns of a CSV file) or benchmarks: `BELEBELE` means
+ * all of its tasks.
+ */
 export interface SelectionWishes {
-  /** The tasks that the score is made of. Default: all. */
+  /** Tasks in the score. Default: all. */
   readonly tasks?: readonly string[] | undefined;
-  /** Weights in the score, by task or benchmark; 1 for what is not named. A benchmark's weight is shared equally by its tasks. */
+  /** Weights in the score by task or benchmark. Default: 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
   /**
-   * Scores that a checkpoint must reach, as good or better, by task or benchmark: a number on the harness's scale, `base`,
-   * or `base+0.005`, by how much it must be better than the base.
+   * Scores that a checkpoint must reach or beat, by task or benchmark: a number on the harness's scale,
+   * `base`, or `base+0.005` for a gain over the base.
    */
   readonly atLeast?: Readonly<Record<string, number | string>> | undefined;
 }
 
-/** The tasks that candidates have scores in, more being better. */
 export interface ScoredTasks {
-  /** Of which candidates these are, for messages; null for all. */
+  /** The candidates' role, for messages; null for all candidates. */
   readonly role: string | null;
   readonly tasks: readonly string[];
-  /** The base's scores, more being better. */
+  /** The base's scores; higher is better. */
   readonly base: Readonly<Record<string, number>> | undefined;
-  /** True for tasks of which less is better: their scores are turned. */
+  /** True for tasks whose metric is better when lower: their scores are negated. */
   readonly isTurned: (task: string) => boolean;
 }
 
-/** Wishes by task. */
+/** Criteria by task. */
 export interface TaskWishes {
-  /** Tasks without a weight above 0 take no part in the score. */
+  /** Tasks without a weight above 0 are not in the score. */
   readonly weights: Readonly<Record<string, number>>;
-  /** More being better. */
+  /** Higher is better. */
   readonly atLeast: Readonly<Record<string, number>>;
 }
 
@@ -39,16 +41,15 @@ const invalid = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
 /**
- * Returns wishes by task.
+ * Resolves criteria to tasks.
  *
- * @throws LayerloomError SELECTION_INVALID for a name that no task has, a weight that is no number from 0 on, and a bound
- *   that is no number or needs a score of the base that is not there
+ * @throws LayerloomError SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
+ *   bound that is not a number or refers to a missing score of the base
  */
 export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,
   scored: ScoredTasks,
 ): TaskWishes => {
-  // A name is a task, or a benchmark and all of its tasks.
   const own = new Set(scored.tasks);
   const byBenchmark = groupBy(scored.tasks, (task) => taskOf(task)?.benchmark.toLowerCase());
   const named = (name: string): readonly string[] => {

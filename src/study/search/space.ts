@@ -2,46 +2,42 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { itemAt } from '../../core/base/lookup.js';
 import { optionName } from '../../core/base/option-name.js';
 
-/** A parameter that varies over the configurations of a group. */
 export interface Coordinate {
   readonly name: string;
-  /** The values as names show them, in their order: `['3', '4', '5']`. */
   readonly values: readonly string[];
-  /** True for numbers, whose neighbours are one value away; words are all neighbours of each other. */
+  /** True for numbers: neighbours are one value apart. Unordered values are all neighbours of each other. */
   readonly isOrdered: boolean;
 }
 
-/** Configurations that the same parameters tell apart: those of an entry of the experiment. */
+/** Configurations of one entry of the experiment, which have the same varying parameters. */
 export interface Group {
   readonly name: string;
   readonly coordinates: readonly Coordinate[];
 }
 
-/** One configuration: an index into the values of each coordinate of its group. */
+/** A configuration: an index into the values of each coordinate of its group. */
 export interface SearchPoint {
-  /** `grid/b3-u0-tb0-tu0-uniform`: a merge's name without language and pair. */
   readonly name: string;
-  /** Index of its group. */
   readonly group: number;
   readonly at: readonly number[];
 }
 
-/** The configurations that a search chooses from. Points are referred to by their index. */
+/** The configurations that a search chooses from. Points are referred to by index. */
 export interface SearchSpace {
   readonly groups: readonly Group[];
   readonly points: readonly SearchPoint[];
   /** The configuration that the choice is compared with. */
   readonly default: number;
-  /** Every point once, the most promising before any is scored first. */
+  /** Every point once, the most promising first. */
   readonly order: readonly number[];
 }
 
-/** Largest number of configurations: estimates take time with its third power. */
+/** Largest number of configurations: estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
- * Returns the number of steps between two points: one for each place that an ordered coordinate differs by, and one
- * for each other coordinate that differs. Infinite between groups.
+ * Returns the number of steps between two points: the difference of positions in ordered coordinates, plus 1
+ * for each unordered coordinate that differs. Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
   if (a.group !== b.group) return Number.POSITIVE_INFINITY;
@@ -51,7 +47,7 @@ export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoi
   }, 0);
 };
 
-/** Returns the points that differ from a point in one coordinate only, by coordinate; itself is in none of them. */
+/** By coordinate: the other points that differ in that coordinate alone. */
 export const linesThrough = (space: SearchSpace, index: number): (readonly number[])[] => {
   const { group, at } = itemAt(space.points, index);
   return itemAt(space.groups, group).coordinates.map((_, coordinate) =>
@@ -65,7 +61,6 @@ export const linesThrough = (space: SearchSpace, index: number): (readonly numbe
   );
 };
 
-/** Returns the points one step away. */
 export const neighboursOf = (space: SearchSpace, index: number): number[] => {
   const point = itemAt(space.points, index);
   return space.points.flatMap((other, candidate) =>

@@ -7,27 +7,25 @@ import type { Outcomes } from './outcomes.js';
 import type { SearchSpace } from './space.js';
 import type { SearchStep } from './trace.js';
 
-/** A rung: the number of configurations that are scored up to a limit of rows. */
 export interface Rung {
   readonly count: number;
   readonly limit: number;
 }
 
-/** Share of configurations that a rung keeps: less than half, so that an unlucky one has a second chance. */
+/** Share of configurations that a rung keeps: below half, so that an unlucky one has a second chance. */
 const keptShare = 0.63;
 
-/** Fewest rows that configurations are compared on. */
 const fewestRows = 8;
 
 /**
- * Plans the rungs of a successive halving: numbers of configurations fall, and limits rise, by a constant factor each,
- * up to all rows for a tenth of the configurations. The first limit is the largest that the budget allows, 8 rows at
- * least. All configurations are on the first rung if the budget covers them there; otherwise as many as half of it
- * covers, so that the other half can tell them apart.
+ * Plans the rungs of a successive halving. The number of configurations falls and the limit of rows rises,
+ * each by a constant factor, up to all rows for a tenth of the configurations. The first limit is the largest
+ * that the budget allows, at least 8 rows. If the budget does not cover all configurations, the first rung
+ * takes as many as half of it covers; the other half distinguishes them.
  *
  * @param budget evaluations of one configuration on one row
- * @param cost problem-evaluations that each of them is, for messages: the number of its merges
- * @throws LayerloomError SEARCH_INVALID if it is too small for two configurations
+ * @param cost problem-evaluations of each, for messages: the number of merges
+ * @throws LayerloomError SEARCH_INVALID if the budget is too small for two configurations
  */
 export const rungsOf = (points: number, rows: number, budget: number, cost = 1): Rung[] => {
   const fewest = fewestOf(rows);
@@ -42,7 +40,7 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     const rungs = rungsFrom(first, limit, rows);
     if (costOf(rungs) <= budget) return rungs;
   }
-  // Some configurations on the fewest rows, and as many more rows for the best as the rest allows.
+  // Scores some configurations on the fewest rows; the rest of the budget buys more rows for the best.
   const last = Math.max(2, Math.round(first / 10));
   const limit = Math.min(rows, fewest + Math.floor((budget - first * fewest) / last));
   return limit > fewest
@@ -53,7 +51,6 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     : [{ count: first, limit: fewest }];
 };
 
-/** Returns the rows of the first rung where the budget allows no more. */
 const fewestOf = (rows: number): number => Math.min(fewestRows, rows);
 
 const rungsFrom = (first: number, limit: number, rows: number): Rung[] => {
@@ -73,24 +70,20 @@ const costOf = (rungs: readonly Rung[]): number =>
     0,
   );
 
-/** What a strategy works with. */
 export interface Searching {
   readonly space: SearchSpace;
   readonly outcomes: Outcomes;
   readonly estimate: Estimator;
-  /** Number of rows that configurations may be scored on. */
   readonly rows: number;
-  /** Problem-evaluations that the search may use. */
   readonly budget: number;
-  /** Problem-evaluations of one row of one configuration. */
   readonly cost: number;
   readonly onStep: (step: SearchStep) => void;
 }
 
 /**
- * Searches by successive halving (Jamieson & Talwalkar 2016): all configurations on few problems, the better ones on more.
- * Configurations are ranked by estimates that neighbours share in; so one that was left out comes back when its neighbours turn
- * out well, if the rung's budget allows. The choice has the highest estimate of those on the last rung.
+ * Searches by successive halving (Jamieson & Talwalkar 2016): all configurations on few problems, the better
+ * ones on more. Neighbours influence estimates, so a configuration that was left out can return. The choice
+ * has the highest estimate on the last rung.
  */
 export const successiveHalving = async (searching: Searching): Promise<number> => {
   const { space, outcomes, estimate, rows, budget, cost } = searching;
@@ -125,8 +118,8 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
 };
 
 /**
- * The rungs of a search that has not begun. Of the configurations that the first rung leaves out, a later one takes those
- * whose neighbours do well, as far as the budget goes.
+ * Forecasts the rungs. Configurations outside the first rung join later if their neighbours do well and the
+ * budget allows.
  */
 export const halvingForecast: Forecaster = ({ space, rows, budget, cost }) => {
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
@@ -151,7 +144,7 @@ export const halvingForecast: Forecaster = ({ space, rows, budget, cost }) => {
   };
 };
 
-/** Returns the order of a space with the default among the first `count`, in the last place of these at least. */
+/** Moves the default into the first `count` places, if necessary into the last of them. */
 const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
   if (order.indexOf(standard) < count) return order;
   const others = order.filter((point) => point !== standard);
@@ -164,7 +157,6 @@ export const noneScored = (): LayerloomError =>
     remedy: `see the errors above, and continue with ${optionName('resume')}`,
   });
 
-/** Returns a candidate's line of a step. */
 export const candidateOf = ({ space, outcomes }: Searching, point: number, estimate: number | null) => ({
   name: itemAt(space.points, point).name,
   problems: outcomes.of(point).length,
@@ -172,7 +164,7 @@ export const candidateOf = ({ space, outcomes }: Searching, point: number, estim
   estimate: outcomes.hasFailed(point) ? null : estimate,
 });
 
-/** Returns the first points whose limit can be raised within the budget, without those that are too dear. */
+/** Skips points that cost too much. */
 const affordable = (
   points: readonly number[],
   outcomes: Outcomes,

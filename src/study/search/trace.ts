@@ -4,43 +4,41 @@ import type { HeldOutComparison, Rows } from './landscape.js';
 /** A configuration in a step. */
 export interface Candidate {
   readonly name: string;
-  /** Number of problems it has been scored on. */
+  /** Number of problems scored so far. */
   readonly problems: number;
-  /** Mean outcome on them; null if it could not be scored. */
+  /** Mean outcome; null if it could not be scored. */
   readonly mean: number | null;
-  /** Estimated score, relative to the level of all configurations; null if the strategy makes none. */
+  /** Estimated score, relative to the level of all configurations; null if the strategy does not estimate. */
   readonly estimate: number | null;
 }
 
-/** One step of a search: configurations scored up to the same row, and those that go on. */
+/** A step of a search: configurations scored up to the same row, and those that continue. */
 export interface SearchStep {
-  /** `rung 2`, or the coordinate that a line varies. */
+  /** `rung 2`, or the coordinate that varies. */
   readonly title: string;
-  /** The rows after the last one that candidates are scored on: the harness's limit. */
+  /** The harness's limit: the row after the last one scored. */
   readonly limit: number;
-  /** In falling order of estimates, or of means where there are none. */
+  /** In falling order of estimates, else of means. */
   readonly candidates: readonly Candidate[];
-  /** Names of the candidates that go on to the next step. */
   readonly kept: readonly string[];
   /** Problem-evaluations by the end of the step. */
   readonly spent: number;
 }
 
-/** A strategy of a search. */
+/** How a search chooses what to score. */
 export type Strategy = 'halving' | 'descent';
 
-/** The path of a search, as `search.json` has it. */
+/** The path of a search, as in `search.json`. */
 export interface SearchTrace {
   readonly strategy: Strategy;
   readonly seed: number;
-  /** Problem-evaluations allowed and used, the final comparison's among them. */
+  /** Problem-evaluations allowed and used, including the final comparison. */
   readonly budget: number;
   readonly spent: number;
-  /** Problem-evaluations that all configurations would cost on all problems. */
+  /** Problem-evaluations of all configurations on all problems. */
   readonly grid: number;
-  /** Number of configurations. */
   readonly configurations: number;
-  /** Rows that configurations were chosen by; the others were held out. */
+  /** Rows by which configurations were chosen; the others were held out. */
   readonly rows: Rows;
   readonly steps: readonly SearchStep[];
   /** Names of the chosen configuration and of the one it is compared with. */
@@ -48,14 +46,14 @@ export interface SearchTrace {
   readonly default: string;
   /** The choice against the default on held-out problems; null if the default was chosen. */
   readonly heldOut: HeldOutComparison | null;
-  /** What the comparison says of the choice; null if the default was chosen. */
+  /** The conclusion about the choice; null if the default was chosen. */
   readonly conclusion: Conclusion | null;
   /** True if the choice is better than the default on held-out problems at the 5 % level. */
   readonly isGain: boolean;
-  /** The configuration to take: the choice if it is better than the default, else the default. */
+  /** The choice if it is better than the default, else the default. */
   readonly recommended: string;
   /** Names of the configurations that could not be scored. */
   readonly failed: readonly string[];
-  /** Names of those that were never scored: the budget did not cover them, or no descent came by them. */
+  /** Names of configurations never scored: the budget did not cover them, or no descent reached them. */
   readonly leftOut: readonly string[];
 }

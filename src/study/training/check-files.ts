@@ -7,11 +7,7 @@ import { jsonOrNone } from '../../core/texts/json.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
-/**
- * Checks that files of rows can be read, before anything is written: their endings, and the first line of JSON lines.
- *
- * @throws LayerloomError READ_FAILED, DATA_INVALID
- */
+/** @throws LayerloomError READ_FAILED, DATA_INVALID */
 export const checkDataFiles = async (files: readonly string[]): Promise<void> => {
   for (const file of files) await checkDataFile(file);
 };
@@ -28,7 +24,7 @@ const checkDataFile = async (file: string): Promise<void> => {
   if (line !== undefined && !isRow(line)) throw invalid('is not a JSON object', 1);
 };
 
-/** Lines longer than this are left for the trainer to read. */
+/** Longer first lines are not checked. */
 const longest = 1 << 20;
 
 const firstBytes = async (file: string): Promise<string> => {

@@ -4,7 +4,7 @@ import { hubIdOf, type MixedSet, type MixPart, preparedFile, preparedPart } from
 import { headlineOf } from './headline.js';
 import type { TrainingRun } from './training-run.js';
 
-/** Returns `data.yaml`, by which `prepare_data.py` takes rows of each data set. */
+/** Returns `data.yaml`, which tells `prepare_data.py` which rows of each data set to take. */
 export const dataConfig = (run: TrainingRun): string =>
   [
     ...headlineOf(run).map((line) => `# ${line}`.trimEnd()),
@@ -52,5 +52,5 @@ const setOf = (set: MixedSet): object => ({
   ratio: set.ratio,
 });
 
-/** Paths are from where the command ran; the file stands elsewhere. */
+/** Given paths are relative to the working directory, but the file is written elsewhere. */
 const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(path));

@@ -7,45 +7,43 @@ import { nearest } from '../../core/methods/recipe/nearest.js';
 import { splitName } from '../../core/models/address/name.js';
 import { type DataSet, kindOf, type PresetWithData } from './preset.js';
 
-/** A data set of a mix, and the file to read instead of the hub. */
+/** A data set of a mix; `path` replaces the hub. */
 export interface MixedSet extends DataSet {
   readonly path?: string;
   readonly ratio: number;
 }
 
-/** A file of one's own, and its share of the mix. */
+/** A user's file, and its share of the mix. */
 export interface MixedFile {
   readonly path: string;
   readonly ratio: number;
 }
 
-/** Data of one kind: math, or a language. */
 export interface MixPart {
   readonly kind: 'math' | 'language';
   readonly samples: number;
   /** Public data sets; undefined if own files replace them. */
   readonly sets?: readonly MixedSet[];
-  /** Own files that replace them. */
+  /** Own files that replace public data sets. */
   readonly files?: readonly MixedFile[];
 }
 
-/** The data of a run. */
 export interface DataMix {
   readonly parts: readonly MixPart[];
 }
 
 const kinds = ['math', 'language'] as const;
 
-/** A file of `--data`, and the data set or kind that it stands for. */
+/** A file of `--data`, with the data set or kind that it replaces. */
 interface GivenFile {
   readonly name?: string;
   readonly path: string;
 }
 
 /**
- * Returns the data of a preset: its data sets, or the files that stand for them.
+ * Returns the data of a preset: its data sets, or the files that replace them.
  *
- * @throws LayerloomError USAGE for a file that stands for nothing, and without one for the set without a name
+ * @throws LayerloomError USAGE for a file that replaces nothing, or if the unnamed data set has no file
  */
 export const dataMixOf = (
   { preset, sets: setsOf }: PresetWithData,
@@ -114,12 +112,11 @@ const checkUnnamed = (parts: readonly MixPart[]): void => {
         });
 };
 
-/** The name of a file in a mix. */
 const stemOf = (path: string): string => parse(path).name;
 
 /**
- * Returns parts by the ratios of `NAME:RATIO+NAME:RATIO`: of `math` and `language` where all names are kinds, else of data
- * sets and files.
+ * Applies the ratios of `NAME:RATIO+NAME:RATIO` to `math` and `language` if all names are kinds, otherwise to
+ * data sets and files.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -173,7 +170,6 @@ const ratiosOf = (mix: string): ReadonlyMap<string, number> =>
     }),
   );
 
-/** The files that a mix reads from this machine. */
 export const filesOf = ({ parts }: DataMix): string[] =>
   parts.flatMap(({ files = [], sets = [] }) => [
     ...files.map(({ path }) => path),
@@ -183,10 +179,8 @@ export const filesOf = ({ parts }: DataMix): string[] =>
 /** The file that `prepare_data.py` writes for the trainer. */
 export const preparedFile = 'data/train.jsonl';
 
-/** The file of one kind of data, beside `preparedFile`. */
 export const preparedPart = ({ kind }: Pick<MixPart, 'kind'>): string => `data/${kind}.jsonl`;
 
-/** The id of a set on the hub. */
 export const hubIdOf = ({ hub, hubToday }: DataSet): string =>
   itemAt(
     [hubToday, hub].filter((id) => id !== undefined),

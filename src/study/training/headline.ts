@@ -3,7 +3,6 @@ import type { TrainingRow } from './preset.js';
 import { numberText, ours, printed } from './settings.js';
 import type { TrainingRun } from './training-run.js';
 
-/** The first lines of every configuration of a run. */
 export const headlineOf = (run: TrainingRun): string[] => [
   run.preset.title,
   '',
@@ -16,16 +15,13 @@ export const headlineOf = (run: TrainingRun): string[] => [
     : []),
 ];
 
-/** The note of a value that was set for the run. */
 const set = 'set';
 
-/** Where a number of the row is from, for the note beside it. */
 export const sourceOf = ({ values, preset }: TrainingRun, key: keyof TrainingRow): string => {
   if (values[key] !== undefined) return set;
   return preset.isOwnRow ? ours() : printed;
 };
 
-/** Notes that more than one trainer's configuration has. */
 export const notes = {
   fullPrecision: 'ours: steps of 1e-7 vanish when bfloat16 weights are updated, so the weights stay float32',
   beta1: 'ours: AdamW, its usual first beta',

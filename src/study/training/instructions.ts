@@ -10,10 +10,10 @@ import { canResume } from './resume.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
 import type { TrainingRun } from './training-run.js';
 
-/** Commands to type in the directory of a run, in order, each with its purpose. */
+/** Commands to type in a run's directory, with their purposes. */
 export type Instruction = readonly [command: string, purpose: string];
 
-/** What pip installs for each trainer, as tried. */
+/** Packages for pip by trainer, in tested versions. */
 const packages: Readonly<Record<Trainer, string>> = {
   trl: '"trl[peft]==1.16.0" pyyaml',
   axolotl: 'axolotl==0.19.0',
@@ -21,23 +21,20 @@ const packages: Readonly<Record<Trainer, string>> = {
 };
 
 /**
- * Returns the commands from an empty environment to checkpoints, for `revert` from them to the expert, and for
- * simultaneous training of an adapter to the model.
+ * Returns the commands from an empty environment to checkpoints; for `revert` on to the expert, and for
+ * simultaneous training of an adapter on to the model.
  */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
   ...installCommands(run),
   ...workCommands(run),
 ];
 
-/** What must be there before a run. */
 export const installCommands = (run: TrainingRun): Instruction[] => [
   [`pip install ${packages[run.trainer]}`, 'the trainer'],
 ];
 
-/** The command that writes a run's data. */
 export const preparingCommand = 'python prepare_data.py';
 
-/** The commands of a run itself, in its directory. */
 const workCommands = (run: TrainingRun): Instruction[] => [
   [preparingCommand, `the data: ${preparedFile}`],
   [trainingCommand(run), 'the training'],
@@ -46,13 +43,15 @@ const workCommands = (run: TrainingRun): Instruction[] => [
 
 const launched = 'accelerate launch --config_file accelerate.yaml';
 
-/** What starts a program of ours: of simultaneous training one process a device, which share the model by themselves. */
+/**
+ * Returns the launcher of our programs. Simultaneous training starts one process a device, which shard the
+ * model themselves.
+ */
 const launcherOf = ({ devices, way }: TrainingRun): string => {
   if (devices === 1) return 'python';
   return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
 };
 
-/** The command that trains a run from its first step. */
 export const trainingCommand = (run: TrainingRun): string => {
   switch (run.trainer) {
     case 'trl': {
@@ -70,7 +69,7 @@ export const trainingCommand = (run: TrainingRun): string => {
   }
 };
 
-/** The model that a run ends with: its last checkpoint, or the base with its adapter. */
+/** The final model of a run: its last checkpoint, or the base with its adapter. */
 const trainedModel = ({ base, lora, steps }: TrainingRun): string => {
   const last = `checkpoints/checkpoint-${steps}`;
   return lora === undefined ? last : `${base}+${last}`;
@@ -81,14 +80,13 @@ const sideOf = ({ preset }: TrainingRun): Side =>
 
 const revertedModel = 'reverted';
 
-/** A command behind the training, and the path that it makes: whole, or not at all. */
+/** A command after the training, and the path that it creates atomically. */
 interface FinishingStep {
   readonly command: string;
   readonly purpose: string;
   readonly makes: string;
 }
 
-/** Returns the commands that make a run's model from its last checkpoint. */
 export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
   const model = argument(trainedModel(run));
   if (run.way === 'simultaneous' && run.lora !== undefined)
@@ -117,13 +115,13 @@ export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
   ];
 };
 
-/** What follows a run: a sentence, and where its model is one of two the command that merges them. */
+/** Advice for after a run; if another run's model completes it, with the command that merges them. */
 export interface Sequel {
   readonly text: string;
   readonly command?: string;
 }
 
-/** Returns what to do with a run's model. In a command, the expert that another run trains is in capital letters. */
+/** Returns advice for a run's model. In a command, the expert of another run is in capital letters. */
 export const sequelOf = (run: TrainingRun): Sequel => {
   if (run.way === 'simultaneous')
     return { text: 'Both parts were trained in one run: its last checkpoint is the merged model.' };
@@ -151,19 +149,16 @@ export const sequelOf = (run: TrainingRun): Sequel => {
   };
 };
 
-/** Returns the commands of a sweep whose directory is at a path. */
 export const sweepCommands = (runs: readonly TrainingRun[], directory: string): Instruction[] => [
   ...installCommands(itemAt(runs, 0)),
   [`bash ${shellPath(join(directory, 'train.sh'))}`, `all ${runs.length} runs`],
   [layerloomCommand('train', 'status', argument(directory)), 'which are there, and what comes next'],
 ];
 
-/** What to do with the models of a sweep. */
 export const sequelOfSweep: Sequel = {
   text: 'Train experts of the other kind alike. The status of all of them together says how their checkpoints are scored and chosen.',
 };
 
-/** Returns `README.md` of a directory of several runs. */
 export const readmeOfSweep = (runs: readonly TrainingRun[]): string => {
   const first = itemAt(runs, 0);
   return `# ${runs.length} runs
@@ -193,7 +188,6 @@ const whenInterrupted = (run: TrainingRun): string =>
     ? 'An interrupted run goes on from its last whole checkpoint; each holds the state of the optimiser beside the model.'
     : 'An interrupted run begins at its first step, if `bash train.sh --again` says so.';
 
-/** Returns `README.md` of a run's directory. */
 export const readmeOf = (run: TrainingRun): string => {
   const { text, command } = sequelOf(run);
   return `# ${run.name}

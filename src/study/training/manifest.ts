@@ -7,50 +7,45 @@ import { type TextHashes, trainingName } from '../evaluation/data/trained-texts.
 import { kindOf } from './preset.js';
 import type { TrainingRun } from './training-run.js';
 
-/** Name of the list of a directory's runs. */
 export const manifestName = trainingName;
 
-/** What a trained model is in an experiment: an expert that merges take, or a baseline to compare them with. */
+/** A role in an experiment: an expert to merge, or a baseline to compare with. */
 export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
 
-/** A model that a run leaves. */
 export interface PlannedModel {
   /** Optimiser steps. */
   readonly step: number;
-  /** Its directory, relative to that of the run. */
+  /** Relative to the run's directory. */
   readonly path: string;
 }
 
-/** One run of a training. */
 export interface PlannedRun {
   readonly name: string;
-  /** Its directory, relative to that of the training. */
+  /** Relative to the training's directory. */
   readonly path: string;
   readonly preset: string;
   readonly role: (typeof trainedRoles)[number];
-  /** The language that it is for; null for math alone. */
+  /** Null for math alone. */
   readonly language: string | null;
   readonly method: 'full' | 'lora';
-  /** Values that were set for this run, in camel case. */
+  /** In camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
-  /** GPUs that it is written for; 0 for the processor. */
+  /** GPUs that it is written for; 0 for the CPU. */
   readonly gpus: number;
-  /** The models that it leaves, in order. */
   readonly models: readonly PlannedModel[];
 }
 
 /** The runs of a directory that `train init` wrote. */
 export interface TrainingManifest {
   readonly layerloom: string;
-  /** The model that is fine-tuned: an absolute path, or `org/name` on the hub. */
+  /** The model to fine-tune: an absolute path, or `org/name` on the hub. */
   readonly base: string;
   readonly runs: readonly PlannedRun[];
-  /** Hashes of the texts of the rows that were given, by which a scored problem is found to be one of them. */
+  /** Hashes of the given rows' texts, to detect scored problems that were trained on. */
   readonly trainedOn?: TextHashes;
 }
 
-/** A path below the training, as `train init` writes it: never out of it. */
 const inside = z
   .string()
   .regex(/^(?!\/)(?!.*(^|\/)\.\.(\/|$))[^\0]+$/, 'a path below the directory of the training');
@@ -76,7 +71,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
     .min(1),
 });
 
-/** Returns the list of runs in directories of their own, or of the one run of a directory. */
+/** Returns the manifest: each run in a directory of its own, or a single run in the directory itself. */
 export const manifestOf = (
   runs: readonly TrainingRun[],
   base: string,
@@ -107,7 +102,7 @@ const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
 };
 
 const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel[] => {
-  // Checkpoints before the revert are no models of this way.
+  // In this way, checkpoints before the revert are not models.
   if (way === 'revert') return [{ step: steps, path: 'reverted' }];
   const count = Math.ceil(steps / stepsPerCheckpoint);
   return Array.from({ length: count }, (_, index) => {
@@ -116,11 +111,7 @@ const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel
   });
 };
 
-/**
- * Reads the runs of a directory.
- *
- * @throws LayerloomError TRAINING_INVALID
- */
+/** @throws LayerloomError TRAINING_INVALID */
 export const readManifest = (directory: string): Promise<TrainingManifest> =>
   readJsonFile(join(directory, manifestName), {
     schema,

@@ -7,8 +7,8 @@ import { parseAddress } from '../../core/models/address/address.js';
 import { readWhole } from '../../core/models/reading/read-model.js';
 
 /**
- * Reads the partition of a run and checks that it is one of the base: by all names of parameters if the base is on
- * this machine, else by its name.
+ * Reads a run's partition and checks that it matches the base: by all parameter names if the base is local,
+ * else by the base's name.
  *
  * @param base undefined for the partition's own
  * @throws LayerloomError READ_FAILED, PARTITION_INVALID, the codes of `readWhole`

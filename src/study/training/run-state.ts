@@ -1,9 +1,9 @@
 import { progressWords } from '../../core/base/progress.js';
 
 /**
- * States of a run, with their words in messages. `absent` before the first start, `unfinished` while nothing trains it and
- * a checkpoint is missing, `diverged` if its loss is no number or rose, `foreign` if a checkpoint is not of the training's
- * base.
+ * States of a run, with their words in messages. `absent`: before the first start. `unfinished`: stopped,
+ * with a checkpoint missing. `diverged`: the loss is NaN, infinite or rose. `foreign`: a checkpoint does not
+ * fit the training's base.
  */
 export const runStates = {
   ...progressWords,
@@ -16,31 +16,28 @@ export type RunState = keyof typeof runStates;
 /** Names in a run's directory, which its script writes and `train status` reads. */
 export const runFiles = {
   script: 'train.sh',
-  /** Checkpoints, by the trainer: `checkpoint-STEP`. */
   checkpoints: 'checkpoints',
-  /** Begins the names of folders of what was set aside. */
   aside: 'set-aside',
-  /** The empty file that says that a run has ended well. */
+  /** An empty file that marks a successful end. */
   ended: 'trained',
-  /** Who trains it now. */
+  /** The lock of the process that trains. */
   lock: '.train-lock',
-  /** A line for each beginning and end of a start. */
+  /** A line for each start and its end. */
   starts: 'starts.log',
   /** The log that transformers' Trainer writes last into each checkpoint. */
   log: 'trainer_state.json',
 } as const;
 
-/** How transformers' Trainer goes on from a checkpoint. */
+/** Files from which transformers' Trainer resumes. */
 export const trainerFiles = {
-  /** Says that transformers' Trainer wrote the checkpoint, which then needs the two below to go on. */
+  /** Marks a checkpoint of transformers' Trainer, which needs scheduler and optimiser to resume. */
   mark: 'training_args.bin',
   scheduler: 'scheduler.pt',
   optimisers: ['optimizer.pt', 'optimizer.bin'],
-  /** Of FSDP: the weights once more. */
+  /** FSDP: a copy of the weights. */
   weightsAgain: 'pytorch_model_fsdp.bin',
-  /** Weights of a checkpoint of one file. */
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;
 
-/** Seconds between two signs of life of a start, and those after which a silent one of another host is dead. */
+/** Seconds between heartbeats of a start, and until a silent start on another host counts as dead. */
 export const lockSeconds = { beat: 10, stale: 130 } as const;

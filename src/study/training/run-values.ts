@@ -8,11 +8,9 @@ import { nearest } from '../../core/methods/recipe/nearest.js';
 const count = z.int().min(1);
 const counted = 'a whole number, 1 or more';
 
-/** A setting that a run may leave to its preset. */
 const value = <Type extends z.ZodType>(type: Type, words: SettingWords) =>
   setting(type.exactOptional(), words);
 
-/** Hyper-parameters of one run that may be set, and tried in several values. */
 export const runValues = z.object({
   learningRate: value(z.number().positive().max(1), {
     meaning: 'Peak learning rate. For LoRA it is taken as it is.',
@@ -49,12 +47,10 @@ export const runValues = z.object({
   }),
 });
 
-/** Values that are set for one run. */
 export type RunValues = Given<z.output<typeof runValues>>;
 
 type Key = keyof RunValues;
 
-/** Short names of values in the names of runs. */
 const short: Readonly<Record<Key, string>> = {
   learningRate: 'lr',
   batchSize: 'batch',
@@ -72,17 +68,17 @@ const short: Readonly<Record<Key, string>> = {
   mix: 'mix',
 };
 
-/** One run of a sweep: what its name has behind the preset's, and its values. */
 export interface SweptRun {
   readonly suffix: string;
   readonly values: RunValues;
 }
 
-/** More runs are surely a mistake in a sweep. */
+/** More runs in a sweep are surely a mistake. */
 const mostRuns = 1000;
 
 /**
- * Returns the runs of a sweep: every combination of the values, the last key varying first. Without values it is one run.
+ * Returns the runs of a sweep: every combination of the values, the last key varying first. Without values,
+ * one run.
  *
  * @param set lists of values by key, in camel or snake case
  * @throws LayerloomError INVALID_PARAMETER, USAGE
@@ -141,7 +137,7 @@ const checked = (values: Readonly<Record<string, unknown>>): RunValues => {
   return found;
 };
 
-/** @throws LayerloomError INVALID_PARAMETER, with the key as it was given: `learning_rate` */
+/** @throws LayerloomError INVALID_PARAMETER, with the key as given: `learning_rate` */
 const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => {
   try {
     return checkOptions(runValues, values);
@@ -152,6 +148,6 @@ const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => 
   }
 };
 
-/** Mixes are told apart by number: their text is too long for a name. */
+/** Mixes are numbered: their text is too long for a name. */
 const nameOf = (key: Key, value: number | string, index: number): string =>
   key === 'mix' ? `mix${index + 1}` : `${short[key]}${String(value).replace(/[^\w.-]/g, '')}`;

@@ -10,10 +10,9 @@ import { lockSeconds, runFiles, runStates, trainerFiles } from './run-state.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
 import type { TrainingRun } from './training-run.js';
 
-/** Programs that are copied into a run's directory. */
 export const shippedPrograms = fileURLToPath(new URL('../../../training', import.meta.url));
 
-/** Returns the script of one run, `training/train.sh` with what it has to know of the run. */
+/** `training/train.sh` with the run's settings. */
 export const scriptOfRun = (run: TrainingRun): string => {
   const finishing = finishingSteps(run);
   const train = trainingCommand(run);
@@ -58,15 +57,14 @@ export const scriptOfRun = (run: TrainingRun): string => {
   ]);
 };
 
-/** Returns the script that runs those of its folders. */
 export const scriptOfRuns = (runs: readonly TrainingRun[]): string =>
   shipped('train_runs.sh', assigned({ runs: runs.map(({ name }) => name) }));
 
-/** A script that is shipped, with lines in the place of one that says so. */
+/** Replaces the placeholder of a shipped script. */
 const shipped = (name: string, settings: readonly string[]): string =>
   readFileSync(join(shippedPrograms, name), 'utf8').replace('# SETTINGS\n', () => `${settings.join('\n')}\n`);
 
-/** Variables of the shell; of a list, an array. */
+/** Shell variables; lists become arrays. */
 const assigned = (values: Readonly<Record<string, string | number | readonly string[]>>): string[] =>
   Object.entries(values).map(([name, value]) =>
     typeof value === 'object'
@@ -74,7 +72,7 @@ const assigned = (values: Readonly<Record<string, string | number | readonly str
       : `${name}=${shellWord(String(value))}`,
   );
 
-/** Programs that must be there before anything is done: those of the commands, and TRL's for programs of ours. */
+/** Programs that the script checks for first: those of the commands, and TRL for our programs. */
 const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
   ...new Set([
     ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),

@@ -1,21 +1,16 @@
 import { stringify } from 'yaml';
 
-/** A key of a configuration, its value, and in a few words its source or reason. */
 export type Setting = readonly [key: string, value: unknown, note?: string | undefined];
 
-/** Settings under a title. */
 export interface Section {
   readonly title: string;
   readonly settings: readonly Setting[];
 }
 
-/** The note of a value that Table 4 prints. */
 export const printed = 'Table 4';
 
-/** The note of a value that the papers do not state. */
 export const ours = (reason?: string): string => (reason === undefined ? 'ours' : `ours: ${reason}`);
 
-/** Writes settings as YAML: sections with titles, the note beside each value. */
 export const settingsText = (header: readonly string[], sections: readonly Section[]): string =>
   [
     ...header.map((line) => (line === '' ? '#' : `# ${line}`)),
@@ -28,7 +23,7 @@ export const settingsText = (header: readonly string[], sections: readonly Secti
 const settingText = ([key, value, note]: Setting): string => {
   const lines = entryOf(key, value).split('\n');
   if (note === undefined) return lines.join('\n');
-  // Beside the key of a list or mapping, whose value stands below it.
+  // The note is beside the key of a list or mapping.
   return [`${lines[0]} # ${note}`, ...lines.slice(1)].join('\n');
 };
 

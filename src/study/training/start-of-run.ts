@@ -7,17 +7,17 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
 import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
 
-/** A start of a run's script that is at work. */
+/** A running start of a run's script. */
 export interface RunningStart {
   readonly host: string;
   readonly pid: number;
-  /** True if the script was killed and the group of the process, which trains, goes on. */
+  /** True if the script was killed but its process group still trains. */
   readonly isOrphan?: boolean;
   /** ISO 8601. */
   readonly since: string;
 }
 
-/** Reads the lock of a run. @returns undefined while nothing trains it */
+/** Reads a run's lock; undefined if nothing trains the run. */
 export const runningStart = async (directory: string): Promise<RunningStart | undefined> => {
   const lock = join(directory, runFiles.lock);
   const [text, status] = await Promise.all([
@@ -28,7 +28,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
   const [first = '', ...lines] = text.toString().split('\n');
   const held = jsonOrNone(first);
   const isFresh = Date.now() - status.mtimeMs <= lockSeconds.stale * 1000;
-  // Without its text a lock is one that is being made, or was made on a full disk.
+  // An empty lock is being made, or was made on a full disk.
   if (!isClaimant(held))
     return isFresh ? { host: '?', pid: 0, since: status.mtime.toISOString() } : undefined;
   const since = 'since' in held && typeof held.since === 'string' ? held.since : '?';
@@ -43,11 +43,11 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
     : undefined;
 };
 
-/** True if the process group that a process of this host began has a process that is no zombie. */
+/** True if the process group that a local process began still has a process that is not a zombie. */
 const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
   if (!(leader.pid > 1)) return false;
   if ((await lifeOf(leader)) === 'alive') return true;
-  // Another process has the number of the first one now: then that group has ended.
+  // The leader's pid was reused, so the group has ended.
   if (responds(leader.pid) && !(await isZombie(leader.pid))) return false;
   if (!responds(-leader.pid)) return false;
   if (process.platform !== 'linux') return true;
@@ -61,14 +61,14 @@ const worksAsGroup = async (leader: Claimant): Promise<boolean> => {
 
 const isZombie = async (pid: number): Promise<boolean> => (await stateOf(pid))[0] === 'Z';
 
-/** Reads the fields 3 and 5 of proc_pid_stat(5): state and group. Field 2, the name, may contain any text. */
+/** Reads fields 3 and 5 of proc_pid_stat(5): state and group. Field 2, the name, may contain any text. */
 const stateOf = async (pid: number): Promise<readonly [state: string, group: number]> => {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const [state = '', , group = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return [state, Number(group)];
 };
 
-/** True if a process, or of a negative number a group, can be signalled. Signal 0 is not delivered. */
+/** True if a process, or the group of a negative number, can be signalled. Signal 0 is not delivered. */
 const responds = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
@@ -77,13 +77,11 @@ const responds = (pid: number): boolean => {
   }
 };
 
-/** How a run's script would begin: from a checkpoint, at the first step, or not without its option `--again`. */
+/** How a run's script would start: from a checkpoint, at the first step, or only with `--again`. */
 export type NextStart = { readonly from: string } | 'first step' | 'again';
 
 /**
- * Finds how a run's script would begin.
- *
- * @param isWhole tells whether the checkpoint in a directory is whole
+ * @param isWhole true for a complete checkpoint
  * @throws LayerloomError READ_FAILED
  */
 export const nextStart = async (
@@ -104,15 +102,15 @@ export const nextStart = async (
   return whole === 0 ? 'first step' : 'again';
 };
 
-/** True if the trainer's own log, which it writes last, is there to its end. */
+/** True if the trainer's log, which it writes last, is complete. */
 const hasLog = async (path: string): Promise<boolean> => {
   const log = await readSmallFile(join(path, runFiles.log)).catch(() => undefined);
   return log?.toString().trimEnd().endsWith('}') === true;
 };
 
 /**
- * True if a trainer can go on from a whole checkpoint: one of transformers needs the states of the optimiser and of its
- * schedule, and would begin both again without a word.
+ * True if a trainer can resume from a whole checkpoint. Transformers' Trainer needs the states of optimiser
+ * and scheduler; it would silently restart both.
  */
 const hasState = async (path: string): Promise<boolean> => {
   const has = (name: string) => exists(join(path, name));
@@ -122,7 +120,7 @@ const hasState = async (path: string): Promise<boolean> => {
   return false;
 };
 
-/** Returns how the last start of a run ended, in the words of its script; undefined where it was killed, or none began. */
+/** Returns how a run's last start ended, in its script's words, unless it was killed or never started. */
 export const endOfLastStart = async (directory: string): Promise<string | undefined> => {
   const lines = (await readSmallFile(join(directory, runFiles.starts)).catch(() => undefined))?.toString();
   const [, time, end] =

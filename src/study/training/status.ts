@@ -22,47 +22,44 @@ import {
 import { type RunState, runFiles } from './run-state.js';
 import { endOfLastStart, nextStart, type RunningStart, runningStart } from './start-of-run.js';
 
-/** A model of a run. */
 export interface TrainedModel {
-  /** Its name in an experiment: the run's and its steps. */
+  /** The name in an experiment: run and steps. */
   readonly name: string;
   readonly step: number;
   /** The model as commands take it: a directory, or the base with an adapter. */
   readonly model: string;
-  /** Why it cannot be used; absent for a model that can. */
+  /** Why it cannot be used, if so. */
   readonly problem?: string;
 }
 
-/** A run, and the models that it has left. */
 export interface RunStatus {
   readonly name: string;
   readonly directory: string;
   readonly role: PlannedRun['role'];
   readonly language: string | null;
   readonly state: RunState;
-  /** Models that the run was to leave. */
+  /** Number of models planned. */
   readonly expected: number;
-  /** Those that are there, whole or not. */
+  /** Also incomplete ones. */
   readonly models: readonly TrainedModel[];
-  /** Means of the first and the last fifth of the logged losses; null where none were logged. */
+  /** Means of the first and the last fifth of the logged losses; null without logged losses. */
   readonly loss: { readonly first: number; readonly last: number } | null;
-  /** What is wrong with it, and what to do. */
+  /** The problem and its remedy. */
   readonly problem?: string;
 }
 
-/** The runs of one or more trainings of one base. */
 export interface TrainingStatus {
   readonly base: string;
   readonly runs: readonly RunStatus[];
 }
 
 /**
- * Checks which runs of trainings are there: each checkpoint's files and its tensors against the base, and the losses that
- * the trainer has logged.
+ * Checks the state of trainings: each checkpoint's files, its tensors against the base, and the logged
+ * losses.
  *
- * @param directories as `trainInit` wrote them
- * @throws LayerloomError TRAINING_INVALID for a directory that is no training, for trainings of several bases, and for two runs of one
- *   name
+ * @param directories as written by `trainInit`
+ * @throws LayerloomError TRAINING_INVALID for a directory without a training, different bases, or duplicate
+ *   names of runs
  */
 export const trainingStatusOf = async (directories: readonly string[]): Promise<TrainingStatus> => {
   const trainings = await Promise.all(
@@ -74,7 +71,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base that is not here (on the hub) is not asked for: the first whole checkpoint takes its place.
+  // A base on the hub is not fetched: the first whole checkpoint replaces it.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)
@@ -115,7 +112,7 @@ const checkNames = (trainings: readonly Training[]): void => {
 
 type Shapes = ReadonlyMap<string, string>;
 
-/** Names and shapes of the tensors of all models of a study: the base's. */
+/** The base's tensor names and shapes, which all models must match. */
 class ReferenceShapes {
   #shapes: Shapes | undefined;
 
@@ -123,7 +120,6 @@ class ReferenceShapes {
     this.#shapes = shapes;
   }
 
-  /** Returns what tells a model from those of the base; undefined for one of its own. */
   differenceOf(shapes: Shapes): string | undefined {
     this.#shapes ??= shapes;
     for (const [name, shape] of this.#shapes)
@@ -136,7 +132,10 @@ class ReferenceShapes {
   }
 }
 
-/** Leaves out what merges do: constant tables, and the head of tied embeddings, which trainers write or not. */
+/**
+ * Ignores constant tables and the head of tied embeddings, which trainers write or not; merges ignore them
+ * too.
+ */
 const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
   const { places, tied } = describeArchitecture(checkpoint);
   return new Map(
@@ -169,7 +168,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  // Before all else: a checkpoint that is being written looks half written.
+  // Checked first: a checkpoint being written looks incomplete.
   const running = await runningStart(directory);
   if (running !== undefined)
     return {
@@ -230,7 +229,7 @@ const modelOf = async (
   return { model: problem === undefined ? model : { ...model, problem }, isForeign };
 };
 
-/** Says why the model in a directory cannot be used, and whether that is because it is of another base. */
+/** Returns why the model in a directory cannot be used, and whether it belongs to another base. */
 const modelAt = async (
   { path, isAdapter }: { readonly path: string; readonly isAdapter: boolean },
   reference: ReferenceShapes,
@@ -243,7 +242,7 @@ const modelAt = async (
       return {};
     }
     const checkpoint = await readWhole(address);
-    // Without it nobody can load the model.
+    // Loaders need it.
     if (checkpoint.config === undefined) return { problem: 'is half written (it has no config.json)' };
     const difference = reference.differenceOf(shapesIn(checkpoint));
     return difference === undefined ? {} : { problem: difference, isForeign: true };
@@ -255,13 +254,11 @@ const modelAt = async (
 const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.isDirectory() === true;
 
-/** Name of the log that transformers' Trainer leaves in each checkpoint. */
 const logName = 'trainer_state.json';
 
-/** Logs are small; this is far more than a run of a million steps writes. */
 const mostLogBytes = 64 << 20;
 
-/** Returns the losses of the latest log, and what is wrong with them; undefined where the trainer left none. */
+/** Returns the losses of the latest log, and what is wrong with them; undefined without a log. */
 const lossesOf = async (
   directory: string,
   models: readonly PlannedModel[],
@@ -272,7 +269,7 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    // A log that was cut off has no figures; that of the checkpoint before has those until then.
+    // If the latest log is truncated, the log of an earlier checkpoint is used.
     const losses = text === undefined ? undefined : readLosses(text);
     if (losses !== undefined) return losses;
   }
@@ -299,7 +296,7 @@ const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string }
 };
 
 const historyIn = (text: string): Record<string, unknown>[] | undefined => {
-  // Undefined too for a file that was cut off while it was written.
+  // Undefined also for a truncated file.
   const state = jsonOrNone(text, { python: true });
   const history = isObject(state) ? state['log_history'] : undefined;
   return Array.isArray(history) ? history.filter(isObject) : undefined;

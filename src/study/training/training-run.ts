@@ -11,28 +11,27 @@ import { kindOf, type Preset, type PresetWithData, type TrainingRow } from './pr
 import type { RunValues, SweptRun } from './run-values.js';
 import { type TrainingParameters, trainingSettings } from './training-settings.js';
 
-/** A partition, and the side whose parameters a run trains; without it both sides, each by its own data. */
+/** A partition, and the side that a run trains. Without a side both train, each on its own data. */
 export interface TrainedPart {
   readonly partition: Partition;
   readonly side?: Side;
 }
 
-/** A training with every default and number decided: what writers of configurations read. */
+/** A training with all values settled, from which configurations are written. */
 export interface TrainingRun {
-  /** The preset's name, and in a sweep the values that tell its runs apart: `math-1-lr1e-7-s2`. */
+  /** The preset's name; in a sweep with the values that distinguish its runs: `math-1-lr1e-7-s2`. */
   readonly name: string;
   readonly presetName: string;
   readonly preset: Preset;
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
-  /** The parameters that train; absent where all do. */
   readonly part?: TrainedPart;
-  /** The partition that was given, by which parts train or are put back. */
+  /** The given partition, by which parts train or are put back. */
   readonly partition?: Partition;
-  /** The row of Table 4 with the values that were set. The learning rate of LoRA is another. */
+  /** The row of Table 4 with the values set for this run. LoRA's learning rate is not in it. */
   readonly row: TrainingRow;
-  /** Values that were set for this run. */
+  /** In camel case. */
   readonly values: RunValues;
   readonly cpu: boolean;
   readonly learningRate: number;
@@ -42,16 +41,14 @@ export interface TrainingRun {
   readonly seed: number;
   readonly devices: number;
   readonly batchPerDevice: number;
-  /** Optimiser steps of the run. */
   readonly steps: number;
-  /** Optimiser steps between checkpoints. */
   readonly stepsPerCheckpoint: number;
   /** Optimiser steps in which WSD decays; absent for the linear schedule. */
   readonly decaySteps?: number;
 }
 
 /**
- * Decides everything that a configuration says.
+ * Settles all values of a configuration.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE
  */
@@ -121,7 +118,7 @@ export const trainingRunOf = (
 
 const usage = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** @throws LayerloomError USAGE for what is given twice: as an option, and as a value of the sweep */
+/** @throws LayerloomError USAGE for a value given both as an option and in the sweep */
 const checkOnce = (settings: z.output<typeof trainingSettings>, values: RunValues): void => {
   const twice = [
     ...(settings.rank !== undefined && values.rank !== undefined ? [optionName('rank')] : []),
@@ -145,7 +142,7 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/** The paper's number of samples between checkpoints; of own data a share of the run. */
+/** The paper's samples between checkpoints; for own data a share of the run. */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 
@@ -197,7 +194,7 @@ const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
     );
 };
 
-/** Returns the steps of a run and of its checkpoints. @throws LayerloomError INVALID_PARAMETER */
+/** @throws LayerloomError INVALID_PARAMETER */
 const stepsOf = (
   { batchSize, warmup, schedule }: TrainingRow,
   { samples, all, checkpointEvery }: Readonly<Record<'samples' | 'all' | 'checkpointEvery', number>>,
@@ -216,5 +213,5 @@ const stepsOf = (
   return { steps, stepsPerCheckpoint: Math.min(steps, stepsPerCheckpoint) };
 };
 
-/** The product of a number of few digits, without the error of binary fractions. */
+/** Multiplies a short decimal without the error of binary fractions. */
 const scaled = (value: number, factor: number): number => Number((value * factor).toPrecision(12));

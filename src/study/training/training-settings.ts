@@ -4,7 +4,7 @@ import { choices, trainers, trainingMethods, trainingWays } from './choices.js';
 
 const count = z.int().min(1);
 
-/** What may be asked of a training; the preset and its language are looked up in what the paper trained. */
+/** Parameters of a training. Preset and language are looked up in the paper's data. */
 export const trainingSettings = z.object({
   preset: setting(z.string(), {
     meaning: '`math-1` … `ben-3` (a row of Table 4), `joint`, `math-only`, `own-task` or `own-language`.',
@@ -60,5 +60,5 @@ export const trainingSettings = z.object({
   }),
 });
 
-/** The training that `trainInit` writes configurations for. */
+/** The parameters of `trainInit`. */
 export type TrainingParameters = Given<z.input<typeof trainingSettings>>;

@@ -17,10 +17,9 @@ import type { TrainingRun } from './training-run.js';
 
 const shippedPackage = 'layerloom_train';
 
-/** The Python package that simultaneous training imports, copied too so that the directory works where it is moved. */
+/** The Python package of simultaneous training, copied so that a moved directory still works. */
 const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, import.meta.url));
 
-/** Texts of a run's files by name. */
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),
   [runFiles.script]: scriptOfRun(run),
@@ -47,7 +46,6 @@ const programsOf = (run: TrainingRun): string[] => {
   return ['prepare_data.py', ...(own === undefined ? [] : [own])];
 };
 
-/** Files of the Python package that the run's program imports. */
 const modulesOf = async (run: TrainingRun): Promise<string[]> =>
   run.way === 'simultaneous'
     ? (await readdir(packageSource))
@@ -55,7 +53,6 @@ const modulesOf = async (run: TrainingRun): Promise<string[]> =>
         .map((name) => `${shippedPackage}/${name}`)
     : [];
 
-/** Texts of the files that are for all runs of a sweep. */
 const filesOfSweep = (runs: readonly TrainingRun[]): Record<string, string> =>
   runs.length === 1 ? {} : { 'README.md': readmeOfSweep(runs), [runFiles.script]: scriptOfRuns(runs) };
 
@@ -66,7 +63,6 @@ const writeTexts = async (out: string, texts: Readonly<Record<string, string>>):
   }
 };
 
-/** Writes the files of one run. Returns their names. */
 const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
   const texts = filesOfRun(run);
   const programs = programsOf(run);
@@ -81,10 +77,10 @@ const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
 };
 
 /**
- * Writes the files of runs into a directory that must be empty or absent: of several, each into a folder of its name.
+ * Writes runs into a directory that must be empty or absent; several runs go into folders with their names.
  *
- * @param base the model that they fine-tune
- * @param trainedOn hashes of the rows that were given
+ * @param base the model to fine-tune
+ * @param trainedOn hashes of the given rows
  * @returns names of the files
  * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
  */
@@ -109,7 +105,7 @@ export const writeTraining = async (
       const written = await writeRun(run, join(out, folder));
       names.push(...written.map((name) => join(folder, name)));
     }
-    // The list comes last: a directory that has it is whole.
+    // The manifest is written last: it marks a complete directory.
     await writeTexts(out, shared);
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

@@ -9,7 +9,6 @@ import { groupsOfPairs, isNamedByRoles } from '../components/pair-groups.js';
 /** Relative deviation from an even spread over the layers below which a share counts as even. */
 const even = 0.1;
 
-/** What a layer swap makes of an expert's changes in the layers at its ends, by its role. */
 const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
   task: {
     less: "a swap replaces these by the language expert's, and keeps the layers changed most",
@@ -25,15 +24,12 @@ const inSwap: Readonly<Record<Side, Readonly<Record<How, string>>>> = {
 
 type How = 'less' | 'more' | 'same';
 
-/** Where an expert changed its layers, by how a sentence says it. */
 interface Finding {
   readonly name: string;
   readonly role: Side | undefined;
-  /** No layer changed; or there are no layers between the first and the last. */
+  /** No layer changed, or no layers between the first and the last ones. */
   readonly how: How | 'nothing' | 'no others';
-  /** Share of the layers' change in the first and last layers. */
   readonly share: number;
-  /** Shares of the expert's whole change: in the first and last layers, between them, outside the layers. */
   readonly whole: Readonly<Record<'ends' | 'middle' | 'outside', number>>;
 }
 
@@ -41,7 +37,6 @@ interface Finding {
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** Formats the values of a group: one, or the least and the largest. */
 const spanned = (values: readonly number[], show: (value: number) => string): string => {
   const [least, most] = [show(Math.min(...values)), show(Math.max(...values))];
   return least === most ? least : `${least} to ${most}`;
@@ -62,7 +57,6 @@ const findingOf = (
   return { ...facts, how, share };
 };
 
-/** Says where the experts of one finding changed their layers. */
 const sentenceOf = (
   findings: readonly Finding[],
   { bottom, top, layers }: { readonly bottom: number; readonly top: number; readonly layers: number },
@@ -85,7 +79,7 @@ const sentenceOf = (
   ].join(' ');
 };
 
-/** Says what a swap without transitions makes of experts' whole changes, outside the layers an average. */
+/** Says what a swap without transitions, with averages outside the layers, makes of the changes. */
 const ofWhole = (findings: readonly Finding[], role: Side): string => {
   const percentOf = (part: keyof Finding['whole']): string =>
     spanned(
@@ -101,7 +95,6 @@ interface PairOf {
   readonly experts: readonly [string, string];
 }
 
-/** Names whole groups of pairs by the roles of their experts; undefined if some of a group are not among the pairs. */
 const rolesNamed = (
   pairs: readonly PairOf[],
   all: readonly PairOf[],
@@ -118,7 +111,6 @@ const rolesNamed = (
   return isWhole && words.length === own.length ? `The ${listed(words)}` : undefined;
 };
 
-/** Names at most three pairs of a group that is not all of them, nor all of some roles. */
 const pairsNamed = (of: readonly PairOf[], allPairs: readonly PairOf[], roles: ExpertRoles): string => {
   const pairs = of.map(({ pair }) => pair);
   const all = allPairs.length;
@@ -139,7 +131,6 @@ const directionOf = ({ experts, parts, whole }: Overlap) => {
   return { pair: experts.join(' and '), experts, mean, whole: whole.cosine, direction };
 };
 
-/** Says whether the pairs of one finding changed the layers in a common direction. */
 const pairSentence = (
   pairs: readonly ReturnType<typeof directionOf>[],
   all: readonly PairOf[],
@@ -163,9 +154,8 @@ const pairSentence = (
 };
 
 /**
- * Says where the experts changed their layers, and by their role what a layer swap makes of that; without a role no more
- * than where. Then of the pairs whether their changes have a direction in common. Experts, and pairs, of which the same
- * is to be said share a sentence.
+ * Says where the experts changed their layers, what a layer swap makes of that, and which pairs' changes have
+ * a common direction. Experts and pairs with the same finding share a sentence.
  */
 export const advice = (
   {

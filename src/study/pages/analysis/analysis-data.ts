@@ -24,10 +24,9 @@ import { finiteRows, type PublishedTable, shortName } from './analysis-table.js'
 import { countsAt, stopsOf } from './mav-counts.js';
 import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 
-/** Slider positions per power of ten, in the page of an analysis and in a report. */
 export const stopsPerDecade = { analysis: 40, report: 12 } as const;
 
-/** `self_attn.q_proj.weight` → `q_proj`; names as the model has them. */
+/** `self_attn.q_proj.weight` → `q_proj`, in the model's own names. */
 const labelOf = (module: string): string =>
   module
     .replace(/\.weight$/, '')
@@ -81,7 +80,6 @@ const expertOf = (
   };
 };
 
-/** Makes the data of an analysis's part of a page. */
 export const analysisOf = (
   experts: readonly MavVectors[],
   overlaps: readonly Overlap[],
@@ -97,7 +95,7 @@ export const analysisOf = (
   }: {
     readonly bottom: number;
     readonly top: number;
-    /** At which the experts were analysed, in their order. */
+    /** Thresholds of the analyses, in the experts' order. */
     readonly thresholds: readonly number[];
     readonly perDecade: number;
     readonly published?: readonly PublishedTable[];
@@ -146,9 +144,9 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
   new LayerloomError(isRead ? 'CONFIG_INVALID' : 'READ_FAILED', { file, reason }, { cause });
 
 /**
- * Reads what `layerloom analyze` wrote to a directory; null if there is none.
+ * Reads what `layerloom analyze` wrote to a directory; null if nothing.
  *
- * @param roles of experts by name, also of such as were not analysed
+ * @param roles of experts by name; may contain others than the analysed ones
  * @throws LayerloomError the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
  */
 export const readAnalysis = async (directory: string, roles: ExpertRoles): Promise<PageAnalysis | null> => {

@@ -4,7 +4,6 @@ import { AnalysisPage } from '../components/analysis-page.js';
 import type { PageAnalysis } from '../components/data.js';
 import { htmlPage } from '../html-page.js';
 
-/** Writes the page of an analysis: one HTML file, which needs no network. */
 export const writeAnalysisPage = (data: PageAnalysis): Promise<string> =>
   htmlPage({
     title: `Task vectors of ${data.experts.map(({ name }) => name).join(', ')}`,

@@ -3,18 +3,17 @@ import { basename, join } from 'node:path';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** The page of an analysis, which is written last and ends with the names of its files. */
+/** Written last; its end lists the analysis's files. */
 export const pageName = 'index.html';
 
 const record = /<!-- layerloom analysis (?<json>\{[^<>]*\}) -->\s*$/;
 
-/** Returns the comment that records the names of an analysis's files at the end of its page. */
 export const recordOf = (files: readonly string[]): string =>
   `<!-- layerloom analysis ${JSON.stringify({ files }).replace(/[<>]/g, (sign) => (sign === '<' ? '\\u003c' : '\\u003e'))} -->\n`;
 
 /**
- * Removes the files that an earlier analysis wrote into the directory and this one does not, as its page
- * records them. Files written since, and all others, stay: they are the user's.
+ * Removes files that an earlier analysis listed in its page and this one does not write. Files changed since
+ * belong to the user and stay.
  */
 export const removeFormerAnalysis = async (
   directory: string,
@@ -31,11 +30,11 @@ export const removeFormerAnalysis = async (
   }
 };
 
-/** Returns the names that a page records; none if it is another's. A name that leads elsewhere is left out. */
+/** Skips names that lead to other folders; empty for a foreign page. */
 const filesIn = (page: string): string[] => {
   const json = record.exec(page)?.groups?.['json'];
   if (json === undefined) return [];
-  // A damaged record lists nothing, so that nothing is removed.
+  // A damaged list removes nothing.
   const value = jsonOrNone(json);
   const files = isObject(value) ? value['files'] : undefined;
   if (!Array.isArray(files)) return [];

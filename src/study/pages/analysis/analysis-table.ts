@@ -3,21 +3,18 @@ import { countAbove, type MavVectors } from '../../../core/measure/analysis/anal
 import { type Column, columnsOf } from '../../../core/measure/analysis/columns.js';
 import { sixDecimals } from '../components/numbers.js';
 
-/** Fractions of rows above a threshold by layer and matrix. */
 export interface AnalysisTable {
   readonly columns: readonly Column[];
-  /** By layer, layer 0 first, then column; undefined where a layer has no such matrix. */
+  /** By layer, layer 0 first, then column; undefined if the layer has no such matrix. */
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
-/** A published table, shown beside the experts. */
 export interface PublishedTable {
   readonly name: string;
   readonly columns: readonly string[];
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
-/** Counts the finite rows of several tensors together. */
 export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): number =>
   names.reduce((total, name) => {
     const { rows, nonFiniteRows } = propertyAt(tensors, name);
@@ -41,9 +38,7 @@ export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   };
 };
 
-/**
- * Encodes a table as CSV in the format of the published ones: a line per layer, layer 0 first, six decimals.
- */
+/** As CSV in the published format: a line per layer, layer 0 first, six decimals. */
 export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
   [
     ['layer', ...columns.map(({ name }) => name)],
@@ -55,7 +50,6 @@ export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
     .map((row) => `${row.join(',')}\n`)
     .join('');
 
-/** Parses CSV that `encodeTable` wrote, or undefined for any other text. */
 export const parseTable = (
   text: string,
 ): { columns: readonly string[]; cells: readonly (readonly (number | undefined)[])[] } | undefined => {
@@ -73,11 +67,11 @@ export const parseTable = (
   };
 };
 
-/** Shortens a column's name: `attention.wq.weight` → `wq`; other modules lose their `.weight`. */
+/** `attention.wq.weight` → `wq`; other modules lose their `.weight`. */
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
-/** Returns the largest cell of all tables, at least 1e-6: the top of a colour scale. */
+/** The top of a colour scale, at least 1e-6. */
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
   tables
     .flatMap(({ cells }) => cells.flat())

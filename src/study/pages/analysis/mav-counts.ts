@@ -3,8 +3,7 @@ import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**
  * Returns a slider's thresholds in ascending order: evenly spaced on a log scale over the range of the MAVs,
- * plus the analysed ones. Rows are counted at each of them when a page is written, so that every number on it
- * is exact.
+ * plus the analysed ones. Rows are counted for each when the page is written, so every number on it is exact.
  *
  * @param perDecade positions per power of ten
  */
@@ -34,7 +33,7 @@ export const stopsOf = (
   return ascending([...even, ...analysed]);
 };
 
-/** Returns how many stops a MAV is above; stops ascend. It is above none if it is NaN. */
+/** Number of ascending stops below a MAV; 0 for NaN. */
 const stopsBelow = (stops: Float64Array, mav: number): number => {
   let [from, to] = [0, stops.length];
   while (from < to) {
@@ -45,10 +44,9 @@ const stopsBelow = (stops: Float64Array, mav: number): number => {
   return from;
 };
 
-/** Counts a cell's rows above each stop; stops ascend. */
 export const countsAt = (vectors: readonly Float32Array[], stops: readonly number[]): number[] => {
   const ascending = Float64Array.from(stops);
-  // By the number of stops that a row is above: rows need not be sorted.
+  // Counting by stops needs no sorted rows.
   const rows = new Float64Array(stops.length + 1);
   for (const vector of vectors)
     for (const mav of vector) {

@@ -6,11 +6,9 @@ import { fileName, type MavVectors } from '../../../core/measure/analysis/analys
 import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
 import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/analysis/proposal.js';
 
-/** A proposal, the command that carries it out, and what speaks against it. */
+/** A proposal with its command and warnings. */
 export interface ProposedSwap extends Proposal {
-  /** As to be typed. */
   readonly command: string;
-  /** A sentence for each of its concerns. */
   readonly warnings: readonly string[];
 }
 
@@ -23,11 +21,10 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
     `${task} & ${language}: ${task} has more of its largest changes in the first and in the last layer, so that nothing speaks for a swap`,
 };
 
-/** The model as a command names it: by its path, with its name where that is another. */
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
-/** Returns the proposal of each pair of a task and a language expert; none without roles. */
+/** Empty without roles. */
 export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
   const byName = new Map(experts.map((mav) => [mav.name, mav]));
   return proposalsOf(experts, roles).map((proposal) => {

@@ -44,15 +44,15 @@ export interface WrittenAnalysis {
   readonly experts: readonly Analysis[];
   readonly shares: readonly (Shares & { readonly name: string })[];
   readonly overlaps: readonly Overlap[];
-  /** Overlaps of the largest changes; none where no share of them was asked for. */
+  /** Overlaps of the largest changes; empty unless `topShare` was given. */
   readonly topOverlaps: readonly TopOverlap[];
-  /** Numbers of layers to swap for each pair of a task and a language expert; none without roles. */
+  /** Numbers of layers to swap for each pair of a task and a language expert; empty without roles. */
   readonly proposals: readonly ProposedSwap[];
-  /** Sentences on what the figures say. */
+  /** Sentences that interpret the figures. */
   readonly advice: readonly string[];
 }
 
-/** Findings of an analysis, the files that it wrote, and its cost. */
+/** An analysis, its files, and its cost. */
 export interface AnalysisResult extends WrittenAnalysis {
   readonly bytesRead: number;
   readonly seconds: number;
@@ -60,9 +60,12 @@ export interface AnalysisResult extends WrittenAnalysis {
 }
 
 /**
- * Writes `NAME.json`, `.csv`, `.svg` and `.mav.safetensors` of each expert, `A+B.overlap.svg` of each pair,
- * `A+B.top-overlap.svg`, `top-overlap.json` and `.csv` with `topShare`, `proposals.json` where experts have roles, and `overlap.json` and `index.html` of all. Replaces files of those names, and removes the others that an
- * earlier analysis wrote into the directory.
+ * Writes the files of an analysis and removes those of an earlier one in the directory:
+ *
+ * - for each expert: `NAME.json`, `.csv`, `.svg` and `.mav.safetensors`
+ * - for each pair: `A+B.overlap.svg`; with `topShare`, `A+B.top-overlap.svg`
+ * - for all: `overlap.json` and `index.html`; with `topShare`, `top-overlap.json` and `.csv`; with roles,
+ *   `proposals.json`
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -77,13 +80,11 @@ export const writeAnalysis = async (
     roles,
     topShare,
   }: {
-    /** Of the experts, in their order. */
     thresholds: readonly number[];
     bottom: number;
     top: number;
     published: readonly PublishedTable[];
     roles: ExpertRoles;
-    /** Share of the rows of each matrix that count as the largest changes, whose overlap is computed. */
     topShare: number | undefined;
   },
   out: string,
@@ -162,10 +163,7 @@ export const writeAnalysis = async (
   };
 };
 
-/**
- * Names that no expert may have: `overlap.json`, `top-overlap.json`, `proposals.json` and `index.html` are written for all, the others are a
- * checkpoint's.
- */
+/** Names that no expert may have, because files for all experts or files of a checkpoint have them. */
 const reserved = [
   'overlap',
   'top-overlap',
@@ -195,8 +193,8 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
 };
 
 /**
- * Creates the directory for an analysis. Refuses one that holds a checkpoint, so that no
- * file of the analysis is taken for the checkpoint's.
+ * Creates the directory for an analysis. Refuses a checkpoint's directory, whose files could be mistaken for
+ * the analysis's.
  *
  * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */

@@ -4,7 +4,6 @@ import type { HeatMapData } from '../pictures/heat-map.js';
 import { layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
 
-/** What a picture of a comparison is drawn of. */
 export const comparisonPicture = (comparison: Comparison): HeatMapData => {
   const table = layerTable(comparison);
   const most = mostIn(table);
@@ -18,7 +17,6 @@ export const comparisonPicture = (comparison: Comparison): HeatMapData => {
   };
 };
 
-/** What the page of a comparison shows. */
 export const comparisonPage = (comparison: Comparison): PageComparison => {
   const { a, b, sideFiles } = comparison;
   const { columns, cells, most } = comparisonPicture(comparison);

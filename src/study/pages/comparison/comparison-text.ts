@@ -12,15 +12,13 @@ import { showNumber, twoDigits } from '../components/numbers.js';
 import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
 
-/** Width of the terminal that tables fit. */
 const width = 80;
-/** Widest cell, and longest label, in characters; columns are two spaces apart. */
+/** In characters; columns are two spaces apart. */
 const widestCell = 7;
-/** Tensors of the table of the largest differences, and lines of other lists. */
 const [mostLargest, mostListed] = [10, 8];
 
 /**
- * Formats a comparison for the terminal: the verdict, relative differences by layer and module, the tensors that
+ * Formats a comparison for the terminal: verdict, relative differences by layer and module, the tensors that
  * differ most, and what cannot be compared.
  *
  * @param all lists every tensor
@@ -45,7 +43,6 @@ export const describeComparison = (comparison: Comparison, all: boolean): string
   return sections.filter((section) => section !== '').join('\n\n');
 };
 
-/** Breaks each line of a text at spaces. */
 const sentences = (text: string): string =>
   text
     .split('\n')
@@ -59,7 +56,6 @@ const modelRow = (label: string, { name, path, parameters, layers }: ComparedMod
   path,
 ];
 
-/** From a cell without difference to the largest. */
 const shades = ['░', '▒', '▓', '█'] as const;
 
 /** @param most the value of the darkest shade */
@@ -161,11 +157,9 @@ const tensorTable = (title: string, tensors: readonly TensorComparison[]): strin
     ),
   ].join('\n');
 
-/** Formats a share of elements; of few, their number. */
 const showShare = (count: number, elements: number): string =>
   count < 1000 && count < elements / 100 ? String(count) : formatPercent(count / elements);
 
-/** Tells tensors whose elements cannot be compared, or that have another dtype. */
 const describeOthers = (tensors: readonly TensorComparison[]): string => {
   const lines = tensors.flatMap(({ name, state, a, b }): string[][] => {
     const [one, other] = [a, b].map((stored) =>
@@ -191,7 +185,7 @@ const describeOthers = (tensors: readonly TensorComparison[]): string => {
   ].join('\n');
 };
 
-/** Tells where the first difference is, if few tensors differ. */
+/** Only if few tensors differ. */
 const describeFirsts = (tensors: readonly TensorComparison[]): string => {
   const differing = tensors.filter(({ difference }) => difference !== null);
   if (differing.length > 3) return '';

@@ -3,14 +3,13 @@ import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/col
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 /**
- * A cell of the table of layers: the largest relative difference of its tensors, `other` where one differs and
- * has no such number (another shape, in one model only, integers), undefined where the layer has no such tensor.
+ * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
+ * number (another shape, in one model only, integers). Undefined: no such tensor.
  */
 export type LayerCell = number | 'other' | undefined;
 
-/** Relative differences by layer and module. */
 export interface LayerTable {
-  /** Short names in the models' own words: the matrices, then one column for the vectors. */
+  /** Short names in the model's own words: the matrices, then one column for the vectors. */
   readonly columns: readonly string[];
   /** By layer, layer 0 first, then column. */
   readonly cells: readonly (readonly LayerCell[])[];
@@ -30,7 +29,7 @@ export const cellOf = (tensors: readonly TensorComparison[]): LayerCell => {
   return most;
 };
 
-/** Arranges a comparison by layer and module; norms and biases of a layer share a column. */
+/** The norms and biases of a layer share a column. */
 export const layerTable = ({ a, b, tensors }: Comparison): LayerTable => {
   const layers = Math.max(a.layers, b.layers);
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));

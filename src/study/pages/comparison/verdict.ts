@@ -7,10 +7,9 @@ import type {
 } from '../../../core/measure/comparison/comparison.js';
 import { isSame } from './layer-table.js';
 
-/** Ranges of layers that are told before their number is. */
+/** More ranges of layers are summarised by their number. */
 const mostRanges = 5;
 
-/** Says in one line what a comparison found. */
 export const verdictOf = (comparison: Comparison): string =>
   `${weightsVerdict(comparison)}${sideFiles(comparison)}`;
 
@@ -55,7 +54,7 @@ const whereOf = (differing: readonly TensorComparison[], { a, b }: Comparison): 
   return `${all}in ${describeLayers(layers)}${isOutside ? ' and outside the layers' : ''}`;
 };
 
-/** Formats layer numbers in rising order: `layers 0–4, 7`; only their number if they are scattered. */
+/** `layers 0–4, 7`; only the number of layers if they are scattered. */
 const describeLayers = (layers: readonly number[]): string => {
   const ranges: [number, number][] = [];
   for (const layer of layers) {

@@ -21,14 +21,13 @@ const drawPage = (comparison: Comparison): Promise<string> => {
   });
 };
 
-/** The text of a comparison's file, by the extension of its name. */
 const texts: Readonly<Record<string, (comparison: Comparison) => string | Promise<string>>> = {
   '.html': drawPage,
   '.svg': (comparison) => drawPicture(HeatMap, comparisonPicture(comparison)),
   '.csv': comparisonCsv,
 };
 
-/** @throws LayerloomError INVALID_PARAMETER unless a comparison can be written to a file of that name */
+/** @throws LayerloomError INVALID_PARAMETER for an unknown extension */
 export const checkComparisonFile = (out: string): void => {
   if (!Object.hasOwn(texts, extname(out)))
     throw invalidParameter('out', out, `a file name that ends in ${Object.keys(texts).join(', ')}`);

@@ -7,7 +7,6 @@ const element = (id: string): HTMLElement => {
   return found;
 };
 
-/** Brings a drawn page to life, with the data that its file carries. */
 export const alive = <Data,>(Page: ComponentType<{ data: Data }>): void => {
   const data = JSON.parse(element('data').textContent ?? '') as Data;
   hydrate(<Page data={data} />, element('page'));

@@ -6,7 +6,6 @@ import { Proposals, proposalsLead } from './proposals.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
-/** The page of an analysis: drawn in Node when the file is written, and alive in the browser. */
 export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (
   <div class="shell">
     <header class="top">

@@ -7,7 +7,6 @@ export const encodeBits = (bits: readonly boolean[]): string => {
   return btoa(String.fromCharCode(...bytes));
 };
 
-/** Decodes the first `count` bits of what `encodeBits` returned. */
 export const decodeBits = (text: string, count: number): boolean[] => {
   const bytes = atob(text);
   return Array.from({ length: count }, (_, index) => (bytes.charCodeAt(index >> 3) >> (index & 7)) % 2 === 1);

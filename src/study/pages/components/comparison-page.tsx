@@ -5,7 +5,6 @@ import { twoDigits } from './numbers.js';
 import { Section } from './section.js';
 import { ThemeChoice } from './theme.js';
 
-/** The page of a comparison: drawn in Node when the file is written, and alive in the browser. */
 export const ComparisonPage = ({ data }: { data: PageComparison }) => (
   <div class="shell">
     <header class="top">

@@ -8,11 +8,10 @@ import { rangeOf } from './heat.js';
 import { named } from './results.js';
 import { Choice, Section } from './section.js';
 
-/** Pixels of a panel. */
 const [width, height] = [340, 230];
 const margin = { left: 40, right: 10, top: 10, bottom: 36 };
 
-/** Kinds of curves, in the words of the table's rows; dashes and dots differ without colour too. */
+/** Dashes distinguish the lines without colour. */
 const kinds = [
   { id: 'task', label: 'task experts alone', style: 'line-task', dash: undefined },
   { id: 'language', label: 'language experts alone', style: 'line-language', dash: '7 3' },
@@ -30,12 +29,11 @@ interface Point extends Place {
   readonly text: string;
 }
 
-/** A row of the table: the scores of one expert or pair, or their mean. */
 interface Line {
   readonly id: string;
   readonly label: string;
   readonly kind: Kind;
-  /** True for the mean, and for what is alone of its kind. */
+  /** True for the mean, and for the only line of its kind. */
   readonly isWhole: boolean;
   readonly points: readonly Point[];
 }
@@ -43,10 +41,9 @@ interface Line {
 const curveTables = ({ tables }: ReportData): PageTable[] =>
   tables.filter(({ id }) => /^alpha(\/|$)/.test(id) && !id.endsWith('/differences'));
 
-/** True if merges vary α, which `Curves` shows. */
 export const hasCurves = (data: ReportData): boolean => curveTables(data).length > 0;
 
-/** The lines of each language, from rows `LANGUAGE/KIND` and `LANGUAGE/KIND/MEMBER`, and columns of α. */
+/** Lines by language, from rows `LANGUAGE/KIND` and `LANGUAGE/KIND/MEMBER`, and columns of α. */
 const linesOf = ({ rows, columns }: PageTable): ReadonlyMap<string, Line[]> => {
   const ids = new Set(rows.map(({ id }) => id));
   const lines = rows.flatMap(({ id, label, cells }) => {
@@ -76,7 +73,7 @@ const LineKey = ({ style, dash }: Pick<Kind, 'style' | 'dash'>) => (
   </svg>
 );
 
-/** The straight line through the base and α = 1, which proportional gains would follow; undefined without both. */
+/** The straight line of proportional gains, through the base and α = 1; undefined without both. */
 const straight = ({ points }: Line): readonly [from: Place, to: Place] | undefined => {
   const at = (alpha: number) => points.find((point) => point.alpha === alpha)?.value;
   const [none, whole] = [at(0), at(1)];
@@ -182,7 +179,6 @@ const Panel = ({ title, lines }: { title: string; lines: readonly Line[] }) => {
   );
 };
 
-/** Scores against α, a panel for each language: the figures of the table of that name. */
 export const Curves = ({ data }: { data: ReportData }) => {
   const tables = curveTables(data);
   const [id, setId] = useState(tables[0]?.id ?? '');

@@ -4,7 +4,6 @@ import type { PageCell, PageTable } from './data.js';
 import { usePrinted } from './printing.js';
 import { Caption, Wide } from './section.js';
 
-/** Rows drawn at once on the screen: more make a page slow to lay out. */
 export const rowsShown = 60;
 
 const numberFormat = (value: number, digits: number): string => fixed(value, digits).replace('-', '−');
@@ -26,7 +25,6 @@ const remark = ({ n, stderr, model, configuration, otherHalf, interval, p, digit
     .filter(Boolean)
     .join('; ');
 
-/** Draws one value with its standard error, its mark and its flag; the rest is its title. */
 export const CellValue = ({ cell }: { cell: PageCell | null }) => {
   if (cell === null) return <span class="none">–</span>;
   const { value, digits, stderr, otherHalf, mark, flag } = cell;
@@ -47,7 +45,7 @@ export const CellValue = ({ cell }: { cell: PageCell | null }) => {
 
 type Sort = { readonly column: number; readonly down: boolean };
 
-/** Sorts by a column (-1: the labels); rows without a value are last in both directions. */
+/** Rows without a value are last in both directions. */
 const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] => {
   if (sort === null) return rows;
   const { column, down } = sort;
@@ -69,7 +67,7 @@ const matches = (row: PageTable['rows'][number], words: readonly string[]): bool
   return words.every((word) => text.includes(word));
 };
 
-/** A table that is sorted by its headings and filtered by words. All rows that the filter leaves are printed. */
+/** Printing includes all filtered rows. */
 export const DataTable = ({ table }: { table: PageTable }) => {
   const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState('');
@@ -171,7 +169,6 @@ export const DataTable = ({ table }: { table: PageTable }) => {
 
 const Head = ({ children }: { children: preact.ComponentChildren }) => <>{children}</>;
 
-/** Buttons to go through a long list; nothing if it has one page. */
 export const Pages = ({
   page,
   pages,

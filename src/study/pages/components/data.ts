@@ -2,27 +2,20 @@ import type { Proposal } from '../../../core/measure/analysis/proposal.js';
 import type { Verdict } from '../../scores/conclusion.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 
-// The data of the report page: what its file carries as JSON, and what its components draw.
-
-/** A figure of a table; a text in columns of texts. */
 export interface PageCell {
   readonly value: number | string;
-  /** Decimals shown. */
   readonly digits: number;
   readonly n?: number | undefined;
   readonly stderr?: number | undefined;
   readonly model?: string | undefined;
   readonly configuration?: string | undefined;
-  /** The score on the half of the problems that it was not chosen on. */
   readonly otherHalf?: number | undefined;
   readonly interval?: readonly [number, number] | undefined;
   readonly p?: number | undefined;
   readonly mark?: 'best' | undefined;
-  /** A doubt about the figure. */
   readonly flag?: string | undefined;
 }
 
-/** A table, as `tablesOf` makes it. */
 export interface PageTable {
   readonly id: string;
   readonly title: string;
@@ -40,27 +33,23 @@ export interface PageTable {
   readonly refusals?: readonly string[];
 }
 
-/** A task in which models of the experiment have results. */
 export interface PageTask {
   readonly name: string;
-  /** The languages whose merges are judged by it. */
   readonly languages: readonly string[];
-  /** `metric,filter`, or null where results state none. */
+  /** `metric,filter`, or null if results state none. */
   readonly metric: string | null;
-  /** Shares are shown in per cent. */
+  /** Shares are shown in percent. */
   readonly unit: 'percent' | 'number';
-  /** Decimals shown, as in tables. */
   readonly digits: number;
   readonly higherIsBetter: boolean;
   /** Why no model may be called the best; null if one may. */
   readonly undecided: string | null;
   readonly version: string;
   readonly fewshot: number;
-  /** Number of problems that any model has a result of. */
   readonly n: number;
   /**
-   * The problems whose texts are in the page: their position among the task's problems, and the indices of
-   * question and expected answer in `strings`.
+   * The problems whose texts are in the page: position among the task's problems, and indices of question and
+   * expected answer in `strings`.
    */
   readonly kept: readonly {
     readonly at: number;
@@ -70,26 +59,24 @@ export interface PageTask {
   }[];
 }
 
-/** A model's result in one task. */
 export interface PageResult {
-  /** Index of the task. */
   readonly task: number;
-  /** In the task's unit: a share is between 0 and 1. Null if the result does not state the metric. */
+  /** In the task's unit; shares are between 0 and 1. */
   readonly value: number | null;
   readonly stderr: number | null;
   readonly n: number;
-  /** Problems answered rightly, as base64 of a bit set; null if scores are no right or wrong. */
+  /** Correctly answered problems, as base64 of a bit set; null if scores are not binary. */
   readonly right: string | null;
-  /** Problems with a result, likewise; null for all of the task's. */
+  /** Problems with a result, likewise; null for all. */
   readonly seen: string | null;
   /**
-   * By kept problem of the task: indices of the filtered answer and of the whole response in `strings`, or
-   * null where the model has no such problem. Null without texts.
+   * By kept problem: indices in `strings` of the filtered answer and of the whole response; null for a
+   * missing problem. Null without texts.
    */
   readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
 }
 
-/** A run of layers of one origin, from the embeddings on. */
+/** Consecutive layers with one origin, from the embeddings on. */
 export interface Band {
   readonly first: number;
   readonly last: number;
@@ -100,53 +87,51 @@ export interface Band {
 export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly state: string | null;
   readonly error: string | null;
-  /** Costs by name of `costs`. */
+  /** By keys of `costs`. */
   readonly cost: Readonly<Record<string, number>>;
   readonly bands: readonly Band[];
   readonly outside: string | null;
   readonly results: readonly PageResult[];
 }
 
-/** What a comparison of two groups of models says, in words. */
 export interface PageFinding {
   readonly verdict: Verdict;
   readonly sentence: string;
 }
 
-/** The configurations of one entry in one language: means over its pairs. */
+/** Means over the pairs of one language. */
 export interface PageGrid {
   readonly entry: string;
   readonly language: string;
   readonly task: number;
-  /** What varies: parameters in camel case, with their values in ascending order. */
+  /** The varying parameters in camel case, with values in ascending order. */
   readonly axes: readonly { readonly name: string; readonly values: readonly string[] }[];
   readonly cells: readonly {
-    /** Index of the value on each axis. */
     readonly at: readonly number[];
     readonly variant: string;
     readonly value: number;
     readonly stderr: number | null;
     readonly pairs: number;
   }[];
-  /** Indices of cells; null for the best if problems cannot tell. */
+  /** Indices of cells; the best is null if the problems cannot decide. */
   readonly best: number | null;
   readonly usual: number | null;
-  /** Why there is no best; null if there is one. */
+  /** Why there is no best, if so. */
   readonly undecided: string | null;
-  /** The best against the default; null where there is no default, or results are not of the same problems. */
+  /** The best against the default; null without a default, or if results are not of the same problems. */
   readonly finding: PageFinding | null;
-  /** Score on the other half of the problems of what is best on one half: free of the luck of choosing. */
+  /** Score of the best on one half of the problems, on the other half: free of the luck of the choice. */
   readonly otherHalf: number | null;
 }
 
-/** One expert's rows above each threshold, by layer and matrix. */
+/** Rows above each threshold, by layer and matrix. */
 export interface PageExpert {
   readonly name: string;
-  /** Index of the threshold at which the expert was analysed, that of its other files. */
+  /** Index of the threshold of the expert's own analysis. */
   readonly analysed: number;
-  /** Name as the model has it, the whole module's, and the name in published tables. */
+  /** The model's own name, the whole module's name, and the published name. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
-  /** By layer, then column; null where the layer has no such matrix. */
+  /** By layer, then column; null if the layer has no such matrix. */
   readonly cells: readonly (readonly (null | {
     readonly rows: number;
     readonly above: readonly number[];
@@ -164,7 +149,7 @@ export interface PagePublished {
   readonly cells: readonly (readonly (number | null)[])[];
 }
 
-/** Overlap of the changes of two experts: in each layer, outside the layers (null), and of the whole model. */
+/** Overlap of two experts' changes: in each layer, outside the layers (null), and in the whole model. */
 export interface PageOverlap {
   readonly experts: readonly [string, string];
   readonly parts: readonly OverlapFigures[];
@@ -178,7 +163,6 @@ export interface OverlapFigures {
   readonly rowsAboveInBoth: number;
 }
 
-/** Overlap of the largest changes of two experts, by layer. */
 export interface PageTopOverlap {
   readonly experts: readonly [string, string];
   readonly topShare: number;
@@ -194,7 +178,6 @@ export interface TopFigures {
   readonly chance: number | null;
 }
 
-/** The layers that are proposed for a pair of experts, with the command of the swap. */
 export interface PageProposal extends Omit<Proposal, 'common' | 'concerns'> {
   readonly command: string;
   readonly warnings: readonly string[];
@@ -205,18 +188,16 @@ export interface PageAnalysis {
   readonly rows: string;
   readonly bottom: number;
   readonly top: number;
-  /** Thresholds in ascending order. */
   readonly stops: readonly number[];
-  /** Index of the threshold at which the page opens. */
   readonly opening: number;
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
   readonly overlaps: readonly PageOverlap[];
-  /** None where no share of the largest changes was asked for. */
+  /** Empty unless overlaps of the largest changes were requested. */
   readonly topOverlaps: readonly PageTopOverlap[];
-  /** None without pairs of a task and a language expert. */
+  /** Empty without pairs of a task and a language expert. */
   readonly proposals: readonly PageProposal[];
-  /** Roles of experts in a layer swap, by name; those without one are not in it. */
+  /** Experts' roles in a layer swap, if any, by name. */
   readonly roles: Readonly<Record<string, 'task' | 'language'>>;
   readonly advice: readonly string[];
 }
@@ -239,7 +220,7 @@ export interface ReportData {
   readonly tasks: readonly PageTask[];
   readonly models: readonly PageModel[];
   readonly grids: readonly PageGrid[];
-  /** The costs that are known, by key of `PageModel.cost`. */
+  /** The known costs, by key of `PageModel.cost`. */
   readonly costs: readonly {
     readonly key: string;
     readonly label: string;
@@ -250,23 +231,20 @@ export interface ReportData {
   readonly provenance: readonly Fact[];
   readonly inputs: readonly Fact[];
   readonly commands: readonly string[];
-  /** What the page leaves out, and where that is. */
   readonly omitted: readonly string[];
   readonly warnings: readonly string[];
-  /** Texts, each once. */
   readonly strings: readonly string[];
 }
 
-/** A comparison of two models. */
 export interface PageComparison {
   readonly a: { readonly name: string; readonly path: string };
   readonly b: { readonly name: string; readonly path: string };
-  /** The result in one line. */
   readonly verdict: string;
   readonly columns: readonly string[];
-  /** Relative differences by layer, then column; `other` where a tensor differs and has no such number, null where a layer has no such tensor. */
+  /**
+   * Relative differences by layer, then column; `other`: differs without such a number; null: no such tensor.
+   */
   readonly cells: readonly (readonly (number | 'other' | null)[])[];
-  /** The value of the strongest colour. */
   readonly most: number;
   readonly tensors: PageTable;
   readonly sideFiles: readonly Fact[];

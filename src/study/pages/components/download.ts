@@ -1,6 +1,6 @@
 import { render, type VNode } from 'preact';
 
-/** Has the browser save a text as a file. Names have `--` for `/`, like the files of an analysis. */
+/** Saves a text through the browser. `/` in names becomes `--`, as in files of an analysis. */
 export const download = (name: string, type: string, text: string): void => {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -8,7 +8,6 @@ export const download = (name: string, type: string, text: string): void => {
   link.click();
 };
 
-/** Draws a picture in the browser as the text of an SVG file. */
 export const svgOf = (picture: VNode): string => {
   const parent = document.createElement('div');
   render(picture, parent);

@@ -9,7 +9,7 @@ import { Caption, Wide } from './section.js';
 const fractions = ({ cells }: PageExpert, stop: number): (number | null)[][] =>
   cells.map((row) => row.map((cell) => (cell === null ? null : (cell.above[stop] ?? 0) / cell.rows)));
 
-/** Gives an expert's fractions as CSV, in the format of `NAME.csv`. */
+/** In the format of `NAME.csv`. */
 const downloadTable = (expert: PageExpert, stop: number): void => {
   const lines = [
     ['layer', ...expert.columns.map(({ published }) => published)],
@@ -21,7 +21,7 @@ const downloadTable = (expert: PageExpert, stop: number): void => {
   download(`${expert.name}.csv`, 'text/csv', lines.map((line) => `${line.join(',')}\n`).join(''));
 };
 
-/** An expert's shares of change as one bar: first layers, middle, last layers, outside. */
+/** First layers, middle, last layers, outside. */
 const ShareBar = ({ shares }: { shares: PageExpert['shares'] }) => {
   const parts = ['band-language', 'band-task', 'band-mixed', 'band-other'].map((style, index) => ({
     style,
@@ -66,11 +66,9 @@ const Threshold = ({
   </div>
 );
 
-/** Returns the thresholds at which the experts were analysed, those of the files beside the page. */
 export const analysedThresholds = ({ experts, stops }: PageAnalysis) =>
   experts.map(({ name, analysed }) => ({ name, threshold: stops[analysed] ?? 0 }));
 
-/** Sentences that stand before the pictures; further ones can be opened. */
 const sentencesFirst = 5;
 
 const Sentences = ({ of }: { of: readonly string[] }) => (
@@ -81,7 +79,6 @@ const Sentences = ({ of }: { of: readonly string[] }) => (
   </ul>
 );
 
-/** The experts of an analysis on one scale, with one threshold for all or one for each. */
 export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
   const { experts, stops, opening, published, advice, base, rows, bottom, top } = analysis;
   const [together, setTogether] = useState(true);

@@ -8,13 +8,10 @@ import { rangeOf } from './heat.js';
 import { named } from './results.js';
 import { Choice, Section } from './section.js';
 
-/** Pixels of a panel, and of a method in it: its name, and the bar below. */
 const [width, left, top, step, barHeight] = [340, 4, 6, 34, 11] as const;
 
-/** Pixels of a digit or a sign of the page's font, the widest of them, and between a line and its number. */
 const [digitWidth, gap] = [8, 10] as const;
 
-/** A method's row in the table of gains over one baseline. */
 interface Method {
   readonly id: string;
   readonly label: string;
@@ -25,7 +22,6 @@ interface Method {
 const gainTables = ({ tables }: ReportData): PageTable[] =>
   tables.filter(({ id }) => id === 'gains' || id.startsWith('gains/'));
 
-/** True if there are gains, which `Gains` shows. */
 export const hasGains = (data: ReportData): boolean => gainTables(data).length > 0;
 
 const methodsOf = ({ rows }: PageTable, baseline: string): Method[] =>
@@ -47,7 +43,6 @@ const described = ({ label }: Method, cell: PageCell): string => {
   return `${label}: ${signed(cell)}${between}`;
 };
 
-/** The gains in one language: a bar for each method, with its interval. */
 const Panel = ({
   title,
   methods,
@@ -59,7 +54,6 @@ const Panel = ({
   methods: readonly Method[];
   column: number;
   domain: readonly [number, number];
-  /** Pixels of the numbers at the right, which no line reaches. */
   right: number;
 }) => {
   const shown = methods.flatMap((method) => {
@@ -123,7 +117,7 @@ const baselines = [
   { value: 'expert', label: 'the best single expert' },
 ] as const;
 
-/** Gain by language and method, as the follow-up's Fig. 2 has it: the figures of the table of that name. */
+/** The follow-up's Fig. 2. */
 export const Gains = ({ data }: { data: ReportData }) => {
   const tables = gainTables(data);
   const [id, setId] = useState(tables[0]?.id ?? '');
@@ -167,7 +161,7 @@ export const Gains = ({ data }: { data: ReportData }) => {
       </p>
       <div class="figures">
         {table.columns.map((column, at) =>
-          // The mean of one language is that language.
+          // With one language the mean adds nothing.
           column.id === 'mean' && !several ? null : (
             <Panel
               key={column.id}

@@ -8,23 +8,21 @@ import { Caption, Choice, Section, Wide } from './section.js';
 
 type Cells = PageGrid['cells'];
 
-/** Places on some axes. */
 type Place = readonly number[];
 
 const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place => axes.map((axis) => at[axis] ?? 0);
 
-/** The places on some axes that cells have, in order; one empty place of no axes. */
 const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
   [...new Map(cells.map((cell) => placeOf(cell, axes)).map((place) => [place.join(), place])).values()].sort(
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
 
-/** Cells of a table, at most: configurations that are no grid, one value of each axis to one, would have their square. */
+/** Most cells of a table: configurations that are not a grid would need the square of their number. */
 const mostCells = 20_000;
 
 /**
- * Lays a grid out: the first axis and every second further one go down, the others across; all go down where the table
- * would be too large.
+ * Arranges a grid: the first axis and every second further one go down, the others across. All go down if the
+ * table would be too large.
  */
 const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();
@@ -68,19 +66,16 @@ const Best = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   );
 };
 
-/** A grid as one table. */
 const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   const { axes, cells } = grid;
   const { down, across, rows, columns } = layOut(grid);
   const range = rangeOf(cells.map(({ value }) => value));
   const keyOf = (row: Place, column: Place) => `${row.join()} ${column.join()}`;
-  // Of two cells at one place the first.
   const indexes = new Map(
     cells.map((cell, index) => [keyOf(placeOf(cell, down), placeOf(cell, across)), index] as const).reverse(),
   );
   const rowSpans = down.map((_, depth) => new Map(spans(rows, depth).map((span) => [span.from, span.span])));
   const label = (axis: number, index: number | undefined) => axes[axis]?.values[index ?? 0] ?? '';
-  /** True for the first of those that differ on the innermost axis alone. */
   const isEdge = (places: readonly Place[], index: number) =>
     index === 0 || places[index]?.slice(0, -1).join() !== places[index - 1]?.slice(0, -1).join();
   const head = (list: readonly number[], at: readonly number[]) =>
@@ -154,7 +149,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   );
 };
 
-/** The paper's letters of parameters (§4.1), and initials of others. */
+/** The paper's letters of parameters (§4.1); initials for others. */
 const short = (name: string): string =>
   ownValue(symbols, name) ??
   words(name)
@@ -169,7 +164,6 @@ const symbols: Readonly<Record<string, string>> = {
   topTransition: 'tu',
 };
 
-/** Joins neighbouring combinations that agree up to a depth. */
 const spans = (list: readonly (readonly number[])[], depth: number) => {
   const found: { from: number; at: readonly number[]; span: number; key: string }[] = [];
   list.forEach((at, from) => {
@@ -181,7 +175,6 @@ const spans = (list: readonly (readonly number[])[], depth: number) => {
   return found;
 };
 
-/** Configurations of the entries that vary some, with the best and the default marked. */
 export const Grids = ({ data }: { data: ReportData }) => {
   const keys = data.grids.map(({ entry, language }) => `${entry} · ${language}`);
   const [chosen, choose] = useState(keys[0] ?? '');

@@ -17,12 +17,11 @@ export const HeatTable = ({
   name: string;
   caption: string;
   columns: readonly { readonly label: string; readonly title: string }[];
-  /** By layer, then column; `other` where a matrix differs without a number, null where a layer has no such matrix. */
+  /** By layer, then column; `other`: differs without a number; null: no such matrix. */
   cells: readonly (readonly (number | 'other' | null)[])[];
-  /** The value of the strongest colour. */
   most: number;
   id?: string | undefined;
-  /** Formats a fraction in per cent. Default: with one decimal. */
+  /** Formats a fraction in percent. Default: one decimal. */
   show?: ((value: number) => string) | undefined;
 }) => (
   <Wide label={`${name} by layer and matrix`}>

@@ -1,9 +1,9 @@
-/** Shares from which the dark theme's text is black, and from which the light theme's is white. */
+/** Shares from which the dark theme's text is black, and the light theme's is white. */
 const [bright, deep] = [0.62, 0.815];
 
 /**
- * Attributes of a heat map's cell: the style gives its position between the ends of the scale, from which the
- * theme's style sheet mixes the colour; the class says which text is legible on it.
+ * Attributes of a heat map's cell. The style gives the position on the scale, from which the style sheet
+ * mixes the colour; the class selects a legible text colour.
  */
 export const heatOf = (
   value: number,
@@ -17,7 +17,6 @@ export const heatOf = (
   };
 };
 
-/** Returns the least and the largest of the values; both 0 if there are none. */
 export const rangeOf = (values: readonly number[]): readonly [number, number] =>
   values.length === 0
     ? [0, 0]

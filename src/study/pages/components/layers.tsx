@@ -12,17 +12,16 @@ const fills: Readonly<Record<Band['from'], string>> = {
 const span = ({ first, last }: Band): string =>
   first === last ? `layer ${first}` : `layers ${first} to ${last}`;
 
-/** Says in words where a model's layers are from, the last layer first as the picture shows them. */
+/** The last layer first, as in the picture. */
 export const describeBands = (bands: readonly Band[], outside: string | null): string =>
   [
     ...bands.toReversed().map((band) => `${span(band)}: ${band.label}`),
     ...(outside === null ? [] : [`outside the layers: ${outside}`]),
   ].join('; ');
 
-/** About the width of a character of a label. */
 const character = 6.6;
 
-/** Draws a merge's layers as a stack, layer 0 at the bottom, with the origin of each run. */
+/** Layer 0 is at the bottom. */
 export const LayerStack = ({ model, id }: { model: PageModel; id: string }) => {
   const { bands, outside } = model;
   const count = (bands.at(-1)?.last ?? -1) + 1;

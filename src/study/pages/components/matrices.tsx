@@ -11,7 +11,6 @@ const different = (names: readonly (string | null)[]): string[] => [
 
 const key = ({ entry, variant }: PageModel): string => `${entry}\n${variant}`;
 
-/** The merges that have both experts, by which a matrix can be drawn. */
 const paired = ({ models }: ReportData): PageModel[] =>
   models.filter(
     ({ role, task, languageExpert }) => role === 'merge' && task !== null && languageExpert !== null,
@@ -83,11 +82,10 @@ const Matrix = ({
   );
 };
 
-/** True if a merge of a pair has scores, which `Matrices` shows. */
 export const hasMatrices = (data: ReportData): boolean =>
   paired(data).some(({ results }) => results.length > 0);
 
-/** Scores of every pair of experts: a heat map a language, which is a real table. */
+/** A real table, a heat map a language. */
 export const Matrices = ({ data }: { data: ReportData }) => {
   const all = paired(data);
   const keys = different(all.filter(({ results }) => results.length > 0).map(key));

@@ -12,13 +12,11 @@ const shownAtOnce = 18;
 
 type Order = 'score' | 'name';
 
-/** A model's name in two parts: the pair of a merge and what distinguishes it from others of the pair. */
 const partsOf = ({ name, role, variant }: PageModel): [string, string] =>
   variant !== null && name.endsWith(`/${variant}`)
     ? [name.slice(0, -variant.length - 1), variant]
     : [role === 'merge' ? '' : role, name];
 
-/** A model's recipe, as far as the experiment says it. */
 const recipeOf = ({ method, task, languageExpert, configuration }: PageModel): string =>
   yamlOf({
     ...(method === null ? {} : { method }),
@@ -103,7 +101,6 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
   </article>
 );
 
-/** The list of models, of which one is shown in detail. */
 export const Merges = ({ data }: { data: ReportData }) => {
   const scored = hasScores(data);
   const [query, setQuery] = useState('');
@@ -125,7 +122,7 @@ export const Merges = ({ data }: { data: ReportData }) => {
   const [chosen, choose] = useState(
     (usual ?? ranked.find(({ model }) => model.role === 'merge') ?? ranked[0])?.model.name ?? '',
   );
-  // Links to a merge, in this page or in an address that somebody sent.
+  // Links to a merge come from this page or from a shared address.
   useEffect(() => {
     const follow = () => {
       const found = data.models.find(({ name }) => location.hash === linkTo(name));

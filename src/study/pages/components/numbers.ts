@@ -2,13 +2,12 @@ import { groupBy } from '../../../core/base/lookup.js';
 import { fixed } from '../../scores/score-table.js';
 import type { PageTask } from './data.js';
 
-/** Formats a score in its task's unit, with the digits and the rounding of tables: 32.4 for a share. */
+/** Formats a score like tables: 32.4 for a share. */
 export const showScore = (
   value: number | null,
   { unit, digits }: Pick<PageTask, 'unit' | 'digits'>,
 ): string => (value === null ? '–' : fixed(unit === 'percent' ? 100 * value : value, digits));
 
-/** Formats a number with at most three significant digits. */
 export const showNumber = (value: number): string => {
   if (value === 0) return '0';
   const short = Number(value.toPrecision(3));
@@ -17,7 +16,7 @@ export const showNumber = (value: number): string => {
     : String(short);
 };
 
-/** Formats thresholds of experts: `1e-5` of all, else `1e-5 for math-1 and math-2, 1.9e-5 for swh-1`. */
+/** `1e-5` if all are equal, else `1e-5 for math-1 and math-2, 1.9e-5 for swh-1`. */
 export const showThresholds = (
   experts: readonly { readonly name: string; readonly threshold: number }[],
 ): string => {
@@ -32,7 +31,6 @@ export const showThresholds = (
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** Formats a cost in its unit. */
 export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): string => {
   if (unit === 'seconds') return value < 90 ? `${showNumber(value)} s` : `${showNumber(value / 60)} min`;
   if (unit === 'count') return showNumber(value);
@@ -40,10 +38,9 @@ export const showCost = (value: number, unit: 'bytes' | 'seconds' | 'count'): st
   return `${showNumber(value / 1000 ** exponent)} ${byteUnits[exponent]}`;
 };
 
-/** Pixels from one label of a scale to the next, so that `500 kB` does not meet it. */
 const labelPixels = 64;
 
-/** Leaves out ticks whose labels would overlap those before: a logarithmic scale has all of a decade or none. */
+/** Omits ticks whose labels would overlap: a logarithmic scale has all ticks of a decade or none. */
 export const spaced = (ticks: readonly number[], at: (tick: number) => number): readonly number[] => {
   const kept: number[] = [];
   for (const tick of ticks) {
@@ -53,17 +50,17 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
   return kept;
 };
 
-/** Formats a name in camel case as words: `bottomTransition` → `bottom transition`. */
+/** `bottomTransition` → `bottom transition` */
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** Formats six decimals, ties to even as in the published tables: shares of 4096 rows often end in a 5. */
+/** Rounds ties to even as the published tables do: shares of 4096 rows often end in a 5. */
 export const sixDecimals = (fraction: number): string => {
   const scaled = fraction * 1e6;
   const below = Math.floor(scaled);
   return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
 };
 
-/** Formats a fraction in per cent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
+/** A fraction in percent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
 export const twoDigits = (fraction: number): string => {
   const percent = 100 * fraction;
   if (percent === 0) return '0';
@@ -71,5 +68,5 @@ export const twoDigits = (fraction: number): string => {
   return percent >= 100 ? percent.toFixed(0) : percent.toPrecision(2);
 };
 
-/** Formats a share that someone chose, without digits that it does not have: 0.1 is `10 %`. */
+/** A chosen share without needless digits: 0.1 is `10 %`. */
 export const percent = (share: number): string => `${Number((100 * share).toPrecision(3))} %`;

@@ -16,7 +16,6 @@ import { percent } from './numbers.js';
 import { groupsOfPairs } from './pair-groups.js';
 import { Wide } from './section.js';
 
-/** What the lines of plots are. */
 export const Key = ({ of }: { of: readonly Measure[] }) => (
   <p class="key">
     {of.map((measure) => (
@@ -30,7 +29,6 @@ export const Key = ({ of }: { of: readonly Measure[] }) => (
   </p>
 );
 
-/** Measures of a pair by layer: a picture, and its numbers. */
 export const LayerFigure = <Name extends string>({
   title,
   label,
@@ -42,11 +40,9 @@ export const LayerFigure = <Name extends string>({
   children,
 }: {
   title: string;
-  /** The picture in words. */
   label: string;
   parts: readonly LayerFigures<Name>[];
   whole?: LayerFigures<Name> | undefined;
-  /** Names what the figures of `whole` are of. */
   ofWhole?: string | undefined;
   measures: readonly Measure<Name>[];
   most?: number | undefined;
@@ -105,7 +101,6 @@ export const LayerFigure = <Name extends string>({
   );
 };
 
-/** Pairs by the roles of their experts. Those that a swap merges are shown; others can be opened. */
 const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
   pairs,
   roles,
@@ -131,7 +126,6 @@ const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
   </>
 );
 
-/** Overlap of the changes of each pair of experts: a picture, and its numbers. */
 export const Overlaps = ({
   overlaps,
   roles,
@@ -162,11 +156,9 @@ export const Overlaps = ({
   </>
 );
 
-/** What an overlap of the largest changes is. */
 export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
   `Of the ${percent(topOverlaps[0]?.topShare ?? 0)} of the ${rows} rows of each matrix with the largest MAV, the share that both experts have; beside it the share that rows drawn at random would have in common.`;
 
-/** Overlap of the largest changes of each pair of experts, beside chance. */
 export const TopOverlaps = ({
   overlaps,
   roles,

@@ -1,8 +1,7 @@
 import type { PageAnalysis } from './data.js';
 
-/** Pairs of experts whose roles are the same. */
 export interface PairGroup<Pair> {
-  /** Null where no expert has a role: there is one group then. */
+  /** Null if no expert has a role; then there is a single group. */
   readonly title: string | null;
   readonly isOpen: boolean;
   readonly pairs: readonly Pair[];
@@ -14,10 +13,12 @@ const titles: readonly (readonly [key: string, title: string])[] = [
   ['language language', 'Two language experts'],
 ];
 
-/** True for the title of a group whose experts all have a role. */
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
-/** Groups pairs by the roles of their experts: first those that a layer swap merges, last those with an expert without a role. */
+/**
+ * Groups pairs by their experts' roles: pairs that a layer swap merges first, pairs with an expert without a
+ * role last.
+ */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],
   roles: PageAnalysis['roles'],

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** True while the page is printed, from before it is laid out for that. */
+/** Set before the page is laid out for printing. */
 export const usePrinted = (): boolean => {
   const [isPrinted, setPrinted] = useState(false);
   useEffect(() => {
@@ -15,7 +15,7 @@ export const usePrinted = (): boolean => {
   return isPrinted;
 };
 
-/** Opens what is folded while the page is printed. */
+/** Opens folded parts while the page is printed. */
 export const printing = (): void => {
   let folded: HTMLDetailsElement[] = [];
   addEventListener('beforeprint', () => {

@@ -6,7 +6,7 @@ const range = ([fewest, most]: readonly [number, number]): string =>
 
 const share = (of: number): string => `${(100 * of).toFixed(1)} %`;
 
-/** What the rule is, in short; docs/analysis.md has all of it. */
+/** The rule in short; all of it is in docs/analysis.md. */
 export const proposalsLead =
   'The paper’s default, moved to where the largest changes of the language expert outweigh those of the task expert: a heuristic, not a score. In brackets the fewest and the most layers that the changes speak for.';
 
@@ -29,7 +29,6 @@ const Row = ({ proposal }: { proposal: PageProposal }) => {
   );
 };
 
-/** The layers proposed for each pair of a task and a language expert, with warnings and commands. */
 export const Proposals = ({ proposals }: Pick<PageAnalysis, 'proposals'>) => {
   const warnings = proposals.flatMap((proposal) => proposal.warnings);
   return (

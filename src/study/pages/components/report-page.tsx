@@ -96,7 +96,6 @@ const contents = (data: ReportData): { id: string; label: string; shown: boolean
 
 const Shell = ({ children }: { children: ComponentChildren }) => <div class="shell">{children}</div>;
 
-/** The report of an experiment: drawn in Node when the file is written, and alive in the browser. */
 export const ReportPage = ({ data }: { data: ReportData }) => {
   const headline = data.headline === null ? undefined : data.tables[data.headline];
   const merges = data.models.filter(({ role }) => role === 'merge').length;

@@ -19,7 +19,6 @@ const filters = [
   { value: 'neither', label: 'both are wrong' },
 ] as const;
 
-/** Outcomes of a task's problems, by position. */
 const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask): Outcome[] | null => {
   const [x, y] = [resultOf(a, index), resultOf(b, index)];
   if (x?.right == null || y?.right == null) return null;
@@ -32,7 +31,7 @@ const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask):
   });
 };
 
-/** True for models to compare with: references, merges of the same pair, and those whose texts are here. */
+/** References, merges of the same pair, and models with texts. */
 const isComparable = (model: PageModel, other: PageModel, task: number): boolean => {
   const result = resultOf(other, task);
   if (result?.right == null) return false;
@@ -43,7 +42,6 @@ const isComparable = (model: PageModel, other: PageModel, task: number): boolean
 const size = 11;
 const across = 50;
 
-/** Every problem as a square, in the order of the task's data. */
 const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: readonly [string, string] }) => {
   const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
   const [first, second] = [count('first'), count('second')];
@@ -127,7 +125,6 @@ const Answer = ({
   );
 };
 
-/** Answers of a model beside those of another one, problem by problem, searched by words. */
 export const Samples = ({ data, model }: { data: ReportData; model: PageModel }) => {
   const scored = model.results.filter(({ right, answers }) => right !== null || answers !== null);
   const [task, setTask] = useState<number | null>(null);

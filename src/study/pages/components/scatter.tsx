@@ -28,7 +28,9 @@ const shapes = [
   'M-1.4 -4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z',
 ];
 
-/** Returns the point of the best score; undefined if problems cannot tell, or all scores are equal. */
+/**
+ * Returns the point of the best score; undefined if the problems cannot decide, or if all scores are equal.
+ */
 const bestOf = (points: readonly Point[], { undecided, higherIsBetter }: PageTask): Point | undefined => {
   const [least, most] = rangeOf(points.map(({ y }) => y));
   if (undecided !== null || (least === most && points.length > 1)) return undefined;
@@ -48,7 +50,6 @@ const Picture = ({
   lines: readonly PageModel[];
   cost: ReportData['costs'][number];
   language: string;
-  /** Of the task. */
   index: number;
 }) => {
   const [xFrom, xTo] = rangeOf(points.map(({ x }) => x));
@@ -149,7 +150,6 @@ const Picture = ({
   );
 };
 
-/** Returns the languages that have a merge with a score. */
 const scoredLanguages = (data: ReportData): string[] =>
   data.languages.filter((language) => {
     const [index] = tasksOf(data, language);
@@ -159,11 +159,9 @@ const scoredLanguages = (data: ReportData): string[] =>
     );
   });
 
-/** True if there are scores and costs, which `Scatter` shows. */
 export const hasScatter = (data: ReportData): boolean =>
   data.costs.length > 0 && scoredLanguages(data).length > 0;
 
-/** Scores against what a merge cost. */
 export const Scatter = ({ data }: { data: ReportData }) => {
   const languages = scoredLanguages(data);
   const [language, setLanguage] = useState(languages[0] ?? '');

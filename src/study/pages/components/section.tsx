@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 
-/** A part of the page with its heading, which the contents link to. */
 export const Section = ({
   id,
   title,
@@ -19,7 +18,6 @@ export const Section = ({
   </section>
 );
 
-/** A choice of one of several values. */
 export const Choice = ({
   label,
   value,
@@ -43,7 +41,7 @@ export const Choice = ({
   </label>
 );
 
-/** A table or picture that may be wider than the screen; it has focus so that the keyboard scrolls it. */
+/** A table or picture that may be wider than the screen; focusable, so that the keyboard scrolls it. */
 export const Wide = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without focus the keyboard could not scroll it.
   <section class="scroll" tabIndex={0} aria-label={label}>
@@ -51,7 +49,6 @@ export const Wide = ({ label, children }: { label: string; children: ComponentCh
   </section>
 );
 
-/** The caption of a table in `Wide`: its words stay on the screen when the table is scrolled. */
 export const Caption = ({ children }: { children: ComponentChildren }) => (
   <caption>
     <span>{children}</span>

@@ -1,10 +1,10 @@
 /**
- * Returns the two-sided p-value of McNemar's exact test: the probability, if both models were equally good, of
- * a split at least as uneven as `a` to `b` of the problems that only one of them answers rightly.
+ * Returns the two-sided p-value of McNemar's exact test: how likely equally good models are to give a split
+ * at least as uneven as `a` to `b` of the problems that only one of them solves.
  */
 export const signTest = (a: number, b: number): number => {
   const [least, n] = [Math.min(a, b), a + b];
-  // In logarithms, since 2^-n is 0 in float64 from 1075 problems on.
+  // In logarithms: 2^-n is 0 in float64 from 1075 problems on.
   let logTerm = -n * Math.LN2;
   let sum = Math.exp(logTerm);
   for (let k = 1; k <= least; k++) {

@@ -3,16 +3,14 @@ import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
 import { Section, Wide } from './section.js';
 
-/** More rows of runs than these are not shown; those that need a look come first. */
 const mostRuns = 60;
 
-/** The page of a study while it runs. It has no script: each look writes it anew. */
+/** The page of a running study. It has no script: each look rewrites it. */
 export const StudyPage = ({
   state,
   everySeconds,
 }: {
   state: StudyState;
-  /** Seconds between two looks; undefined for the last page. */
   everySeconds: number | undefined;
 }) => (
   <div class="shell study">
@@ -115,7 +113,6 @@ const leftOf = (merges: StudyState['merges'], scores: StudyState['scores']): str
     : `About ${formatSeconds(toMerge + toScore)} left to ${merges?.total === 0 ? '' : 'merge and '}score.`;
 };
 
-/** A bar with its figures in words beside it. */
 const Bar = ({ label, amount: { done, failed, total } }: { label: string; amount: Amount }) => (
   <div class="amount">
     <div

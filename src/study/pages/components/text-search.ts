@@ -1,10 +1,10 @@
 /**
- * A search in texts, by a library. The build replaces the compiled module by its bundle (`scripts/bundle-libraries.mjs`),
- * which draws pages; pages themselves have the library in their script.
+ * A text search by a library. For pages drawn in Node, the build replaces the compiled module by its bundle
+ * (`scripts/bundle-libraries.mjs`); pages themselves have the library in their script.
  */
 import MiniSearch from 'minisearch';
 
-/** Returns the positions of the texts that have every word of a query, or one that begins like it or nearly equals it. */
+/** Returns the positions of texts that match every word of a query, by prefix or approximately. */
 export type TextSearch = (query: string) => number[];
 
 export const searchIn = (texts: readonly string[]): TextSearch => {

@@ -8,7 +8,6 @@ const themes: readonly { readonly value: Theme; readonly label: string }[] = [
   { value: 'dark', label: 'Dark' },
 ];
 
-/** Chooses the colours: the reader's system's, light, or dark. Kept while the page is open. */
 export const ThemeChoice = () => {
   const [theme, setTheme] = useState<Theme>('auto');
   useLayoutEffect(() => {

@@ -2,21 +2,19 @@ import { scaleLinear } from 'd3-scale';
 import { showNumber, sixDecimals } from '../components/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
-/** The paper's figure: fractions of rows by layer and matrix. */
 export interface HeatMapData {
   readonly title: string;
   readonly subtitle: string;
-  /** Short names of the columns. */
   readonly columns: readonly string[];
-  /** By layer, layer 0 first, then column; `other` where a matrix differs without a number, nothing where a layer has no such matrix. */
+  /**
+   * By layer, layer 0 first, then column; `other`: differs without a number; null or undefined: no such
+   * matrix.
+   */
   readonly cells: readonly (readonly (number | 'other' | null | undefined)[])[];
-  /** The value of the darkest colour, above 0. */
   readonly most: number;
-  /** Names the values beside the scale. Default `rows above`. */
   readonly unit?: string | undefined;
 }
 
-/** Says which rows of an expert a heat map counts. */
 export const describeRows = ({
   rows,
   threshold,
@@ -27,18 +25,17 @@ export const describeRows = ({
   base: string;
 }): string => `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
 
-/** Colours of falling lightness, readable in print and without colour. */
+/** Lightness decreases, so that they are readable in print and without colour. */
 const greens = ['#ffffff', '#bae4b3', '#31a354', '#003c14'] as const;
 
 const [left, top, rowHeight] = [44, 72, 13];
 
-/** Largest number of a label's characters. */
 const longest = 12;
 
 const shortened = (label: string): string =>
   label.length > longest ? `${label.slice(0, longest - 1)}…` : label;
 
-/** A heat map in the paper's style: the last layer on top, layer 0 at the bottom, the value as a cell's title. */
+/** A heat map in the paper's style: layer 0 at the bottom, the value as a cell's title. */
 export const HeatMap = ({ title, subtitle, columns, cells, most, unit = 'rows above' }: HeatMapData) => {
   const layers = cells.length;
   const cellWidth = columns.reduce(

@@ -4,7 +4,7 @@ import type { SearchRecord } from '../../search/run-search.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot, unitsOf } from './search-plot.js';
 
-/** Says the conclusion in lines: verdict, difference, direction, interval, test and number of problems. */
+/** The conclusion in lines: verdict, difference, direction, interval, test and number of problems. */
 const linesOf = (search: SearchRecord): string[] => {
   const { conclusion, recommended, choice } = search;
   if (conclusion === null) return [];
@@ -15,7 +15,6 @@ const linesOf = (search: SearchRecord): string[] => {
   ];
 };
 
-/** Scores of choice and default on held-out problems as two bars, with the test's result. */
 export const HeldOut = ({ search, left }: { search: SearchRecord; left: number }) => {
   const { heldOut, choice, default: standard, metric } = search;
   const head = (

@@ -4,8 +4,8 @@ import { percent } from '../components/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**
- * What a line of a plot by layers shows. A page's style sheet replaces its colour by its style; dashes differ without colour
- * too. `legendAt` is the offset in a file's legend.
+ * A line of a plot by layers. A page's style sheet replaces the colour by the style's; dashes distinguish
+ * lines without colour. `legendAt` is the offset in a file's legend.
  */
 export interface Measure<Key extends string = string> {
   readonly key: Key;
@@ -16,12 +16,11 @@ export interface Measure<Key extends string = string> {
   readonly legendAt: number;
 }
 
-/** The values of a layer, by measure; of null, what is outside the layers, no point is drawn. */
+/** A layer's values by measure. Figures outside the layers (null) are not drawn. */
 export type LayerFigures<Key extends string> = { readonly layer: number | null } & Readonly<
   Record<Key, number | null>
 >;
 
-/** Measures of overlap. */
 export const measures = [
   { key: 'cosine', label: 'cosine', style: 'line-cosine', colour: '#1b6ca8', dash: undefined, legendAt: 0 },
   {
@@ -42,7 +41,6 @@ export const measures = [
   },
 ] as const satisfies readonly Measure[];
 
-/** Measures of the overlap of the largest changes. */
 export const topMeasures = [
   {
     key: 'shared',
@@ -57,16 +55,14 @@ export const topMeasures = [
 
 const [left, width, row] = [44, 340, 12];
 
-/** Formats a measure; a minus is U+2212. */
+/** The minus is U+2212. */
 export const showMeasure = (value: number | null): string => value?.toFixed(3).replace('-', '−') ?? '–';
 
-/** Says an overlap in words: the figures of the whole model. */
 export const describeOverlap = ({ experts, whole }: PageOverlap): string =>
   `Overlap of the changes of ${experts.join(' and ')} by layer: ${measures
     .map(({ key, label }) => `${label} ${showMeasure(whole[key])} in the whole model`)
     .join(', ')}`;
 
-/** The line of a measure. */
 export const Line = ({
   measure: { style, colour, dash },
   d,
@@ -85,14 +81,12 @@ export const Line = ({
   />
 );
 
-/** Says an overlap of largest changes in words. */
 export const describeTopOverlap = ({ experts, topShare, whole }: PageTopOverlap): string =>
   `Overlap of the largest changes of ${experts.join(' and ')} by layer: of the ${percent(topShare)} of the rows of each matrix that changed most ${percent(whole.shared ?? 0)} are the same rows, ${percent(whole.chance ?? 0)} by chance`;
 
 const layersOf = <Part extends { readonly layer: number | null }>(parts: readonly Part[]): Part[] =>
   parts.filter(({ layer }) => layer !== null);
 
-/** Width and height of a plot in pixels, its labels included. */
 export const plotSize = (
   parts: readonly { readonly layer: number | null }[],
 ): { width: number; height: number } => ({
@@ -110,7 +104,6 @@ export const LayerLines = <Key extends string>({
   parts: readonly LayerFigures<Key>[];
   measures: readonly Measure<Key>[];
   top: number;
-  /** The right end of the axis. */
   most?: number | undefined;
 }) => {
   const layers = layersOf(parts);
@@ -184,7 +177,6 @@ export const LayerLines = <Key extends string>({
   );
 };
 
-/** Measures by layer as a picture of their own, with a legend. */
 const LayerPicture = <Key extends string>({
   title,
   subtitle,
@@ -218,7 +210,6 @@ const LayerPicture = <Key extends string>({
   );
 };
 
-/** The overlap of two experts' changes by layer. */
 export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => (
   <LayerPicture
     title={overlap.experts.join(' and ')}
@@ -229,7 +220,6 @@ export const OverlapPicture = ({ overlap }: { overlap: PageOverlap }) => (
   />
 );
 
-/** The overlap of two experts' largest changes by layer, beside chance. */
 export const TopOverlapPicture = ({ overlap }: { overlap: PageTopOverlap }) => (
   <LayerPicture
     title={overlap.experts.join(' and ')}

@@ -1,17 +1,15 @@
 import type { ComponentChildren } from 'preact';
 
-/** Font of all pictures: the reader's system font. */
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
-/** Colours of a picture's text and lines on white, which a page's style sheet replaces by its theme's. */
+/** Colours of text and lines on white, which a page's style sheet replaces by its theme's. */
 export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' } as const;
 
-/** Rounds a coordinate to tenths of a pixel. */
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
 
 /**
- * A picture that stands alone as an SVG file: on white, with its title and subtitle drawn, and with its alternative
- * text as `desc`. Presentation attributes, not a style sheet, give its colours, since many programs read only those.
+ * A standalone SVG picture: on white, with title and subtitle drawn, and the alternative text as `desc`.
+ * Colours are presentation attributes, because many programs ignore style sheets.
  *
  * @param left where titles begin; sizes are in pixels
  */

@@ -9,16 +9,14 @@ export const colours = {
   line: '#b7dfc2',
 } as const;
 
-/** Pixels: limits of the plot, and the width of the final comparison's panel. */
 export const plot = { left: 64, top: 96, bottom: 396, panel: 210 } as const;
 
-/** Returns the scale of a metric's scores; a difference of shares is in points. */
+/** Returns the scale of a metric's scores; differences of shares are in points. */
 export const unitsOf = (
   metric: string | null,
 ): { readonly unit: string; readonly factor: number; readonly digits: number } =>
   metric === null ? { unit: 'raw', factor: 1, digits: 3 } : scaleOf(metric);
 
-/** Returns a function that formats a score: in percent where outcomes are shares of problems. */
 export const formatterOf = (metric: string | null): ((value: number) => string) => {
   const { unit, factor, digits } = unitsOf(metric);
   // Configurations are compared by log-likelihoods, not by perplexities.

@@ -5,7 +5,6 @@ import type { Candidate, SearchStep } from '../../search/trace.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot } from './search-plot.js';
 
-/** A configuration's dot in a step. */
 interface Dot {
   readonly candidate: Candidate;
   readonly mean: number;
@@ -13,7 +12,6 @@ interface Dot {
   readonly y: number;
 }
 
-/** A step with the column that it is drawn in. */
 export interface StepColumn {
   readonly step: SearchStep;
   readonly from: number;
@@ -22,10 +20,8 @@ export interface StepColumn {
   readonly dots: readonly Dot[];
 }
 
-/** Distance of dots of equal means, which stand side by side as far as the column is wide. */
 const dotDistance = 6.6;
 
-/** Lays out steps as columns. */
 export const columnsOf = (
   steps: readonly SearchStep[],
   x: ScaleLinear<number, number>,
@@ -85,7 +81,6 @@ export const Step = ({
   );
 };
 
-/** A line from each configuration that went on to where it is in the next step. */
 export const LinesBetween = ({
   search,
   columns,
@@ -114,7 +109,6 @@ export const LinesBetween = ({
   </g>
 );
 
-/** Labels of a wide column: all that is known of its step. */
 const WideLabels = ({ column: { step, middle } }: { column: StepColumn }) => (
   <>
     {[
@@ -137,7 +131,7 @@ const WideLabels = ({ column: { step, middle } }: { column: StepColumn }) => (
   </>
 );
 
-/** Labels of narrow columns: each fifth number, and the number of problems where it changes. */
+/** Labels of narrow columns: each fifth number, and the number of problems if it changes. */
 const NarrowLabels = ({ columns }: { columns: readonly StepColumn[] }) => {
   const changes = columns.filter(
     ({ step }, index) => index === 0 || itemAt(columns, index - 1).step.limit !== step.limit,
@@ -158,7 +152,7 @@ const NarrowLabels = ({ columns }: { columns: readonly StepColumn[] }) => {
             stroke={ink.frame}
             stroke-dasharray="3 3"
           />
-          {/* Labels of neighbours stand in two rows, so that they do not touch. */}
+          {/* Neighbouring labels alternate between two rows, so that they do not touch. */}
           <text x={tenths(from + 4)} y={plot.bottom + (index % 2 === 0 ? 35 : 50)}>
             {`${step.limit} problems`}
           </text>
@@ -168,7 +162,6 @@ const NarrowLabels = ({ columns }: { columns: readonly StepColumn[] }) => {
   );
 };
 
-/** Labels of the columns, which are all as wide. */
 export const StepLabels = ({ columns }: { columns: readonly StepColumn[] }) =>
   columns.every(({ from, to }) => to - from < 90) ? (
     <NarrowLabels columns={columns} />

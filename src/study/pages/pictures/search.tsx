@@ -19,8 +19,8 @@ const legend = [
 ];
 
 /**
- * The path of a search: a column for each step, a dot for each configuration at its mean over the problems it has,
- * lines for those that went on; on the right, choice and default on held-out problems.
+ * The path of a search: a column for each step, a dot for each configuration at its mean, lines for those
+ * that continue; on the right, choice and default on held-out problems.
  */
 export const SearchPicture = ({ search }: { search: SearchRecord }) => {
   const { steps, metric, choice } = search;

@@ -12,7 +12,7 @@ import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** Parameters that a grid over them is not drawn by: they say the same as others. */
+/** They repeat other parameters. */
 const ignored = ['scaled'];
 
 const shown = (value: unknown): string => {
@@ -21,10 +21,9 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** No method has as many parameters; a record from elsewhere may have any number. */
+/** No method has as many parameters, but a foreign record may. */
 const mostAxes = 16;
 
-/** Returns the axes of a set of configurations: the parameters that differ between them; none where they are too many. */
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
   const found = new Map<string, { models: number; readonly values: Set<string> }>();
   for (const { configuration } of models)
@@ -46,7 +45,6 @@ const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
     .sort((a, b) => rank(a.name) - rank(b.name));
 };
 
-/** The configurations of an entry in a language, one of them the best. */
 interface Entry {
   readonly name: string;
   readonly method: string;
@@ -55,8 +53,8 @@ interface Entry {
 }
 
 /**
- * Compares the best configuration of an entry with the default. Where the entry has all configurations of the method, that
- * is the comparison of the table; else the best of fewer is another group, and the sentence says of how many.
+ * Compares the best configuration of an entry with the default. If the entry has all configurations of the
+ * method, this is the table's comparison; otherwise the sentence states the smaller number of candidates.
  */
 const findingOf = (
   board: Board,
@@ -94,7 +92,6 @@ const findingOf = (
   return { verdict: conclusion.verdict, sentence: sentenceOf(conclusion, 'It', 'the default') };
 };
 
-/** Collects the grid of an entry in a language: the mean of each configuration over its pairs. */
 const gridOf = (
   board: Board,
   models: readonly ScoredModel[],
@@ -128,7 +125,7 @@ const gridOf = (
       n: Math.min(...board.scores(scored, subject).map(({ n }) => n)),
       scores: cells.map(({ value }) => value),
     }) ?? null;
-  // A configuration under several names counts once.
+  // A configuration with several names counts once.
   const candidates = distinctConfigurations(configurations);
   const values = new Map(cells.map(({ variant, value }) => [variant, page.higherIsBetter ? value : -value]));
   const scoreOf = ({ variant }: Configuration): number => valueAt(values, variant);
@@ -138,7 +135,7 @@ const gridOf = (
     if (of === undefined) return null;
     const own = cells.findIndex(({ variant }) => variant === of.variant);
     if (own !== -1) return own;
-    // The default may stand in the grid under another name.
+    // The default may be in the grid under another name.
     const [alike] = candidates.filter((other) => distinctConfigurations([other, of]).length === 1);
     return alike === undefined ? null : cells.findIndex(({ variant }) => variant === alike.variant);
   };
@@ -162,7 +159,6 @@ const gridOf = (
   };
 };
 
-/** Collects every grid: an entry of several configurations, in a language. */
 export const gridsOf = (board: Board, tasks: readonly TaskData[]): PageGrid[] => {
   const merges = board.experiment.models.filter(({ role }) => role === 'merge');
   const entries = [...new Set(merges.map(({ entry }) => entry))];

@@ -8,27 +8,26 @@ import type { PageTask } from '../components/data.js';
 import { showScore } from '../components/numbers.js';
 import type { TaskData } from './result-data.js';
 
-/** The merges of a language against the best kind of single model. */
 interface Finding {
   readonly task: PageTask;
   readonly own: Summary;
   readonly compared: Judged;
 }
 
-/** Names by which kinds of single models are called in sentences, by their group; of equally good ones the first. */
+/** The first wins ties. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',
   base: 'the base',
 };
 
-/** Verdicts in the order in which the sentence has them: those that say something, and those that do not. */
+/** Verdicts in the order of the sentence: those that say something, and those that do not. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
- * Returns the merges that the sentence of a language is about: those of the entry `default`, else the default layer swap, the
- * default or the best of another method; where none has several experts, those of most scored merges alike.
+ * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
+ * else another default, else the best. A language without groups has the variant with the most scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);
@@ -51,7 +50,6 @@ const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   return { id, label: id, subject, models, configuration: id };
 };
 
-/** Compares merges, as a mean over pairs, with the kind of single models that has the best mean. */
 const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding | undefined => {
   const merges = mainGroup(board, subject);
   const own = merges && summarise(board.scores(merges.models, subject));
@@ -74,13 +72,12 @@ const findingOf = (board: Board, { page }: TaskData, subject: Subject): Finding 
 
 const named = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
-/** Joins parts as an English enumeration. */
 const listed = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 
 const languageOf = ({ compared }: Finding): string => named(compared.subject.language);
 
-/** Says which merges a group has: `the default layer swap`, `the best layer swap (grid/b3-u0)`. */
+/** `the default layer swap`, `the best layer swap (grid/b3-u0)` */
 const wordsOf = ({ id, models, configuration, competition }: Group): string => {
   const { method } = itemAt(models, 0);
   const name = method?.replaceAll('_', ' ') ?? 'merge';
@@ -90,8 +87,8 @@ const wordsOf = ({ id, models, configuration, competition }: Group): string => {
 };
 
 /**
- * States how the merges of each language compare with single models, in the words and with the figures of the table of
- * comparisons. Null without scores, or where results are not of the same problems.
+ * Compares the merges of each language with single models, in the words and figures of the table of
+ * comparisons. Null without scores, or if results are not of the same problems.
  */
 export const headlineSentence = (board: Board, tasks: readonly TaskData[]): string | null => {
   const findings = board.experiment.languages.flatMap((language) => {
@@ -115,14 +112,14 @@ export const headlineSentence = (board: Board, tasks: readonly TaskData[]): stri
     .join(' ');
 };
 
-/** Says how the same merges compare in several languages; languages without a verdict come last. */
+/** Languages without a verdict come last. */
 const comparedSentences = (words: string, findings: readonly Finding[]): string => {
   const byVerdict = groupBy(findings, ({ compared }) => compared.conclusion.verdict);
   const partsOf = (verdicts: readonly Verdict[]) =>
     verdicts.flatMap((verdict) => {
       const some = byVerdict.get(verdict) ?? [];
       const [one] = some;
-      // Languages of the same numbers, such as problems too few, share their brackets.
+      // Languages with the same evidence, such as too few problems, share brackets.
       const byEvidence = groupBy(some, ({ compared }) => compared.conclusion.evidence.join(', '));
       const languages = [...byEvidence].map(
         ([evidence, of]) => `${listed(of.map(languageOf))} (${evidence})`,
@@ -139,7 +136,6 @@ const comparedSentences = (words: string, findings: readonly Finding[]): string 
   return [start, ...unsaid.map((part) => `${named(part)}.`)].join(' ');
 };
 
-/** Says what the intervals are for. */
 const intervalSentences = (findings: readonly Finding[]): string => {
   const estimands = groupBy(
     findings.filter(({ compared }) => compared.conclusion.estimand !== null),

@@ -4,7 +4,6 @@ import { type SwapOrigin, swapOrigins } from '../../../core/methods/swaps/swap-o
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 import type { Band } from '../components/data.js';
 
-/** What a merge's picture shows: runs of layers of one origin, and the origin of what is outside them. */
 export interface Drawn {
   readonly bands: readonly Band[];
   readonly outside: string | null;
@@ -22,7 +21,7 @@ const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
     : named.map(({ name, weight }) => `${decimals(weight)} ${name}`).join(' + ');
 };
 
-/** The origin in words; of several, each with its modules. */
+/** The origin in words; several origins are listed with their modules. */
 const labelOf = (origins: readonly SwapOrigin[], names: Names): string => {
   const alike = groupBy(origins, (origin) => wordsOf(origin, names));
   if (alike.size === 1) return [...alike.keys()].join();
@@ -37,10 +36,10 @@ const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
 };
 
 /**
- * Returns the origins of a merge's layers. A layer swap has runs of layers; other methods mix the same models
- * in all layers, and so may a swap by a partition.
+ * Returns the origins of a merge's layers. A layer swap has bands; other methods, and some swaps by a
+ * partition, mix the same models in all layers.
  *
- * @param layers number of layers; none are drawn where it is not known
+ * @param layers number of layers; undefined if unknown, which gives no bands
  */
 export const bandsOf = (model: ScoredModel, layers: number | undefined): Drawn => {
   if (layers === undefined || layers === 0 || model.role !== 'merge') return { bands: [], outside: null };

@@ -21,11 +21,9 @@ const tableOf = (table: Made): ScoreTable => ({
 const numbers = (labels: Readonly<Record<string, string>>): TableColumn[] =>
   Object.entries(labels).map(([id, label]) => ({ id, label, kind: 'number' }));
 
-/** A number that is not rounded, or an empty cell. */
 const plain = (value: number | null | undefined): Cell | null =>
   value === null || value === undefined ? null : numberCell(value, 6);
 
-/** The configurations of an entry in a language: values of its parameters, and the mean over pairs. */
 const gridTable = (
   { entry, language, axes, cells, best, usual, otherHalf, finding }: PageGrid,
   { name, unit, digits }: PageTask,
@@ -68,7 +66,6 @@ const gridTable = (
   });
 };
 
-/** What each merge cost, by the costs of the picture; scores are in the table of all models. */
 const costTable = ({ costs, models }: ReportData): ScoreTable =>
   tableOf({
     id: 'cost',
@@ -87,7 +84,6 @@ const costTable = ({ costs, models }: ReportData): ScoreTable =>
       })),
   });
 
-/** Where the layers of each merge come from. */
 const layersTable = ({ models }: ReportData): ScoreTable =>
   tableOf({
     id: 'layers',
@@ -131,13 +127,11 @@ const regressionsTable = ({ columns, rows, ...table }: PageTable): ScoreTable =>
     })),
   });
 
-/** Rows of layers, the first one first, and of what is outside (null). */
 const layerRow = (layer: number | null, cells: readonly (Cell | null)[]): TableRow => {
   const id = layer === null ? 'outside' : String(layer);
   return { id, label: layer === null ? 'outside the layers' : `layer ${layer}`, cells };
 };
 
-/** An expert's fractions of rows at one of the thresholds. */
 const expertTable = (
   id: string,
   { name, columns, cells }: PageExpert,
@@ -244,9 +238,9 @@ const analysisTables = ({
 ];
 
 /**
- * Returns the numbers of the page's pictures that are in none of its tables: configurations, costs, layers, regressions of
- * single merges, and the analysis at the thresholds of its files and at that at which the page opens. Gains, linearity and pairs are drawn from the tables
- * `gains`, `alpha` and `models`.
+ * Returns the numbers of pictures that are not in the page's tables. The analysis is included at its files'
+ * thresholds and at the initial one. Gains, linearity and pairs are drawn from the tables `gains`, `alpha`
+ * and `models`.
  */
 export const pictureTables = (data: ReportData): ScoreTable[] =>
   [

@@ -7,7 +7,6 @@ import type { TaskData } from './result-data.js';
 
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');
 
-/** Facts of the results: what they were computed by and on. */
 const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
   if (results.length === 0) return [];
   const started = results.map((result) => result.started).sort();
@@ -42,7 +41,6 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
   ];
 };
 
-/** Says what made the page's figures, what it leaves out, and how to make them again. */
 export const provenanceOf = (
   { board: { experiment }, record, samples }: ReportParts,
   tasks: readonly TaskData[],

@@ -8,7 +8,6 @@ import type { ScoredModel } from '../../scores/scored-experiment.js';
 import type { PageTable } from '../components/data.js';
 import type { TaskData } from './result-data.js';
 
-/** A merge against the base in a task. */
 interface Compared {
   readonly model: ScoredModel;
   readonly subject: Pick<Subject, 'task' | 'metric'>;
@@ -16,9 +15,9 @@ interface Compared {
 }
 
 /**
- * Lists merges that look worse than the base in a task: the paired 95 % interval is on the worse side, which is chance in
- * one of forty equals. Those are called worse whose p-value says so after Holm's correction for all merges of a language compared in the task.
- * Null where nothing could be compared.
+ * Lists merges that look worse than the base in a task: the paired 95 % interval is on the worse side, which
+ * happens by chance in one of forty equal pairs. A merge is called worse if its p-value says so after Holm's
+ * correction for all merges of a language compared in the task. Null if nothing could be compared.
  */
 export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTable | null => {
   const all = tasks.flatMap((task) => {
@@ -54,7 +53,7 @@ export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTab
   };
 };
 
-/** Takes the verdict of the table of comparisons where a group of it is this merge alone. */
+/** Uses the verdict of the table of comparisons if one of its groups is this merge alone. */
 const knownOf = <Of extends Compared>(board: Board, of: Of & Concluded): Of & Concluded => {
   const found = board.subjects
     .filter(({ language, task }) => language === of.model.language && task === of.subject.task)
@@ -93,7 +92,7 @@ const rowOf = ({ model, subject, result, adjusted, conclusion }: Compared & Conc
   };
 };
 
-/** Compares merges with the base in a task, those that are one under several names once. */
+/** Compares merges with the base in a task; merges with several names count once. */
 const compared = (board: Board, { page: { name: task, metric } }: TaskData): Compared[] => {
   const { models } = board.experiment;
   const rival = models.find(({ role }) => role === 'base')?.results.get(task);

@@ -35,8 +35,8 @@ const costOf = (record: MergeRecord | undefined, model: PageModel['bands']): Pag
 };
 
 /**
- * Returns the models whose answers the page carries as texts: references, merges by default settings, and the
- * best and the worst merge of each language.
+ * Returns the models whose answers are in the page as texts: references, merges with default settings, and
+ * the best and the worst merge of each language.
  */
 export const modelsWithTexts = (
   { models, languages }: Pick<ScoredExperiment, 'models' | 'languages'>,
@@ -60,11 +60,10 @@ export const modelsWithTexts = (
   return kept;
 };
 
-/** Returns a merge's path relative to the experiment's directory. */
 const pathIn = (directory: string | null, path: string | null): string | null =>
   directory === null || path === null ? path : relative(directory, resolve(directory, path));
 
-/** As `bandsOf`. @throws LayerloomError EXPERIMENT_INVALID for a recorded configuration that is none */
+/** As `bandsOf`. @throws LayerloomError EXPERIMENT_INVALID for an invalid recorded configuration */
 const bandsIn = (directory: string | null, model: ScoredModel, layers: number | undefined): Drawn => {
   try {
     return bandsOf(model, layers);
@@ -79,7 +78,6 @@ const bandsIn = (directory: string | null, model: ScoredModel, layers: number | 
   }
 };
 
-/** Makes the data of an experiment's report. */
 export const reportData = (parts: ReportParts): ReportData => {
   const { board, record, tables, analysis, layers, samples, title, written } = parts;
   const { experiment } = board;

@@ -9,21 +9,17 @@ import { encodeBits } from '../components/bits.js';
 import type { PageResult, PageTask } from '../components/data.js';
 import type { StringPool } from './string-pool.js';
 
-/** Characters of a response that the page carries at most. */
 const longestResponse = 4000;
 
-/** A task of the page, and what results of it are looked up by. */
 export interface TaskData {
   readonly page: PageTask;
-  /** Position of each problem, by document. */
   readonly at: ReadonlyMap<string, number>;
-  /** Documents of the kept problems. */
   readonly kept: readonly string[];
 }
 
 /**
- * Collects the tasks that models have results in, those of the experiment's languages first, and the texts of
- * their first `samples` problems.
+ * Collects the tasks with results, those of the experiment's languages first, and the texts of their first
+ * `samples` problems.
  */
 export const tasksOf = (board: Board, samples: number, pool: StringPool): TaskData[] => {
   const { models, tasks, texts } = board.experiment;
@@ -62,7 +58,6 @@ export const tasksOf = (board: Board, samples: number, pool: StringPool): TaskDa
   });
 };
 
-/** Returns why no model may be called the best in a task. */
 const undecidedOf = (board: Board, task: string, metric: string): string | undefined => {
   const subject = board.subjects.find((of) => of.task === task);
   if (subject !== undefined) return board.whyNoBest(subject);
@@ -74,7 +69,6 @@ const undecidedOf = (board: Board, task: string, metric: string): string | undef
   });
 };
 
-/** Encodes a model's results; texts only if `withTexts`. */
 export const resultsOf = (
   model: ScoredModel,
   tasks: readonly TaskData[],

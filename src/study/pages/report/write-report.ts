@@ -25,13 +25,12 @@ import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';
 import type { ReportParts } from './report-parts.js';
 
-/** Draws a report as one HTML file. */
 export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
 
 /**
- * Writes a page, or a picture or table of one, beside its place and renames it. Refuses to replace a file that
- * is neither a page nor a CSV of tables of ours, unless `force`; pictures do not tell who wrote them.
+ * Writes a page, picture or table to a temporary file and renames it. Without `force`, refuses to replace a
+ * file that is neither our page nor our CSV of tables; pictures do not record their writer.
  *
  * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -53,12 +52,11 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
   }
 };
 
-/** True for a page of ours, and for a CSV of tables. */
 const isOurs = (former: Buffer): boolean =>
   former.subarray(0, 2000).includes(generatorMeta) ||
   former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
 
-/** Reads the number of layers from the first merge that is there; all merges of an experiment have as many. */
+/** Reads the number of layers from the first existing merge; all merges of an experiment have as many. */
 const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
@@ -75,36 +73,36 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
 export interface ReportOptions {
   /** The file to write. */
   out: string;
-  /** A file for every number of the page's tables and pictures, as CSV. */
+  /** CSV file for every number of the page's tables and pictures. */
   csv?: string | undefined;
-  /** Problems of each task whose texts the page carries. Default 50. */
+  /** Problems of each task whose texts the page carries. Default: 50. */
   samples?: number | undefined;
-  /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it is there. */
+  /** Directory of `layerloom analyze`. Default: `analysis` in the experiment's directory, if it exists. */
   analysis?: string | undefined;
-  /** Replace a file that is not a page of ours. Default false. */
+  /** Replace a file that is not a page of ours. Default: false. */
   force?: boolean | undefined;
 }
 
-/** A report's file, and what is on its page. */
+/** A report's file, and counts of its contents. */
 export interface WrittenReport {
   /** Absolute path of the file. */
   readonly out: string;
   readonly bytes: number;
   readonly merges: number;
-  /** Number of results that the page shows. */
+  /** Number of results shown. */
   readonly results: number;
   readonly tables: number;
   /** Absolute path of the CSV; null without one. */
   readonly csv: string | null;
-  /** The numbers of the page's pictures that are in none of the tables of `scoreTables`. */
+  /** Figures of pictures that are not in the tables of `scoreTables`. */
   readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Writes the report of an experiment that is in memory: one HTML file.
+ * Writes the report of an experiment in memory as one HTML file.
  *
- * @param layouts of the tables that it shows
+ * @param layouts the tables to show
  * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
  *   analysis's files
  */
@@ -162,6 +160,5 @@ export const writeReportOf = async (
   };
 };
 
-/** The roles of an experiment's experts. */
 const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
   new Map(models.flatMap(({ name, role }) => (role === 'task' || role === 'language' ? [[name, role]] : [])));

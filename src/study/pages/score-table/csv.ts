@@ -25,10 +25,10 @@ const fields = [
   'base',
 ] as const satisfies readonly (keyof LongRow)[];
 
-/** How every CSV of tables begins, by which layerloom knows its own. */
+/** First fields of every CSV of tables, by which layerloom recognises its own. */
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
-/** Formats tables as one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */
+/** As one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */
 export const csvScores = (tables: readonly ScoreTable[]): string => {
   const data = longRows(tables).map((row) => fields.map((field) => shown(row[field])));
   // A spreadsheet would run a name that begins with = as a formula.

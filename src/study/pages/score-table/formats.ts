@@ -1,21 +1,20 @@
 import { LayerloomError } from '../../../core/base/errors.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 
-/** The formats of `formatTables`. */
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 
-/** A format that tables of scores are printed in. */
+/** A format of score tables. */
 export type TableFormat = (typeof tableFormats)[number];
 
 /** Formats that are texts. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
-/** What `formatTables` gives by format. */
+/** Results of `formatTables` by format. */
 export type FormattedTables = Readonly<Record<TextFormat, string>> & {
   readonly parquet: Promise<Uint8Array>;
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for another format */
+/** @throws LayerloomError INVALID_PARAMETER for an unknown format */
 export const checkTableFormat = (format: string): void => {
   if ((tableFormats as readonly string[]).includes(format)) return;
   throw new LayerloomError('INVALID_PARAMETER', {

@@ -14,11 +14,10 @@ const signs: Readonly<Record<string, string>> = {
   '⋮': '$\\vdots$',
 };
 
-/** Escapes a text of one line for LaTeX. */
 export const latexText = (text: string): string =>
   visibleLine(text).replace(/[\\~^±×÷†§⋮#$%&_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
 
-/** Numbers in mathematics, so that their minus is one. */
+/** Negative numbers are in math mode, for a proper minus. */
 const number = (text: string): string => (/^-/.test(text) ? `$${text}$` : text);
 
 const latexCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Shown): string => {
@@ -34,7 +33,7 @@ const latexCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Sh
     .join(' ');
 };
 
-/** Formats a table as a LaTeX float with the rules of the package booktabs, the best figure of a row in bold. */
+/** As a LaTeX float with booktabs rules, the best figure of a row in bold. */
 export const latexScores = (table: ScoreTable): string => {
   const computed = hasComputed(table);
   const line = (cells: readonly string[]): string => `    ${cells.join(' & ')} \\\\`;

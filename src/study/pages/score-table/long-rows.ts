@@ -1,6 +1,6 @@
 import type { Cell, ScoreTable } from '../../scores/score-table.js';
 
-/** A filled cell of a table with all that is known of it, or a figure that a table leads to: a row of long tables. */
+/** A row of a long table: a filled cell with all its facts, or a derived figure. */
 export interface LongRow {
   readonly table: string;
   readonly row: string;
@@ -20,11 +20,10 @@ export interface LongRow {
   readonly best: boolean;
   readonly flag?: string | undefined;
   readonly estimand?: string | undefined;
-  /** Of tables of several bases. */
   readonly base?: string | undefined;
 }
 
-/** Returns tables in long form: a row for each filled cell, then those of derived figures, table by table. */
+/** Returns tables in long form: a row for each filled cell, then the derived figures, table by table. */
 export const longRows = (tables: readonly ScoreTable[]): LongRow[] =>
   tables.flatMap((table) => [
     ...table.rows.flatMap(({ id, label, cells }) =>

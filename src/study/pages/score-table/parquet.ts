@@ -3,7 +3,6 @@ import type { ScoreTable } from '../../scores/score-table.js';
 import { type LongRow, longRows } from './long-rows.js';
 import type { ParquetColumn } from './parquet-library.js';
 
-/** Types of the columns; `value` is of numbers, and `text` has those of columns of texts. */
 const types = {
   table: 'STRING',
   row: 'STRING',
@@ -27,7 +26,7 @@ const types = {
   base: 'STRING',
 } as const satisfies Record<keyof LongRow | 'text', ParquetColumn['type']>;
 
-/** Formats tables as one Parquet file in long form: a row for each filled cell, numbers as computed, on the scale shown. */
+/** As one Parquet file in long form: a row for each filled cell, numbers as computed, on the scale shown. */
 export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint8Array> => {
   const rows = longRows(tables).map((row) =>
     typeof row.value === 'number'
@@ -39,7 +38,7 @@ export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint
     type,
     data: rows.map((row) => row[name as keyof typeof types] ?? null),
   }));
-  // Loaded on demand, like every library that one format needs.
+  // Loaded on demand, like every library that a single format needs.
   const { writeParquet } = await import('./parquet-library.js');
   return writeParquet(columns, `layerloom version ${version}`);
 };

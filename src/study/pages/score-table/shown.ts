@@ -1,17 +1,14 @@
 import { visibleLine } from '../../../core/base/visible.js';
 import { type Cell, cellText, fixed, type ScoreTable, type TableColumn } from '../../scores/score-table.js';
 
-/** The parts of a cell that people read, each already formatted. */
 export interface Shown {
   readonly value: string;
-  /** Standard error: `0.8`. */
   readonly stderr: string | undefined;
-  /** Bounds of the 95 % interval, of figures without standard error. */
   readonly interval: readonly [low: string, high: string] | undefined;
-  /** Score of the choice on one half of the problems, on the other. */
+  /** Score on the other half of the problems if one half chooses. */
   readonly otherHalf: string | undefined;
   readonly isBest: boolean;
-  /** True for an imported figure in a table that has computed ones too. */
+  /** True for an imported figure in a table that also has computed ones. */
   readonly isForeign: boolean;
 }
 
@@ -30,7 +27,7 @@ export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComp
   return {
     value: visibleLine(cellText(cell)),
     stderr: stderr === undefined ? undefined : fixed(stderr, digits),
-    // One of both is enough to read; data formats have both.
+    // People need one of the two; data formats have both.
     interval:
       interval === undefined || stderr !== undefined
         ? undefined
@@ -46,7 +43,7 @@ const sources = ({ rows }: ScoreTable): Set<Cell['source']> =>
 
 export const hasComputed = (table: ScoreTable): boolean => sources(table).has('computed');
 
-/** Returns a column's label with the number of models where it is the same, and above 1, in all of its cells. */
+/** Returns a column's label, with the number of models if all cells have the same number above 1. */
 export const headOf = ({ rows }: ScoreTable, { label, kind }: TableColumn, at: number): string => {
   const counts = new Set(rows.flatMap(({ cells }) => cells[at]?.n ?? []));
   const [n] = counts;
@@ -54,7 +51,6 @@ export const headOf = ({ rows }: ScoreTable, { label, kind }: TableColumn, at: n
   return visibleLine(shown ? `${label} (n = ${n})` : label);
 };
 
-/** Returns the lines below a table: what it leads to, its caption and notes, and the meaning of its signs. */
 export const linesBelow = (table: ScoreTable, best: string): string[] => {
   const cells = table.rows.flatMap(({ cells: of }) => of).filter((cell) => cell !== null);
   const own = sources(table);

@@ -12,33 +12,32 @@ import { ScoreFailures } from '../../experiment/scoring/score-failures.js';
 import { type OpenModel, type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
 import { type RunStatus, trainingStatusOf } from '../../training/status.js';
 
-/** Something that a study does so many of. */
+/** Progress of countable work. */
 export interface Amount {
   readonly done: number;
   readonly failed: number;
   readonly total: number;
 }
 
-/** How far the merges of a study are. */
+/** Progress of a study's merges. */
 export interface MergesState extends Amount {
   readonly isWorking: boolean;
-  /** Bytes that the last run has written, of those that it is to write. */
+  /** Bytes written by the last run, and the number planned. */
   readonly bytes: { readonly written: number; readonly total: number } | null;
-  /** Seconds until all are made; null where nothing tells, 0 where nothing is left. */
+  /** Seconds until all merges are made; null if unknown, 0 if nothing is left. */
   readonly secondsLeft: number | null;
 }
 
-/** How far the scores of a study are: one for each model and task. */
+/** Progress of a study's scores, one for each model and task. */
 export interface ScoresState extends Amount {
   readonly tasks: readonly (Amount & { readonly task: string })[];
-  /** Models that are being scored, with their requests. */
   readonly running: readonly RunningRequests[];
   readonly secondsLeft: number | null;
 }
 
-/** What went wrong, the latest first. */
+/** An error of a study; the latest come first. */
 export interface StudyError {
-  /** ISO 8601; null where nothing tells. */
+  /** ISO 8601; null if unknown. */
   readonly at: string | null;
   readonly what: string;
   readonly message: string;
@@ -50,21 +49,20 @@ export interface StudyState {
   readonly directory: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Null where no training was given. */
+  /** Null without a training. */
   readonly training: readonly RunStatus[] | null;
   /** Null before a batch has begun. */
   readonly merges: MergesState | null;
   /** Null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
-  /** What could not be read at this moment: figures are then those of the moment before. */
+  /** Files that could not be read this time; their figures are those of the previous look. */
   readonly unread: readonly string[];
 }
 
-/** Errors that a page shows; `--json` of a batch or an evaluation has all. */
+/** Most errors on a page; `--json` of a batch or an evaluation has all. */
 const mostErrors = 12;
 
-/** Looks at a study again and again, while other processes write it. */
 export class StudyWatch {
   readonly #directory: string;
   readonly #training: readonly string[];
@@ -75,7 +73,7 @@ export class StudyWatch {
   #lastTraining: readonly RunStatus[] | null = null;
   #unread: string[] = [];
 
-  /** @param training directories as `trainInit` wrote them */
+  /** @param training directories as written by `trainInit` */
   constructor(directory: string, training: readonly string[] = []) {
     this.#directory = resolve(directory);
     this.#training = training;
@@ -84,7 +82,7 @@ export class StudyWatch {
     this.#failures = new ScoreFailures(this.#directory);
   }
 
-  /** Returns the state of the study now. Files that are missing or half written are none, or those of the look before. */
+  /** Returns the current state. Missing or half-written files count as absent, or as in the previous look. */
   async look(): Promise<StudyState> {
     this.#unread = [];
     const training = await this.#trainingNow();
@@ -114,7 +112,10 @@ export class StudyWatch {
     return this.#lastTraining;
   }
 
-  /** Does what may fail while others write; notes why it failed, unless by a code that says that nothing is there yet. */
+  /**
+   * Runs work that may fail while others write. Records the reason, unless its code means that nothing exists
+   * yet.
+   */
   async #attempt<T>(expected: readonly string[], work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
@@ -129,7 +130,7 @@ export class StudyWatch {
     const done = merges.filter((merge) => merge.state === 'done').length;
     const failed = merges.filter((merge) => merge.state === 'failed').length;
     const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
-    // Earlier versions counted less: what is no number is not known.
+    // Earlier versions counted less: a value that is not a number is unknown.
     const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
     const isLeft = isWorking && state === 'running' && done + failed < merges.length;
     const secondsLeft = !isLeft
@@ -197,7 +198,7 @@ export class StudyWatch {
     };
   }
 
-  /** Returns the open tasks that evaluations at work are asked for; all where none works. */
+  /** Returns the open tasks of running evaluations; all open tasks if none runs. */
   async #askedOf(record: ExperimentRecord, open: readonly OpenModel[]): Promise<readonly OpenModel[]> {
     const asks = (await this.#attempt([], () => asksNow(this.#directory))) ?? [];
     if (asks.length === 0) return open;

@@ -15,29 +15,29 @@ import { type StudyState, StudyWatch } from './study-state.js';
 export interface WatchStudyOptions {
   /** The HTML file to write. */
   out: string;
-  /** Directories of trainings, as `trainInit` wrote them. */
+  /** Directories of trainings, as written by `trainInit`. */
   training?: readonly string[] | undefined;
-  /** Seconds between two looks. Default 10. */
+  /** Seconds between two looks. Default: 10. */
   every?: number | undefined;
-  /** Replace a file that is not a page of ours. Default false. */
+  /** Replace a file that is not a page of ours. Default: false. */
   force?: boolean | undefined;
   /** Ends the watch. */
   signal: AbortSignal;
-  /** Called after each page that is written. */
+  /** Called after each page is written. */
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
-/** A watch that has ended. */
+/** The result of a watch. */
 export interface WatchedStudy {
   /** Absolute path of the page. */
   readonly out: string;
-  /** Number of times that it was written. */
+  /** Number of times it was written. */
   readonly pages: number;
-  /** The study as it was last seen. */
+  /** The last state seen. */
   readonly state: StudyState;
 }
 
-/** Draws the page of a study. @param every seconds between two looks; undefined for the last page, which stays as it is */
+/** @param every seconds between two looks; undefined for the last page, which does not reload */
 export const drawStudy = (state: StudyState, every: number | undefined): Promise<string> =>
   stillPage({
     title: state.title,
@@ -46,11 +46,12 @@ export const drawStudy = (state: StudyState, every: number | undefined): Promise
   });
 
 /**
- * Writes a page of a running study again and again, whole, until the signal aborts; then once more, as a page that does not
- * reload. Files that other processes are writing do not end it: what cannot be read is named on the page.
+ * Writes the page of a running study repeatedly and atomically until the signal aborts; then once more,
+ * without reloading. Files that other processes are writing do not end the watch: unreadable ones are named
+ * on the page.
  *
- * @throws LayerloomError EXPERIMENT_MISSING where the directory is not there and no training is given; TRAINING_INVALID,
- *   INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ * @throws LayerloomError EXPERIMENT_MISSING if the directory does not exist and no training is given;
+ *   TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
  */
 export const watchStudyOf = async (
   directory: string,

@@ -26,7 +26,7 @@ export const byLanguage = (board: Board): ScoreTable[] =>
         };
       }),
     );
-    // Scores of experts alone are in Table 5; MGSM is what Table 1 is of.
+    // Table 1 is for MGSM; scores of experts alone are in Table 5.
     const hasMerges = rows.some(({ cells }) => cells.slice(3).some((cell) => cell !== null));
     const shown =
       benchmark === 'MGSM' || hasMerges
@@ -54,8 +54,8 @@ export const byLanguage = (board: Board): ScoreTable[] =>
   });
 
 /**
- * Returns the ratios that are behind the "10 %" of the paper's introduction: swap ÷ mean(language expert, task expert,
- * soup), averaged over languages (ours; the paper prints no formula).
+ * Returns the ratios behind the "10 %" of the paper's introduction: swap ÷ mean(language expert, task expert,
+ * soup), averaged over languages. The formula is ours; the paper prints none.
  */
 const ratios = (rows: readonly TableRow[]): Derived[] =>
   ['swap-best', 'swap-default'].flatMap((group): Derived[] => {
@@ -66,7 +66,7 @@ const ratios = (rows: readonly TableRow[]): Derived[] =>
         const [swap, ...others] = [of(group), of('language'), of('task'), of('soup-best')];
         if (swap === undefined || others.includes(undefined)) return [];
         const rivals = meanOf(others as number[]);
-        // Of scores of 0 there is no ratio.
+        // Scores of 0 give no ratio.
         return rivals > 0 ? [swap / rivals] : [];
       });
     if (values.length === 0) return [];

@@ -8,7 +8,7 @@ import type { Cell, ScoreTable, TableRow } from '../../scores/score-table.js';
 import type { ScoredModel } from '../../scores/scored-experiment.js';
 import { summarise } from '../../scores/summaries.js';
 
-/** Shares have three digits in Table 5, as the paper prints them. */
+/** In Table 5 shares have three digits, as in the paper. */
 const shown = (scale: Scale): Scale =>
   scale.unit === 'percent' ? { unit: 'percent', factor: 1, digits: 3 } : scale;
 
@@ -16,13 +16,13 @@ interface Column {
   readonly id: string;
   readonly label: string;
   readonly group: 'base' | 'task' | 'language';
-  /** The language that the experts are of. */
   readonly language: string | undefined;
-  /** The experts. */
   readonly models: readonly ScoredModel[];
 }
 
-/** Table 5: the mean score of every kind of expert in every benchmark and language; empty where it was not run. */
+/**
+ * Table 5: the mean score of every kind of expert in every benchmark and language; empty if it was not run.
+ */
 export const experts = (board: Board): ScoreTable[] => {
   const byRole = groupBy(board.experiment.models, ({ role }) => role);
   const ofLanguages = groupBy(
@@ -66,7 +66,6 @@ export const experts = (board: Board): ScoreTable[] => {
   ];
 };
 
-/** True if a summary has figures of a language's experts. */
 const isImported = (board: Board, language: string): boolean =>
   board.benchmarks.some((benchmark) =>
     board.imported.testedIn(benchmark).some(
@@ -108,7 +107,6 @@ const subjectRows = (board: Board, benchmark: string, columns: readonly Column[]
   return [...computed, ...imported];
 };
 
-/** True for a benchmark that is judged by perplexity. */
 const isLessBetter = (board: Board, benchmark: string): boolean =>
   board.subjects.some((of) => of.benchmark === benchmark && of.scale.unit === 'perplexity');
 

@@ -30,15 +30,14 @@ const tenLanguages = [
 ];
 
 /**
- * Table 2: one language, with further references and methods, English, and the mean over all languages. One table a
- * language that has more than Table 1 shows of it.
+ * Table 2: one language, with further references and methods, English, and the mean over all languages. A
+ * language gets a table if it has more than Table 1 shows.
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
     board.languages.map((language) => tableOf(board, benchmark, language)),
   );
 
-/** What Table 1 has of a language. */
 const shownInTable1 = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 
 /** Default configurations that the paper's Table 2 does not show. */
@@ -124,7 +123,10 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
   };
 };
 
-/** Returns the subjects of "all languages": the paper's ten where the experiment has them all, else all that it has. */
+/**
+ * Returns the subjects of "all languages": the paper's ten if the experiment has them all, else all of the
+ * experiment's.
+ */
 const languagesOfMean = (board: Board, benchmark: string): Subject[] => {
   const all = [...board.experiment.tasks.keys()].flatMap(
     (language) => board.subject(benchmark, language) ?? [],
@@ -142,7 +144,7 @@ const meanFigure = (board: Board, key: CellKey, subjects: readonly Subject[]): C
   return computed ?? figure(board, key);
 };
 
-/** The best swap's maximum against that of joint SFT, the paper's "4.4 points" (§5.2). */
+/** The best swap's maximum minus joint SFT's, the paper's "4.4 points" (§5.2). */
 const overJoint = (
   ids: readonly string[],
   rows: readonly TableRow[],

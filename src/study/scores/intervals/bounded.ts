@@ -3,23 +3,19 @@ import type { Spread } from './crossed.js';
 import type { Interval } from './shares.js';
 import { t95, tTest } from './student.js';
 
-/** A mean, with what is known of its error. */
 export interface Located {
-  /** The centre of the interval: the mean, less what a choice has added to it. */
+  /** The mean minus the bias of a choice. */
   readonly center: number;
-  /** The mean that the variance was measured at. */
   readonly mean: number;
   readonly spread: Spread;
   readonly range: Range;
-  /** Number of problems. */
   readonly n: number;
 }
 
 /**
- * Returns how the variance of a mean depends on the mean: v(μ) = c (μ − least)(most − μ), which is 0 at the ends of the
- * range, as that of a share of right answers is; a constant without a range. Of shares, 1 / c is the number of problems
- * that would give one model's share this variance (Korn and Graubard 1998). Scores that are all at one end tell no
- * variance: they count as those of one model.
+ * Returns the variance as a function of the mean: v(μ) = c (μ − least)(most − μ), as for a share of right
+ * answers; a constant without a range. For shares, 1 / c is the effective number of problems (Korn and
+ * Graubard 1998). Scores that are all at one end have the variance of a single model.
  */
 const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Located) => {
   const isEnded = Number.isFinite(most);
@@ -31,10 +27,10 @@ const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Loc
 };
 
 /**
- * Returns the 95 % interval of a mean: the values μ with (mean − μ)² ≤ t² v(μ), by Student's t. Of a share it is Wilson's
- * (1927) score interval with an effective number of problems (Dean and Pagano 2015), and does not leave the range.
+ * Returns the 95 % interval: the μ with (mean − μ)² ≤ t² v(μ), by Student's t. For a share this is Wilson's
+ * (1927) score interval with an effective number of problems (Dean and Pagano 2015); it stays in the range.
  *
- * @returns undefined where the scores do not vary
+ * @returns undefined if the scores do not vary
  */
 export const intervalOf = (located: Located): Interval | undefined => {
   const { spread, range } = located;
@@ -55,7 +51,7 @@ export const intervalOf = (located: Located): Interval | undefined => {
   ];
 };
 
-/** Returns the two-sided p-value of a difference, of 0: below 5 % where `intervalOf` excludes 0. */
+/** Returns the two-sided p-value of a difference from 0: below 5 % if `intervalOf` excludes 0. */
 export const pOfZero = (located: Located): number => {
   const { center, spread } = located;
   const variance = varianceOf(located).at(0);

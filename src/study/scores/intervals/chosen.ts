@@ -7,12 +7,11 @@ import { orderOfProblems } from './problem-order.js';
 import type { Scaled } from './scaled.js';
 
 /**
- * Returns the errors of choices, one for each resample of the problems, by side: the row that is best in the resample is
- * chosen among the side's, and its score in the resample taken less its score on all problems. Rows that are equally good
- * in the resample share it. The best row's score is above its true one by the luck that helped to choose it; so are these,
- * by luck that is drawn again. All sides share the resamples.
+ * Returns the errors of choices by side, one for each resample of the problems: the score of the resample's
+ * best row minus that row's score on all problems. Ties share a resample. The true choice is biased upwards
+ * by luck; these errors repeat that bias with new luck. All sides share the resamples.
  *
- * @param sides rows of which the best by score is chosen; one row is no choice
+ * @param sides rows from which the best is chosen; a single row involves no choice
  * @param sign 1 if the highest score is chosen, -1 if the lowest
  * @param n number of problems
  */
@@ -44,20 +43,18 @@ export const choiceErrors = (
   });
 };
 
-/** What problems do to a figure that was chosen by them. */
 export interface ChoiceSpread {
-  /** By how much the choice has raised the figure. */
+  /** How much the choice raised the figure. */
   readonly bias: number;
-  /** Its variance, the bias taken off. */
   readonly spread: Spread;
 }
 
 /**
- * Returns bias and variance of a chosen figure, from its errors by resample. The bias of resamples is about that of the
- * choice where rows differ by about their errors, too small where they are equal, and too large where one is far better:
- * it counts with an error of its own size. A figure that was chosen is not known better than one that was not.
+ * Returns bias and variance of a chosen figure, from its errors by resample. The bias is about right if rows
+ * differ by about their errors, too small if they are equal, too large if one is far better. So the variance
+ * includes the bias squared, and is at least that of an unchosen figure.
  *
- * @param alike the figure by problem, of all rows that are as good as the chosen ones
+ * @param alike the figure by problem, for each row as good as the chosen one
  */
 export const choiceSpread = (errors: Float64Array, alike: readonly Scaled[]): ChoiceSpread => {
   const bias = meanOf(errors);

@@ -5,14 +5,13 @@ import { freedomAt, t95 } from './student.js';
 /** Scores by level of one kind of model (each task expert, each language expert) and problem. */
 export type Levels = readonly Scaled[];
 
-/** The variance of a mean, and how well it is known. */
 export interface Spread {
   readonly variance: number;
-  /** Degrees of freedom of Student's t; infinite where the variance is known. */
+  /** Degrees of freedom of Student's t; infinite if the variance is known. */
   readonly df: number;
 }
 
-/** Returns the variance of a mean of independent numbers, s² / n. */
+/** Returns s² / n, the variance of a mean of independent numbers. */
 export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
   const n = values.length;
   const [own] = centred([Float64Array.from(values)]) as [Float64Array];
@@ -21,27 +20,28 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
 };
 
 /**
- * Returns the variance of a mean over models and problems of which every model has answered every problem. Problems and
- * each kind of expert are crossed effects: a problem is hard for all models, and an expert is in all of its merges.
+ * Returns the variance of a mean over models and problems, if every model answered every problem. Problems
+ * and each kind of expert are crossed effects: a problem is hard for all models, and an expert is in all of
+ * its merges.
  *
  *     V = V_P + V_E,  V_E = Σ_F max(0, V_F − V_FP)
  *
- * V_P = s² of the problems' means / K, V_F = s² of the I levels' means / I, and V_FP = the mean square of what is left of
- * the I × K table of means, when the means of its levels and problems are taken off, / (I K). V_FP is what problems add to
- * V_F, and is in V_P already. The terms are those of an analysis of variance with random crossed effects (Cornfield and
- * Tukey 1956), and V is the multiway estimator of Cameron, Gelbach and Miller (2011), V_T + V_L + V_P − V_TL − V_TP −
- * V_LP + V_TLP, without its −V_TL + V_TLP: it counts the interaction of experts twice, which is on the safe side, and it is
- * not below V_P. (Owen 2007 bootstraps the same design.)
+ * V_P is s² of the problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of the
+ * residuals of the I × K table of means (means of levels and problems removed), / (I K): the part of V_F that
+ * V_P already contains. The terms are those of an analysis of variance with random crossed effects (Cornfield
+ * and Tukey 1956). V is the multiway estimator of Cameron, Gelbach and Miller (2011), V_T + V_L + V_P − V_TL
+ * − V_TP − V_LP + V_TLP, without −V_TL + V_TLP. So the interaction of experts counts twice, which is
+ * conservative, and V is at least V_P. (Owen 2007 bootstraps the same design.)
  *
- * Problems are many and experts few, so that each part has Student's t of its own, as Cochran (1964) has it:
+ * Problems are many and experts few, so each part has its own Student's t, as in Cochran (1964):
  *
  *     t² V = t²(K − 1) V_P + t²(df_E) V_E,  df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E
  *
- * The degrees of freedom are those at which Student's t has this 95 % quantile. They move with the scores without a jump:
- * a part that adds next to nothing to V changes next to nothing. (Satterthwaite's formula over V_P and V_F, which was here
- * before, falls to the least of all degrees of freedom once an excess is above 0 by a rounding error.)
+ * The result's degrees of freedom are those whose t has this 95 % quantile. They change continuously with the
+ * scores. (Satterthwaite's formula over V_P and V_F would drop to the smallest as soon as rounding lifts an
+ * excess above 0.)
  *
- * @param problems variance of the mean that problems alone cause, these models being given
+ * @param problems variance of the mean that problems alone cause, for these models
  */
 export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spread => {
   const excesses = factors.map((levels) => ({
@@ -53,8 +53,8 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
 };
 
 /**
- * Returns a variance that is not below `crossedSpread`'s: V_P + Σ_F V_F, nothing taken off. With two or three experts
- * V_F − V_FP is below 0 in many studies in which experts do differ; a claim that a difference is small must not rest on that.
+ * Returns an upper estimate, V_P + Σ_F V_F. With two or three experts V_F − V_FP is often negative although
+ * experts differ; a claim that a difference is small must not rest on that.
  */
 export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
   satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);
@@ -66,7 +66,7 @@ const satterthwaite = (parts: readonly Spread[]): Spread => {
   return { variance, df: uncertainty > 0 ? variance ** 2 / uncertainty : Number.POSITIVE_INFINITY };
 };
 
-/** Returns the sum of two variances, with the degrees of freedom at which t² of the sum is the sum of each part's t². */
+/** Returns a + b, with the degrees of freedom for which t² V is the sum of the parts' t² V. */
 const withT = (a: Spread, b: Spread): Spread => {
   const variance = a.variance + b.variance;
   const squares = (t95(a.df) ** 2 * a.variance + t95(b.df) ** 2 * b.variance) / variance;
@@ -83,12 +83,13 @@ const spreadOfLevels = (levels: Levels): Spread => {
 };
 
 /**
- * Returns V_F − V_FP. With the sums T_i of levels and P_k of problems, and G of all, over I levels and K problems,
+ * Returns V_F − V_FP. With the sums T_i of levels and P_k of problems, and the total G, over I levels and K
+ * problems:
  *
  *     I² (I − 1) K² V_F = A = I Σ T_i² − G²
  *     I² (I − 1) K² V_FP = B / (K − 1),  B = I K Σ x² − I Σ T_i² − K Σ P_k² + G²
  *
- * A and B are whole numbers where the scores are. Of one problem V_FP cannot be told: 0.
+ * A and B are whole numbers if the scores are. With a single problem V_FP is unknown: returns 0.
  */
 const excessOf = (levels: Levels): number => {
   const [{ divisor }] = levels as [Scaled];
@@ -105,11 +106,10 @@ const excessOf = (levels: Levels): number => {
   return excess / (I ** 2 * (I - 1) * K ** 2) / divisor ** 2;
 };
 
-/** Returns the sum of squares, in any order. */
 const squaresOf = (values: readonly number[] | Float64Array): number =>
   sumOf(values.map((value) => value * value));
 
-/** Takes the common mean off scores that are not whole numbers, whose squares would lose digits otherwise. */
+/** Subtracts the common mean from fractional scores; otherwise their squares would lose digits. */
 const centred = (table: readonly Float64Array[]): readonly Float64Array[] => {
   if (table.every((values) => values.every(Number.isInteger))) return table;
   const mean = sumOf(table.map(sumOf)) / sumOf(table.map(({ length }) => length));

@@ -15,15 +15,13 @@ import { estimandOf, factorsOf, isOnePair, samplingOf } from './sampled.js';
 import { meanOfModels } from './scaled.js';
 import { type Interval, wilson } from './shares.js';
 
-/** What is known of a mean, on the scale of the metric. */
 export interface Estimate {
-  /** The mean of which this is the error, less what choosing it has added; see `chosen.ts`. */
+  /** Standard error after subtracting the bias of a choice; see `chosen.ts`. */
   readonly stderr: number;
-  /** Degrees of freedom of Student's t. */
   readonly df: number;
-  /** 95 %. Undefined where scores do not vary. */
+  /** 95 % interval; undefined if scores do not vary. */
   readonly interval: Interval | undefined;
-  /** Of what the interval is: `task experts, language experts and problems like these`. */
+  /** The population that the interval describes: `task experts, language experts and problems like these`. */
   readonly estimand: string;
 }
 
@@ -35,10 +33,10 @@ const estimateAt = (located: Located, estimand: string): Estimate => ({
 });
 
 /**
- * Returns what is known of the mean score over a row's models, which have answered the same problems.
+ * Returns the estimate of the mean score over a row's models, which answered the same problems.
  *
- * Without results by problem, or with those of other problems, the part of problems is the square of the mean standard error, which
- * is its most, that of models whose errors are all alike.
+ * If results by problem are absent or of other problems, the variance from problems is the square of the mean
+ * standard error: the upper bound, reached if all models make the same errors.
  *
  * @returns undefined without results by problem and without standard errors
  */
@@ -74,8 +72,8 @@ export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefi
 };
 
 /**
- * Returns what is known of the score of a row that was chosen among candidates by the same problems, or undefined without
- * results by problem.
+ * Returns the estimate of the score of a row that the same problems chose; undefined without results by
+ * problem.
  *
  * @param sign 1 if the highest score was chosen, -1 if the lowest
  */
@@ -112,7 +110,7 @@ export const estimateOfChosen = (
   return estimateAt({ center: mean - bias, mean, spread, range, n }, estimandOf(factors, { isOnePair }));
 };
 
-/** Returns what is known of the highest (1) or the least (-1) of models' scores, as `estimateOfChosen`. */
+/** Returns the estimate of the highest (1) or lowest (-1) score, as `estimateOfChosen`. */
 export const estimateOfExtreme = (
   scores: readonly ModelScore[],
   sign: 1 | -1,
@@ -129,7 +127,7 @@ const problemSpread = (scores: readonly Float64Array[]): Spread => {
   return spreadOf(values, divisor);
 };
 
-/** Aligns results; undefined without at least two problems that all of them have. */
+/** Undefined with fewer than two common problems. */
 const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligned | undefined => {
   if (whyUnpaired(results, metric) !== undefined) return undefined;
   try {
@@ -137,7 +135,6 @@ const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligne
     return aligned.n < 2 ? undefined : aligned;
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
-    // A mean of models on different problems is shown all the same: of its error the most is known.
     return undefined;
   }
 };

@@ -5,20 +5,15 @@ import type { Row } from './rows.js';
 import { estimandOf, type Factor, factorsOfDifference } from './sampled.js';
 import { less, meanOfModels, meanOfScaled, type Scaled } from './scaled.js';
 
-/** The difference of two rows of models, problem by problem, and what it varies by besides. */
 export interface PairedScores {
-  /** Mean score of the first row less that of the second, by problem in the order of its rows. */
+  /** First row minus second row, by problem in row order. */
   readonly byProblem: Scaled;
-  /** The least and largest possible difference. */
   readonly range: Range;
   readonly factors: readonly Factor[];
-  /** What a mean over problems and models is about. */
   readonly estimand: string;
-  /** True if every score is 0 or 1. */
   readonly isBinary: boolean;
 }
 
-/** Models of one row, aligned with those of another. */
 export interface AlignedRow extends Pick<Row, 'sampling' | 'isOnePair'> {
   readonly columns: readonly Column[];
 }
@@ -45,9 +40,8 @@ export const pairColumns = (
 };
 
 /**
- * Pairs two rows by problem.
+ * Pairs two rows by problem; undefined without results by problem.
  *
- * @returns undefined without results by problem
  * @throws LayerloomError RESULTS_NOT_PAIRED as `alignResults`
  */
 export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefined => {
@@ -59,9 +53,9 @@ export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefin
 };
 
 /**
- * Returns the mean of differences in several languages, each of which counts once. Problems go together by their place:
- * a benchmark's languages translate the same ones, and of independent problems any order gives the variance of the mean. So do
- * experts that languages have in common; the variance of a language's own experts counts apart.
+ * Returns the mean of differences in several languages, each counted once. Problems are matched by position:
+ * the languages of a benchmark translate the same problems, and the order of independent problems does not
+ * change the variance. Shared experts are matched too; a language's own experts count separately.
  *
  * @returns undefined if the numbers of problems differ
  */
@@ -75,7 +69,7 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
     return {
       kind,
       labels,
-      // Languages without these experts add nothing to them.
+      // Languages without these experts add 0.
       levels: levels.map((_, at) => {
         const { values, divisor } = meanOfScaled(of.map((other) => itemAt(other.levels, at)));
         return { values: values.map((value) => value * of.length), divisor: divisor * parts.length };
@@ -93,7 +87,7 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
   };
 };
 
-/** Names the experts of a factor; of pairs that share no expert their task experts. */
+/** Pairs that share no expert are identified by their task experts. */
 const commonKey = ({ kind, labels }: Factor): string =>
   JSON.stringify([kind, kind === 'pairs of experts' ? labels.map(taskExpertOf) : labels]);
 

@@ -1,10 +1,10 @@
 import { groupBy } from '../../../core/base/lookup.js';
 import type { RowScores } from '../row-score.js';
 
-/** Rounds in which problems and rows are told apart by each other. */
+/** Rounds of colour refinement between problems and rows. */
 const rounds = 3;
 
-/** Mixes two 32-bit numbers into one (the finaliser of MurmurHash3). */
+/** The finaliser of MurmurHash3. */
 const mixed = (a: number, b: number): number => {
   let hash = Math.imul(a ^ Math.imul(b, 0xcc9e2d51), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -16,22 +16,22 @@ const seed = 0x9e3779b9;
 const number = new Float64Array(1);
 const bits = new Uint32Array(number.buffer);
 
-/** Returns 32 bits of a number; 0 and −0 have the same. */
+/** Returns a 32-bit hash; 0 and −0 are equal. */
 const hashOf = (value: number, seed: number): number => {
   number[0] = value + 0;
   return mixed(mixed(seed, bits[0] as number), bits[1] as number);
 };
 
 /**
- * Returns the places of problems in an order that their scores alone decide, not the order in which problems, models or
- * rows stand. Seeded resamples draw problems by place; so they draw the same ones whatever the order was.
+ * Returns an order of the problems that depends on their scores alone, so that seeded resamples draw the same
+ * problems whatever the order of problems, models or rows.
  *
- * This is the canonical form of a graph, by refining colours: problems and rows are told apart by turns, a problem by the
- * scores that rows have in it, a row by its scores in problems. (Sums of hashes do not depend on the order of their terms.)
- * If rows that differ stay alike, any one of them gets a colour of its own: they are mirror images. In the
- * end problems of one colour have the same scores in every row, and may stand in any order.
+ * The method is canonical labelling of a graph by colour refinement: a problem's colour comes from the rows'
+ * scores in it, a row's colour from its scores in the problems, by turns. If rows with different scores keep
+ * one colour, they are symmetric, and any of them gets a new colour. In the end problems of one colour have
+ * the same scores in every row.
  *
- * @param sides the rows of each side of a comparison, which are told apart
+ * @param sides the rows of each side of a comparison; sides have different colours
  */
 export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): number[] => {
   const rows = sides.flatMap((side, at) => side.map((row) => new Coloured(row, at)));
@@ -44,12 +44,10 @@ export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): numbe
   return Array.from(problems, (_, at) => at).sort((a, b) => colourAt(a) - colourAt(b) || a - b);
 };
 
-/** A row with the hashes of its scores. */
 class Coloured {
-  /** Its first colour: its side, and whether it was singled out. */
   kind: number;
   colour: number;
-  /** By model, or of the row as a whole: a hash for each problem. */
+  /** Hashes by problem, one list a model or one for the row. */
   readonly cells: readonly Int32Array[];
 
   constructor({ columns, models }: RowScores, side: number) {
@@ -68,7 +66,7 @@ class Coloured {
   }
 }
 
-/** Refines the colours of rows. @returns the colours of problems */
+/** Refines the colours of rows; returns the colours of problems. */
 const refined = (rows: readonly Coloured[]): Int32Array => {
   const problems = new Int32Array(rows[0]?.cells[0]?.length ?? 0);
   for (const row of rows) row.colour = row.kind;
@@ -95,7 +93,7 @@ const refined = (rows: readonly Coloured[]): Int32Array => {
   return problems;
 };
 
-/** Returns a row of those of the least colour that rows share which differ; undefined if there are none. */
+/** Returns a row of the lowest colour shared by rows with different scores, if any. */
 const alikeIn = (rows: readonly Coloured[]): Coloured | undefined => {
   const byColour = [...groupBy(rows, ({ colour }) => colour)].sort(([a], [b]) => a - b);
   for (const [, [first, ...others]] of byColour)

@@ -2,21 +2,19 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import type { ScoredModel } from '../scored-experiment.js';
 import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 
-/** One side of a comparison: the models whose mean it is, in one task. */
+/** A side of a comparison: the models whose mean it is, in one task. */
 export interface Row {
   readonly results: readonly EvaluationResult[];
-  /** What the models are samples of; undefined if they stand for themselves alone. */
+  /** Populations that the models are sampled from; undefined if the models stand only for themselves. */
   readonly sampling?: readonly Sampling[] | undefined;
-  /** True for one merge of two experts. */
   readonly isOnePair?: boolean;
   /**
-   * Rows of which this one was chosen as the best by these very problems, itself among them: configurations, kinds of
-   * models, the nine pairs of a maximum. Intervals choose again in each resample.
+   * Rows (this one included) from which the same problems chose the best: configurations, kinds of models,
+   * the nine pairs of a maximum. Resamples repeat the choice.
    */
   readonly candidates?: readonly (readonly EvaluationResult[])[] | undefined;
 }
 
-/** Returns the row of models that have results of a task. */
 export const rowOf = (
   models: readonly ScoredModel[],
   task: string,
@@ -32,5 +30,5 @@ export const rowOf = (
   };
 };
 
-/** Returns a row whose models stand for themselves alone. */
+/** Returns a row whose models stand only for themselves. */
 export const onlyThese = ({ sampling: _, ...row }: Row): Row => row;

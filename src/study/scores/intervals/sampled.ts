@@ -4,21 +4,20 @@ import type { ScoredModel } from '../scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** What a study has some of out of many: experts of a kind, pairs that share no expert, models of another role. */
+/** A sampled population; pairs share no expert, models have another role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
-/** The models of a row by one kind: the label of each, in their order. */
 export interface Sampling {
   readonly kind: Kind;
   readonly labels: readonly string[];
 }
 
 /**
- * Returns what the models of a row are samples of, so that their mean says something of others like them. A kind of
- * which there is one (the task expert of three merges) is given, not sampled.
+ * Returns the populations that a row's models are sampled from, so that the mean describes similar models
+ * too. A kind with one member (the task expert of three merges) is fixed.
  *
- * @returns nothing for one model that is no merge of a pair: it is given. Undefined if the models stand for themselves
- *   alone: one pair, or some pairs of a grid
+ * @returns empty for a single model that is not a pair's merge; undefined if the models stand only for
+ *   themselves: one pair, or some pairs of a grid
  */
 export const samplingOf = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
   if (models.length < 2) return isOnePair(models) ? undefined : [];
@@ -48,27 +47,23 @@ const ofOneKind = (models: readonly ScoredModel[]): readonly Sampling[] | undefi
   return [{ kind: 'models', labels }];
 };
 
-/** Scores by problem of a row's models, and what they are samples of. */
 export interface SampledScores {
   readonly scores: readonly Float64Array[];
   readonly sampling: readonly Sampling[] | undefined;
 }
 
-/** A kind of model that is sampled, with its scores. */
 export interface Factor {
   readonly kind: Kind;
-  /** Names of the levels, in their order. */
   readonly labels: readonly string[];
   readonly levels: Levels;
 }
 
-/** Returns the kinds that a row's mean varies by. */
 export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
   sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
 
 /**
- * Returns the kinds that the difference of two rows' means varies by. Of experts that both rows have, the difference of
- * each counts, since what an expert adds to both cancels. Nothing where one row stands for itself alone.
+ * Returns the kinds of model that the difference of two rows' means varies with. For shared experts the
+ * difference of each counts, because an expert's own effect cancels. Empty if a row stands only for itself.
  */
 export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
   if (a.sampling === undefined || b.sampling === undefined) return [];
@@ -92,11 +87,10 @@ export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[
 
 const distinct = (labels: readonly string[]): string[] => [...new Set(labels)].sort();
 
-/** Returns the mean scores of each label's models, in the order of labels. */
 const levelsOf = (scores: readonly Float64Array[], labels: readonly string[]): Scaled[] =>
   distinct(labels).map((label) => meanOfModels(scores.filter((_, at) => labels[at] === label)));
 
-/** Says what an interval is about: `task experts, language experts and problems like these`. */
+/** Names the population of an interval: `task experts, language experts and problems like these`. */
 export const estimandOf = (
   factors: readonly { readonly kind: Kind }[],
   { isOnePair }: { readonly isOnePair: boolean },

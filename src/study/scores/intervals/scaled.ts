@@ -1,21 +1,19 @@
 import { sumOf, sumsOf } from '../mean.js';
 
 /**
- * Numbers by problem as parts of a divisor: `values[k] / divisor`. Sums over models of scores of 0 and 1 stay whole numbers,
- * which add up exactly, where their means would not.
+ * Numbers by problem with a common divisor: `values[k] / divisor`. Sums over models of scores 0 and 1 stay
+ * whole and add up exactly; their means would not.
  */
 export interface Scaled {
   readonly values: Float64Array;
   readonly divisor: number;
 }
 
-/** Returns the mean over models by problem, whatever the order of models. */
 export const meanOfModels = (scores: readonly Float64Array[]): Scaled => ({
   values: sumsOf(scores),
   divisor: scores.length,
 });
 
-/** Returns one less the other. */
 export const less = (a: Scaled, b: Scaled): Scaled => {
   const divisor = commonMultiple(a.divisor, b.divisor);
   const [timesA, timesB] = [divisor / a.divisor, divisor / b.divisor];
@@ -23,14 +21,13 @@ export const less = (a: Scaled, b: Scaled): Scaled => {
   return { values, divisor };
 };
 
-/** Returns the mean of several, each counted once, whatever their order. */
+/** Each part counts once; the order does not matter. */
 export const meanOfScaled = (parts: readonly Scaled[]): Scaled => {
   const common = parts.map(({ divisor }) => divisor).reduce(commonMultiple);
   const values = sumsOf(parts.map((of) => of.values.map((value) => (common / of.divisor) * value)));
   return { values, divisor: common * parts.length };
 };
 
-/** Returns the mean over problems. */
 export const meanOverProblems = ({ values, divisor }: Scaled): number =>
   sumOf(values) / (divisor * values.length);
 

@@ -1,12 +1,11 @@
-/** Bounds that hold the truth in 95 of 100 studies. */
 export type Interval = readonly [low: number, high: number];
 
-/** Level of every claim, two-sided: of comparisons of equals at most this share is called better or worse. */
+/** Two-sided significance level. */
 export const level = 0.05;
 
 const z = 1.959963984540054;
 
-/** Returns the 95 % interval of a share of right answers of one model by Wilson's score method (1927). */
+/** Wilson's score interval (1927) of a share of right answers, 95 %. */
 export const wilson = (right: number, n: number): Interval => {
   const share = right / n;
   const middle = (share + z ** 2 / (2 * n)) / (1 + z ** 2 / n);
@@ -15,8 +14,8 @@ export const wilson = (right: number, n: number): Interval => {
 };
 
 /**
- * Returns the 95 % interval of the difference of two shares on the same problems by Bonett and Price (2012): the normal
- * one with one problem more that only the first solves, and one that only the second does.
+ * Returns the 95 % interval of the difference of two shares on the same problems (Bonett and Price 2012): the
+ * normal interval after adding two problems, each solved by one side only.
  */
 export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval => {
   const [a, b] = [(onlyA + 1) / (n + 2), (onlyB + 1) / (n + 2)];
@@ -24,5 +23,5 @@ export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval =
   return [Math.max(-1, a - b - half), Math.min(1, a - b + half)];
 };
 
-/** Returns the interval that holds 0 too, of a difference whose test does not exclude it. */
+/** For a difference whose test does not exclude 0. */
 export const withZero = ([low, high]: Interval): Interval => [Math.min(0, low), Math.max(0, high)];

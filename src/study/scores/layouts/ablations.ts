@@ -7,10 +7,8 @@ import { summarise } from '../summaries.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
 
-/** A row of an ablation: layer swaps of one setting, all else plain. */
 type Setting = Omit<SwapSetting, 'isPlain'>;
 
-/** The plan's pairs of bottom and top layers, at no transition and at one layer on either side. */
 const layers: readonly Setting[] = [0, 1].flatMap((transition) =>
   [
     [0, 0],
@@ -27,7 +25,7 @@ const layers: readonly Setting[] = [0, 1].flatMap((transition) =>
 
 const transitions = layers.filter(({ bottom }) => bottom === 5);
 
-/** The ablation plan's first: (bottom, top) replaced by each of (0, 0), (3, 1), (5, 2), (8, 4). */
+/** The first ablation of the plan: (bottom, top). */
 export const ablationLayers = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-layers',
@@ -47,7 +45,7 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
           ],
   });
 
-/** The ablation plan's second: a transition of one layer on either side against none. */
+/** The second ablation of the plan: one transition layer on either side against none. */
 export const ablationTransition = (board: Board): ScoreTable[] =>
   ablation(board, {
     layout: 'ablation-transition',
@@ -64,9 +62,8 @@ interface Ablation {
   readonly title: string;
   readonly caption: string;
   readonly settings: readonly Setting[];
-  /** What the differences are of. */
   readonly compared: string;
-  /** What a row is compared with: the first of these that was merged. Empty for reference rows. */
+  /** In order of preference; the first that was merged is used. Empty for reference rows. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 
@@ -80,7 +77,6 @@ const idOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting):
 const labelOfSetting = ({ bottom, top, bottomTransition, topTransition }: Setting): string =>
   `(${bottom}, ${top}), transition ${bottomTransition}/${topTransition}`;
 
-/** Names a row and its reference: what both have in common stands once. */
 const contrastLabel = (setting: Setting, reference: Reference): string => {
   if (reference === 'default') return `${labelOfSetting(setting)}, less the default`;
   const layersOf = ({ bottom, top }: Setting) => `(${bottom}, ${top})`;
@@ -143,7 +139,6 @@ const scores = (
         }),
       ),
     ),
-    // One row says nothing of a choice.
     rows: shown.length > 1 ? shown : [],
     refusals: [],
   };
@@ -183,7 +178,7 @@ const modelsOf = (board: Board, language: string, reference: Reference): readonl
 
 const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
 
-/** Returns the merges of those pairs that both sides have scores of; undefined if both sides are the same merges. */
+/** Restricts both sides to pairs with scores on both; undefined if the sides are the same merges. */
 const ofSamePairs = (
   a: readonly ScoredModel[],
   b: readonly ScoredModel[],
@@ -198,7 +193,7 @@ const ofSamePairs = (
   return [both(a, b), both(b, a)];
 };
 
-/** Returns the merges of a setting, one for each pair: entries of an experiment may repeat a configuration. */
+/** Returns a setting's merges, one for each pair: entries of an experiment may repeat a configuration. */
 const mergesAt = (board: Board, language: string, setting: Setting): ScoredModel[] => {
   const byPair = new Map<string, ScoredModel>();
   for (const model of board.experiment.models) {

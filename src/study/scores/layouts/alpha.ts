@@ -10,8 +10,8 @@ import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Linearity of task vectors (the follow-up's explanation of train-then-revert): scores of base + α·τ of each expert, and of
- * both experts of a pair, by α; and how far they are from linear.
+ * Linearity of task vectors (the follow-up's explanation of train-then-revert): scores of base + α·τ by α,
+ * for experts and pairs, and their departures from linearity.
  */
 export const alpha = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) => {
@@ -68,19 +68,18 @@ const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value:
   const models = modelsAt(curves, value);
   if (models === undefined) return null;
   const found = board.scores(models, subject);
-  // At α = 0 every expert's curve begins at the same base.
   if (new Set(models).size === 1) return found[0] === undefined ? null : modelCell(found[0], subject.scale);
   const summary = summarise(found);
   return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
 };
 
-/** Returns the models of all curves at a value of α; undefined unless all curves have one. */
+/** Undefined unless every curve has a model at this α. */
 const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel[] | undefined => {
   const models = curves.flatMap(({ at }) => at.get(value) ?? []);
   return models.length < curves.length ? undefined : models;
 };
 
-/** What a curve is expected to have at a value of α, as a sum of weighted models. */
+/** A curve's expected score at α, as a sum of weighted models. */
 type Expected = (curve: Curve) => readonly (readonly [ScoredModel, number])[] | undefined;
 
 const departures = (board: Board, benchmark: string, subjects: readonly Subject[]): ScoreTable => {
@@ -120,13 +119,13 @@ const departures = (board: Board, benchmark: string, subjects: readonly Subject[
 
 const sumLabel = 'the sum of the gains of each alone';
 
-/** Proportional gains: (1 − α) of the base's score and α of that at 1. */
+/** Proportional gains: (1 − α) · base + α · (score at 1). */
 const alongOne =
   (value: number): Expected =>
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** Gains that add up: the scores of each expert alone at this α, less the base's, which both contain. */
+/** Additive gains: the sum of each expert's score alone at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {
@@ -142,7 +141,7 @@ const weighted = (
   return known.length < terms.length ? undefined : known;
 };
 
-/** Returns the models at a value of α, and models of the scores that are expected of them; undefined without any. */
+/** Returns the models at α and models with their expected scores. */
 const sidesOf = (
   curves: readonly Curve[],
   value: number,

@@ -9,19 +9,17 @@ import { compareRows, meanOfComparisons, type PairedComparison } from '../paired
 import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../score-table.js';
 import type { ScoredModel } from '../scored-experiment.js';
 
-/** A row of a table against its reference row. */
 export interface Contrast {
   readonly id: string;
   /** `(0, 0) less (5, 2)` */
   readonly label: string;
-  /** The models of both, those of the same experts; undefined where one of them is missing. */
+  /** Restricted to the same experts; undefined if a row is missing. */
   readonly sides: (subject: Subject) => Sides | undefined;
 }
 
 export type Sides = readonly [a: readonly ScoredModel[], b: readonly ScoredModel[]];
 
 export interface Contrasts {
-  /** Id of the table that has the scores. */
   readonly of: string;
   readonly title: string;
   readonly caption: string;
@@ -32,7 +30,6 @@ export interface Contrasts {
 interface Compared {
   readonly contrast: Contrast;
   readonly subject: Subject;
-  /** Number of models of the first side. */
   readonly models: number;
   readonly result: PairedComparison;
   readonly paired: PairedScores | undefined;
@@ -45,8 +42,9 @@ interface Family {
 }
 
 /**
- * Paired differences of a table's rows from their reference rows, in each language and as the mean over languages; with a
- * margin, two one-sided tests of equivalence. P-values are adjusted for the rows of one language, which answer one question.
+ * Paired differences of rows from their reference rows, by language and as the mean over languages, with
+ * tests of equivalence if a margin is given. P-values are adjusted within a language, whose rows answer one
+ * question.
  */
 export const differences = (
   board: Board,
@@ -128,7 +126,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** The mean over languages, of contrasts that all of them have that have any. */
+/** Includes only contrasts that every language with contrasts has. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];
@@ -195,7 +193,7 @@ const equivalenceWords = (
 ): string => {
   if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
   if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
-  // Rounded up: a margin that is shown is one that can be.
+  // Rounded up, so that the margin shown can be reached.
   const unit = 10 ** digits;
   const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
   return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;

@@ -15,8 +15,8 @@ const baselines = ['expert', 'base'] as const;
 const baselineLabels = { expert: 'the best single expert', base: 'the base' } as const;
 
 /**
- * Gain by language and method in points, as the follow-up's Fig. 2 draws it: the mean over pairs less the score of the
- * best single expert of either kind, and less that of the base. Positive is better, also where the metric is a perplexity.
+ * Gain by language and method in points (the follow-up's Fig. 2): the mean over pairs minus the best single
+ * expert's score, and minus the base's. Positive is better, also for perplexities.
  */
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -28,7 +28,6 @@ export const gains = (board: Board): ScoreTable[] =>
     const ids = sortGroups([...references, ...merged]);
     const sign = isMoreBetter(board, benchmark) ? 1 : -1;
     const rows = baselines.flatMap((baseline) =>
-      // Single experts are what the best of them is chosen from.
       ids
         .filter((id) => baseline === 'base' || !singleExperts.includes(id))
         .map((id): TableRow => {
@@ -55,7 +54,6 @@ export const gains = (board: Board): ScoreTable[] =>
         ...subjects.map(({ language }) => ({ id: language, label: language, kind: 'number' as const })),
         { id: 'mean', label: 'mean', kind: 'number' as const },
       ],
-      // Without merges there is nothing that references stand beside.
       rows: merged.length === 0 ? [] : rows.filter(({ cells }) => cells.some((cell) => cell !== null)),
       refusals: [],
     };
@@ -63,7 +61,7 @@ export const gains = (board: Board): ScoreTable[] =>
 
 const singleExperts: readonly string[] = ['task', 'language'];
 
-/** Returns the ids of the groups that were trained and not merged: experts, joint SFT and further roles. */
+/** Groups that were trained, not merged: experts, joint SFT and further roles. */
 const referenceGroups = (board: Board, subject: Subject): string[] =>
   groupsOf(board, subject)
     .filter((group) => !isMerged(group) && group.id !== 'base')
@@ -72,13 +70,11 @@ const referenceGroups = (board: Board, subject: Subject): string[] =>
 const mergedGroups = (board: Board, subject: Subject): Group[] =>
   distinctGroups(groupsOf(board, subject)).filter(isMerged);
 
-/** Returns the single experts of either kind that have scores. */
 const experts = (board: Board, subject: Subject): ModelScore[] =>
   groupsOf(board, subject)
     .filter(({ id }) => id === 'language' || id === 'task')
     .flatMap(({ models }) => board.scores(models, subject));
 
-/** Returns the best of the single experts of either kind; undefined without any. */
 const bestExpert = (board: Board, subject: Subject): ModelScore | undefined => {
   const summary = summarise(experts(board, subject));
   if (summary === undefined) return undefined;
@@ -114,7 +110,7 @@ const gain = (
   };
 };
 
-/** The best of these experts says nothing of that of others: the models stand for themselves alone. */
+/** The best of these experts does not describe other experts. */
 const overExpert = (board: Board, subject: Subject, group: Group, expert: ScoredModel): PairedComparison =>
   compareRows(
     onlyThese(rowIn(group, subject)),
@@ -137,7 +133,7 @@ const turned = (compared: PairedComparison, sign: number): PairedComparison =>
           compared.interval === undefined ? undefined : [-compared.interval[1], -compared.interval[0]],
       };
 
-/** Wins: the pairs of which the merge is above both of its experts, of those of which all three are scored. */
+/** Wins: the number of pairs whose merge beats both experts, among pairs with all three scores. */
 export const wins = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);

@@ -5,8 +5,8 @@ import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
 /**
- * Intervals of every group's mean, least and highest score, with what they are about, beside the standard error that takes
- * the models as independent.
+ * Intervals of every group's mean, lowest and highest score, beside the standard error that treats models as
+ * independent.
  */
 export const intervals = (board: Board): ScoreTable[] => [
   {

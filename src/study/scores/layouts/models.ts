@@ -4,7 +4,6 @@ import { scaleOf } from '../metrics.js';
 import { scoreOf } from '../model-score.js';
 import type { ScoreTable } from '../score-table.js';
 
-/** Every model and every task: the plain list that all other tables are made of. */
 export const models = (board: Board): ScoreTable[] => {
   const { experiment } = board;
   const tasks = [

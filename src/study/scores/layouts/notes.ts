@@ -4,14 +4,11 @@ import { type Group, groupsOf, undecidedIn } from '../groups.js';
 import { fixed, type TableRow } from '../score-table.js';
 import { summarise } from '../summaries.js';
 
-/** What a table shows. Default: all. */
 interface NoteScope {
   readonly languages?: readonly string[];
-  /** Ids of the groups whose choice is told. */
   readonly groups?: readonly string[];
 }
 
-/** Returns the notes of a benchmark's tables: metric and problems, and how the best configurations were chosen. */
 export const benchmarkNotes = (
   board: Board,
   benchmark: string,
@@ -30,7 +27,6 @@ export const benchmarkNotes = (
   ];
 };
 
-/** Returns a sentence for each group of which some models have no score: its figures are those of the others. */
 const missingNotes = (
   board: Board,
   benchmark: string,
@@ -46,7 +42,6 @@ const missingNotes = (
   );
 };
 
-/** Returns a sentence for the languages in which no model may be called the best, by reason. */
 const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] => {
   const reasons = groupBy(subjects, (subject) => board.whyNoBest(subject));
   return [...reasons].flatMap(([reason, of]) =>
@@ -56,7 +51,6 @@ const undecidedNotes = (board: Board, subjects: readonly Subject[]): string[] =>
   );
 };
 
-/** Returns a sentence for each best configuration of a language: from how many it was chosen, and what is left of it. */
 const choiceNotes = (
   board: Board,
   benchmark: string,
@@ -94,14 +88,11 @@ const choiceNotes = (
   return [...undecided, ...chosen];
 };
 
-/** The note of tables that have least and highest scores, which were chosen by the same problems. */
 export const extremeNote =
   'Least and highest scores of several models were chosen by the same problems: their intervals choose again in each resample, and are about these models only.';
 
-/** True if any shown figure has an interval in place of a standard error. */
 export const hasIntervals = (rows: readonly TableRow[]): boolean =>
   rows.some(({ cells }) => cells.some((cell) => cell?.interval !== undefined && cell.stderr === undefined));
 
-/** The note of tables in which some figures have a second one in brackets. */
 export const halfNote =
   'In brackets: the score when the configuration is chosen on one half of the problems and scored on the other.';

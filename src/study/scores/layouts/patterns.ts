@@ -8,8 +8,8 @@ import type { ScoredModel } from '../scored-experiment.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * The patterns of §4.2: which (bottom, top) is best in each language, and with each task expert. The paper finds more
- * language layers better in languages of low scores, fewer with the best math expert.
+ * The patterns of §4.2: the best (bottom, top) by language and task expert. The paper finds more language
+ * layers better in languages with low scores, and fewer with the best math expert.
  */
 export const patterns = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -70,13 +70,13 @@ const rowOf = (
   });
   const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
   const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
-  // One pair of numbers is no choice, and problems that cannot tell make none.
+  // Needs two settings, and problems that can decide between them.
   if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]
     .map(([layers, of]) => ({
       ...{ layers, n: of.length, first: itemAt(of, 0) },
-      // Equal to 12 digits is equal: of equal ones the fewest layers come first.
+      // Ties to 12 digits; the fewest layers come first.
       mean: Number(meanOf(of.map(({ value }) => value)).toPrecision(12)),
     }))
     .sort((a, b) => sign * (b.mean - a.mean) || a.first.bottom - b.first.bottom || a.first.top - b.first.top);

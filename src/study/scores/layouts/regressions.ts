@@ -9,15 +9,14 @@ import { summarise } from '../summaries.js';
 const references = ['base', 'language', 'task'] as const;
 
 /**
- * Regressions: the merges of a language in the tasks that they were not made for (English, other benchmarks), against
- * the base and the experts. Configurations are those that are best in the language's own first task.
+ * Regressions: a language's merges against base and experts, in tasks they were not made for (English, other
+ * benchmarks). Configurations are the best in the language's own first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
     const own = board.subjects.find((of) => of.language === language);
     if (own === undefined) return [];
     const groups = groupsOf(board, own);
-    // The one merge of all languages has its scores in Table 6.
     const merged = distinctGroups(groups).filter((group) => isMerged(group) && group.id !== 'multilingual');
     const bySubject = board.subjects
       .filter((of) => of !== own)
@@ -55,7 +54,7 @@ interface Scored {
   readonly subject: Subject;
 }
 
-/** Returns the row of each group of a language's merges in a task; p is adjusted for all of their comparisons there. */
+/** Returns a row for each group of merges; p is adjusted for all of these comparisons. */
 const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (TableRow | undefined)[] => {
   const known = subject.language === language ? judgedIn(board, subject) : [];
   const isKnown = (group: Group, id: string) => (of: Judged) =>
@@ -91,7 +90,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/** Names what merges are worse than, and what they may be by chance; or why nothing can be said. */
+/** Names what merges are worse than, certainly or perhaps by chance; or why nothing can be said. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

@@ -9,8 +9,8 @@ import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Reverted task experts (§3.3): parts of their changes put back to the base, by rows of small changes or by layers, beside
- * the experts themselves and the base, in every language.
+ * Reverted task experts (§3.3), whose changes are partly undone by rows of small changes or by layers, beside
+ * the experts and the base, in every language.
  */
 export const reverted = (board: Board): ScoreTable[] => {
   const { models } = board.experiment;
@@ -62,7 +62,6 @@ export const reverted = (board: Board): ScoreTable[] => {
   });
 };
 
-/** Returns the reverted models that have scores, and their own experts. */
 const withExperts = (
   models: readonly ScoredModel[],
   experts: readonly ScoredModel[],

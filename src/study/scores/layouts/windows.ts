@@ -6,18 +6,18 @@ import type { ScoredModel } from '../scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
-/** A window of a run: an average that ends at a step. */
+/** An average of a run's checkpoints that ends at a step. */
 interface Window {
   readonly model: ScoredModel;
   readonly run: string;
   readonly until: number;
-  /** What it has in common with windows that end elsewhere: `windows/wsm-last3`. */
+  /** The name without the last step: `windows/wsm-last3`. */
   readonly variant: string;
 }
 
 /**
- * Windows of training runs, by the step at which each ends, beside the single checkpoints of these steps; and what each
- * schedule and length of window has over them.
+ * Windows of training runs by last step, beside that step's checkpoint, and the gains over these checkpoints
+ * by schedule and length.
  */
 export const windows = (board: Board): ScoreTable[] => {
   const found = board.experiment.models.flatMap((model) => windowOf(model) ?? []);
@@ -95,7 +95,7 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   return [scores, compared];
 };
 
-/** Returns the windows that have scores and whose last checkpoints have, and these. */
+/** Restricted to windows whose last checkpoint has scores too. */
 const withCheckpoints = (
   windowsOfOne: readonly Window[],
   checkpointOf: (window: Window) => ScoredModel | undefined,

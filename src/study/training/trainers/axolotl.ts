@@ -8,7 +8,7 @@ import { ours, type Setting, settingsText } from '../settings.js';
 import type { TrainingRun } from '../training-run.js';
 import { adamSettings, checkpointSettings, scheduleOf, wsdOf } from './transformers-settings.js';
 
-/** Returns the configuration for `axolotl train` (axolotl 0.19). */
+/** For `axolotl train` (axolotl 0.19). */
 export const axolotlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: [['base_model', run.base], ...precision(run), ...trained(run)] },
@@ -35,7 +35,6 @@ const precision = ({ lora }: TrainingRun): Setting[] =>
         ['gradient_checkpointing', true, notes.checkpointing],
       ];
 
-/** What trains: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
     part?.side === undefined

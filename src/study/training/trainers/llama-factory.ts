@@ -8,7 +8,7 @@ import { ours, type Setting, settingsText } from '../settings.js';
 import type { TrainingRun } from '../training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
-/** Returns the configuration for `llamafactory-cli train` (LLaMA-Factory 0.9.5). */
+/** For `llamafactory-cli train` (LLaMA-Factory 0.9.5). */
 export const llamaFactoryConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: modelSettings(run) },
@@ -17,7 +17,7 @@ export const llamaFactoryConfig = (run: TrainingRun): string =>
     { title: 'Checkpoints and seeds', settings: [...checkpointSettings(run), ...seedSettings(run)] },
   ]);
 
-/** Returns `dataset_info.json`, which names the prepared file to LLaMA-Factory. */
+/** Returns `dataset_info.json`, which registers the prepared file with LLaMA-Factory. */
 export const datasetInfo = (): string =>
   `${JSON.stringify(
     { train: { file_name: 'train.jsonl', columns: { prompt: 'prompt', response: 'completion' } } },
@@ -25,10 +25,8 @@ export const datasetInfo = (): string =>
     2,
   )}\n`;
 
-/** The file of `datasetInfo`, beside the prepared one. */
 export const datasetInfoFile = preparedFile.replace(/[^/]*$/, 'dataset_info.json');
 
-/** Folder of `dataset_info.json` and the prepared file. */
 const dataFolder = preparedFile.replace(/\/.*$/, '');
 
 const modelSettings = (run: TrainingRun): Setting[] => [
@@ -44,7 +42,6 @@ const modelSettings = (run: TrainingRun): Setting[] => [
   ],
 ];
 
-/** What trains: all, a part, or an adapter over either. */
 const trained = ({ lora, part }: TrainingRun): Setting[] => {
   const source =
     part?.side === undefined
@@ -81,6 +78,6 @@ const dataSettings = (run: TrainingRun): Setting[] => [
   ['train_on_prompt', false, notes.masking],
 ];
 
-/** Without the stable steps LLaMA-Factory is stable for a third of those after the warm-up. */
+/** By default LLaMA-Factory keeps the rate stable for only a third of the steps after the warm-up. */
 const stableSteps = ({ steps, row, decaySteps }: TrainingRun): Record<string, number> =>
   decaySteps === undefined ? {} : { num_stable_steps: steps - row.warmup - decaySteps };

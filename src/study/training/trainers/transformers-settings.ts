@@ -5,7 +5,7 @@ import { ours, type Setting } from '../settings.js';
 import type { TrainingRun } from '../training-run.js';
 
 /**
- * The optimiser and its schedule, in the words of transformers' `TrainingArguments`, which TRL and LLaMA-Factory share.
+ * Optimiser and schedule as transformers' `TrainingArguments`, which TRL and LLaMA-Factory share.
  *
  * @param wsd further arguments of the WSD schedule
  */
@@ -29,7 +29,6 @@ export const optimiserSettings = (
   ];
 };
 
-/** The numbers of AdamW, which all trainers name alike. */
 export const adamSettings = (run: TrainingRun): Setting[] => [
   ['adam_beta1', choices.beta1, notes.beta1],
   ['adam_beta2', run.row.beta2, sourceOf(run, 'beta2')],
@@ -38,17 +37,14 @@ export const adamSettings = (run: TrainingRun): Setting[] => [
   ['max_grad_norm', run.row.maxGradNorm, sourceOf(run, 'maxGradNorm')],
 ];
 
-/** The schedule by its name in transformers. */
 export const scheduleOf = ({ row }: TrainingRun): string =>
   row.schedule === 'wsd' ? 'warmup_stable_decay' : 'linear';
 
-/** Arguments of transformers' WSD schedule. */
 export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, decay_type: 'linear' });
 
-/** At least twenty logged losses, so that one can see whether they fall. */
+/** At least twenty logged losses, to show whether they fall. */
 const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
 
-/** Where and when checkpoints are written, which all trainers name alike. */
 export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['output_dir', 'checkpoints'],
   ['save_strategy', 'steps'],
@@ -57,7 +53,6 @@ export const checkpointSettings = (run: TrainingRun): Setting[] => [
   ['logging_steps', loggingStepsOf(run)],
 ];
 
-/** The seeds, in the words of transformers. */
 export const seedSettings = ({ seed }: TrainingRun): Setting[] => [
   ['seed', seed, ours('the paper gives each run another')],
   ['data_seed', seed, ours('the order of the samples')],

@@ -8,10 +8,9 @@ import { ours, type Setting, settingsText } from '../settings.js';
 import type { TrainingRun } from '../training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
-/** Name of the copy of a partition in a run's directory. */
 export const partitionCopy = 'partition.json';
 
-/** The program that trains a run: TRL's own command, or one of ours for what it cannot do. */
+/** Returns the program that trains a run: undefined for TRL's own command, else one of ours. */
 export const trlProgram = ({
   way,
   part,
@@ -23,7 +22,10 @@ export const trlProgram = ({
       ? 'train_part.py'
       : undefined;
 
-/** Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig) or our programs. */
+/**
+ * Returns the configuration for `trl sft --config` (TRL 1.16: ScriptArguments, SFTConfig, ModelConfig) or our
+ * programs.
+ */
 export const trlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: modelSettings(run) },
@@ -33,7 +35,6 @@ export const trlConfig = (run: TrainingRun): string =>
     { title: 'Checkpoints and seeds', settings: [...checkpointSettings(run), ...seedSettings(run)] },
   ]);
 
-/** The keys that our programs read besides TRL's. */
 const partSettings = (run: TrainingRun): Setting[] =>
   trlProgram(run) === undefined || run.part === undefined
     ? []
@@ -50,7 +51,7 @@ const bothDataSettings = (run: TrainingRun): Setting[] => [
   ['max_length', run.row.sequenceLength, sourceOf(run, 'sequenceLength')],
 ];
 
-/** Modules that LoRA adapts. TRL takes a list of one as a regular expression for whole names. */
+/** Modules that LoRA adapts. TRL reads a list of one as a regular expression for whole names. */
 const targetsOf = ({ part }: TrainingRun): Setting => {
   if (part?.side === undefined)
     return ['lora_target_modules', choices.lora.targets, ours('every linear module inside the layers')];
