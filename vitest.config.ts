@@ -50,28 +50,49 @@ export const common = {
   },
 };
 
-const tests = ['test/**/*.test.ts'];
 /** These need other programs, a network or hours, and have configurations of their own. */
 const apart = ['aborts', 'frames', 'install', 'notebooks', 'peers', 'prebuilds', 'study', 'wheels'].map(
   (name) => `test/${name}/**`,
 );
 
 /**
- * Long searches, all cases of what others sample, servers that make a client wait, kills, and the pages carried out:
- * minutes of work that few changes can break. `.ci/run` runs them after the others.
+ * Whole programs: commands, harnesses, servers, browsers, training runs. `.ci/run` runs them after `npm cit`. Files outside
+ * these folders are here because they take long.
  */
+const system = [
+  // `command-line` stays with the unit tests, so that a broken door is seen within minutes.
+  'test/cli/!(command-line).test.ts',
+  'test/{conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
+  'test/{errors,site,verify}.test.ts',
+  'test/analysis/analyze.test.ts',
+  'test/architecture/merges.test.ts',
+  'test/checkpoint/gguf.test.ts',
+  'test/methods/{by-singular-values,nested,regmean}.test.ts',
+  'test/native/{guard,kernels}.test.ts',
+  'test/plan/check-plan.test.ts',
+  'test/quantisation/merge.test.ts',
+  'test/scores/{bases,equivalence}.test.ts',
+  'test/verification/additions.test.ts',
+];
+
+/** All cases of what unit tests sample, kills, and hostile servers: `.ci/run` runs them too. */
 const sweeps = [
   'test/sweeps/**/*.test.ts',
-  'test/docs/fences.test.ts',
   'test/engine/random.test.ts',
   'test/experiment/kill.test.ts',
-  'test/hostile/{growth,planted-secrets,secrets}.test.ts',
+  'test/hostile/planted-secrets.test.ts',
   'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
   'test/methods/{mixed-dtypes,non-finite,references}.test.ts',
 ];
 
-/** Minutes over all presets: `npm run test:presets`. */
-const presets = ['test/experiment/preset-runs.test.ts'];
+/** Minutes each, over work that few changes can break: `npm run test:nightly`. */
+const nightly = [
+  'test/docs/fences.test.ts',
+  'test/evaluation/in-place.test.ts',
+  'test/experiment/preset-runs.test.ts',
+  'test/hostile/{growth,secrets}.test.ts',
+  'test/sweeps/{build,coverage,invariance,search,torch-files}.test.ts',
+];
 
 /** Files that put modules in the place of others, or load modules anew, which only Vite can do, or that leave something behind: methods that they register. */
 const alone = [
@@ -104,19 +125,33 @@ export default defineConfig({
         extends: true,
         // These leave nothing behind in their process, and share it: each module is loaded once.
         test: {
-          name: 'tests',
+          name: 'unit',
           env,
           isolate: false,
-          include: tests,
-          exclude: [...apart, ...sweeps, ...presets, ...alone],
+          include: ['test/**/*.test.ts'],
+          exclude: [...apart, ...system, ...sweeps, ...nightly, ...alone],
         },
       },
       {
         extends: true,
         test: { name: 'alone', env, include: alone, server: { deps: { inline: [/\/dist\//] } } },
       },
-      { extends: true, test: { name: 'sweeps', env, include: sweeps, testTimeout: 600_000 } },
-      { extends: true, test: { name: 'presets', env, include: presets, testTimeout: 600_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'system',
+          env,
+          isolate: false,
+          include: system,
+          exclude: [...sweeps, ...nightly],
+          testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'sweeps', env, include: sweeps, exclude: nightly, testTimeout: 600_000 },
+      },
+      { extends: true, test: { name: 'nightly', env, include: nightly, testTimeout: 600_000 } },
     ],
   },
 });
