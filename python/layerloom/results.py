@@ -149,13 +149,13 @@ __all__ = [
 class _PrintedPlan(TypedDict):
     shards: list[PrintedShard]
     layerloom: str
-    """The version of layerloom that made the plan."""
+    """The version that made the plan."""
     method: str
     title: str
     recipe: dict[str, Any]
-    """The method's parameters as used, in the recipe's spelling."""
+    """The method's parameters as used."""
     completeRecipe: dict[str, Any]
-    """The whole recipe, which makes the same bytes again: with models (`./NAME`, `org/name@COMMIT`), nested recipes, layout, and what was found from the models. In YAML's spelling."""
+    """The whole recipe in YAML's spelling, which reproduces the same bytes: models (`./NAME`, `org/name@COMMIT`), nested recipes, layout, and values found in the models."""
     architecture: PrintedPlanArchitecture
     inputs: list[PlannedInput]
     """The merged models in the order of terms, then companions."""
@@ -166,11 +166,11 @@ class _PrintedPlan(TypedDict):
 
 class PrintedPlan(_PrintedPlan, total=False):
     form: Literal["adapter"]
-    """Where the output is a LoRA adapter: one file and `adapter_config.json`, in the place of shards and `config.json`."""
+    """Present for a LoRA adapter: one file and `adapter_config.json`."""
     allowNonFinite: Literal[True]
-    """Present where values that are no finite numbers are computed with, instead of refused."""
+    """Present if NaN and infinity are computed with, not refused."""
     download: PlannedDownload
-    """Weights to fetch from the hub before the plan can be carried out, as of when it was made."""
+    """Weights missing when the plan was made."""
 
 
 class _PrintedShard(TypedDict):
@@ -181,7 +181,7 @@ class _PrintedShard(TypedDict):
 
 class PrintedShard(_PrintedShard, total=False):
     verbatim: PrintedShardVerbatim
-    """The input file whose tensors are this shard's, all of them and no others: the shard is that file, header and all, and may be a link to it."""
+    """The input file that this shard is, header included; the shard may be a link to it."""
 
 
 class _PrintedTensor(TypedDict):
@@ -190,15 +190,15 @@ class _PrintedTensor(TypedDict):
     dtype: Literal["BF16", "BOOL", "C64", "F16", "F32", "F4", "F64", "F6_E2M3", "F6_E3M2", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0", "I16", "I32", "I64", "I8", "U16", "U32", "U64", "U8"]
     shape: list[float]
     begin: float
-    """In its shard, from the start of the file."""
+    """Byte offsets in the shard's file."""
     end: float
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
 
 
 class PrintedTensor(_PrintedTensor, total=False):
     part: PrintedTensorPart
-    """The tensor of the file that it is a part of, where it is none by itself: its parts stand one behind the other."""
+    """The file's tensor that this is a part of; parts are contiguous."""
 
 
 class PrintedTensorPart(TypedDict):
@@ -227,7 +227,7 @@ class _PlannedInput(TypedDict):
 
 class PlannedInput(_PlannedInput, total=False):
     adapted: PlannedInputAdapted
-    """Where it is a base with an adapter; `path` is then those of both, with a plus between them."""
+    """For a base with an adapter; `path` joins both paths with a plus."""
     hub: HubRevision
 
 
@@ -235,14 +235,14 @@ class PlannedInputAdapted(TypedDict):
     base: FoundModel
     adapter: FoundModel
     config: str
-    """SHA-256 of `adapter_config.json`, in hexadecimal."""
+    """SHA-256 of `adapter_config.json`, in hex."""
 
 
 class _FoundModel(TypedDict):
     name: str
-    """NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of its path."""
+    """NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of the path."""
     path: str
-    """Absolute: a directory or one file."""
+    """Absolute; a directory or a file."""
 
 
 class FoundModel(_FoundModel, total=False):
@@ -253,12 +253,12 @@ class _HubRevision(TypedDict):
     id: str
     """`org/name`."""
     revision: str
-    """The commit: the name of the snapshot's folder."""
+    """The commit, which names the snapshot's folder."""
 
 
 class HubRevision(_HubRevision, total=False):
     inside: str
-    """The path within the snapshot, where the model is not the whole of it."""
+    """Path within the snapshot, if the model is not all of it."""
 
 
 class _FileIdentity(TypedDict):
@@ -266,25 +266,24 @@ class _FileIdentity(TypedDict):
     """Absolute."""
     bytes: float
     mtimeNs: str
-    """Modification time in nanoseconds, in decimal: beyond what a float64 holds exactly."""
+    """mtime in nanoseconds, in decimal: a float64 would round it."""
     header: str
-    """SHA-256 of all bytes before the data, in hexadecimal."""
+    """SHA-256 of all bytes before the data, in hex."""
 
 
 class FileIdentity(_FileIdentity, total=False):
     content: str
-    """The hash of its content that the hub states, for a file of the cache of ranges. It identifies the file in place of times, which change as more of its bytes arrive; `mtimeNs` is then 0."""
+    """The hub's hash, for files in the cache of ranges. It replaces mtime, which changes as bytes arrive; `mtimeNs` is then 0."""
     seen: FileState
-    """Present where weights have been read since, and numbers taken from them."""
+    """Set once weights have been read."""
 
 
 class FileState(TypedDict):
     ctimeNs: str
-    """Status-change time in nanoseconds, in decimal: the system sets it at every write, and when links are made or removed."""
+    """ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links."""
     links: float
-    """Hard links."""
     hash: str
-    """A hash of the content, in hexadecimal, and of what it was taken: of sampled blocks (`sampleIdentity`) or of all bytes (`fullIdentity`)."""
+    """Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`)."""
     hashOf: Literal["bytes", "samples"]
 
 
@@ -300,23 +299,22 @@ class PrintedPlanFilesWithCopyOf(TypedDict):
 
 class Cost(TypedDict):
     bytesToRead: float
-    """Bytes of inputs; headers aside, except of shards that are input files as they stand."""
+    """Input bytes; headers count only in shards that are input files unchanged."""
     bytesToMeasure: float
-    """Bytes of inputs read before that for statistics of whole tensors (Gram matrices, thresholds, norms), one pass for each. Mostly from the page cache, since a tensor is measured and then computed; finding a threshold may take another pass."""
+    """Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly from the page cache. Finding a threshold may take another pass."""
     bytesToWrite: float
-    """Bytes of shards."""
     bytesCopied: float
-    """Tensor bytes of the output that are copied, and that are computed."""
+    """Tensor bytes of the output that are copied or computed."""
     bytesComputed: float
     bytesVerbatim: float
-    """Bytes of shards that are input files as they stand, which `--link hard` and `symbolic` do not write."""
+    """Bytes of shards that are input files unchanged, which `--link hard` and `symbolic` do not write."""
     parameters: float
 
 
 class PlannedDownload(TypedDict):
     bytes: float
     models: list[PlannedDownloadModels]
-    """Models of which something is missing, in the order of the plan's inputs."""
+    """Incomplete models, in the order of the plan's inputs."""
 
 
 class PlannedDownloadModels(TypedDict):
@@ -324,30 +322,29 @@ class PlannedDownloadModels(TypedDict):
     """`org/name@COMMIT`."""
     bytes: float
     of: float
-    """Bytes of all its files of weights."""
+    """Bytes of all its weight files."""
 
 
 class _MergeResult(TypedDict):
-    bytesWritten: float
-    threads: float
     seconds: float
     out: str
-    """Absolute path of the output."""
     method: str
     recipe: dict[str, Any]
     shards: list[ShardRecord]
     bytesResumed: float
-    """Bytes of shards that an interrupted run had written and this run kept."""
+    """Bytes that an interrupted run had written and this run kept."""
     warnings: list[str]
     bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    """Input bytes read (without headers), and shard bytes written."""
+    bytesWritten: float
+    threads: float
 
 
 class MergeResult(_MergeResult, total=False):
     truncated: list[TruncatedProduct]
-    """Of an adapter with a rank: the averages that were truncated to it."""
+    """For an adapter with a rank: the sums that were truncated to it."""
     quantised: QuantisedOutput
-    """Of an output that is quantised, where the recipe names a base: what is left of the change from it."""
+    """For a quantised output, if the recipe names a base: what it keeps of the change."""
     kept: MergeResultKept
     """Rows and parameters that stay the expert's, in all and of each tensor."""
     transplanted: MergeResultTransplanted
@@ -356,27 +353,24 @@ class MergeResult(_MergeResult, total=False):
 
 class TruncatedProduct(TypedDict):
     parameter: str
-    """The parameter of the base that it changes."""
+    """The base's parameter that it changes."""
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
     rank: float
-    """Its rank, and that of the exact sum's factors; of a formula that is no sum of products, the most that a matrix of its shape has."""
+    """The rank, and the exact sum's; for other formulas, the matrix's full rank."""
     exactRank: float
     norm: float
     """‖Δ‖_F of the exact sum."""
     error: float
-    """‖Δ − B·A‖_F / ‖Δ‖_F, of the factors as they are written; 0 where Δ is 0."""
+    """‖Δ − B·A‖_F / ‖Δ‖_F, with factors as written; 0 if Δ is 0."""
 
 
 class QuantisedOutput(TypedDict):
     scheme: str
-    """As recipes name it."""
     tensors: list[KeptTensor]
-    """In the order of the plan."""
+    """In plan order."""
     layers: list[QuantisedOutputLayers]
-    """The same of each layer, in order."""
     all: KeptChange
-    """The same of all together."""
 
 
 class KeptTensor(TypedDict):
@@ -418,9 +412,9 @@ class _ShardRecord(TypedDict):
 class ShardRecord(_ShardRecord, total=False):
     sha256: str
     key: str
-    """Key of the shard in the store, for a batch."""
+    """In the store, for a batch."""
     link: Literal["hard", "reflink", "symbolic"]
-    """The way in which it was linked to an input file or to the store's shard, if it was not written."""
+    """How it was linked to an input file or a store's shard, if not written."""
 
 
 class MergeResultKept(TypedDict):
@@ -451,16 +445,15 @@ class PrintedExplanation(TypedDict):
     dtype: str
     shape: list[float]
     parameters: dict[str, Any]
-    """The method's parameters for it, gradients and filters resolved."""
+    """For this tensor, with gradients and filters resolved."""
     words: str
-    """In words, over the models' names; and as it is planned, over byte ranges."""
+    """The expression, over model names."""
 
 
 class ExtractionResult(TypedDict):
     bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    """Input bytes read (without headers), and shard bytes written."""
     out: str
-    """Absolute path of the output."""
     bytes: float
     """Bytes of `adapter_model.safetensors`."""
     warnings: list[str]
@@ -470,40 +463,40 @@ class ExtractionResult(TypedDict):
     base: str
     expert: str
     rank: float
-    """The rank asked for, which smaller matrices do not reach."""
+    """The requested rank; smaller matrices have less."""
     energy: float | None
-    """The share of ‖Δ‖²_F that each rank was to keep; null without."""
+    """The requested share of ‖Δ‖²_F, or null."""
     dtype: Literal["BF16", "F16", "F32", "model"]
     error: float
     """‖Δ − B·A‖_F / ‖Δ‖_F over the extracted tensors."""
     kept: float
-    """Share of the whole model's ‖Δ‖²_F that the adapter keeps, in low rank or whole."""
+    """Share of the whole model's ‖Δ‖²_F in the adapter, as low rank or whole."""
     lost: float
-    """Share of the whole model's ‖Δ‖²_F that is of left-out tensors."""
+    """Share of the whole model's ‖Δ‖²_F in left-out tensors."""
     tensors: list[ExtractedTensor]
     saved: list[str]
-    """Tensors that the adapter has whole (`modules_to_save`)."""
+    """Tensors saved whole (`modules_to_save`)."""
     unchanged: list[str]
-    """Tensors that the expert has not changed; the adapter leaves them out."""
+    """Tensors that the expert did not change; not in the adapter."""
     leftOut: list[LeftOutTensor]
 
 
 class ExtractedTensor(TypedDict):
     name: str
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
     role: Literal["attention", "embedding", "feedForward", "head", "other"]
     shape: list[float]
     """[out, in], as stored."""
     rank: float
     norm: float
-    """‖Δ‖_F of the change Δ = W_expert − W_base."""
+    """‖Δ‖_F, with Δ = W_expert − W_base."""
     error: float
-    """‖Δ − B·A‖_F / ‖Δ‖_F, of the factors as they are written."""
+    """‖Δ − B·A‖_F / ‖Δ‖_F, for the factors as written."""
     energy: float
     """Share of ‖Δ‖²_F that B·A keeps: 1 − error²."""
     singularValues: list[float]
-    """The largest singular values of Δ, as many as the rank."""
+    """The `rank` largest singular values of Δ."""
 
 
 class LeftOutTensor(TypedDict):
@@ -524,11 +517,11 @@ class AnalysisResult(TypedDict):
     shares: list[AnalysisResultShares]
     overlaps: list[Overlap]
     topOverlaps: list[TopOverlap]
-    """Overlaps of the largest changes; none where no share of them was asked for."""
+    """Overlaps of the largest changes; empty unless `topShare` was given."""
     proposals: list[ProposedSwap]
-    """Numbers of layers to swap for each pair of a task and a language expert; none without roles."""
+    """Numbers of layers to swap for each pair of a task and a language expert; empty without roles."""
     advice: list[str]
-    """Sentences on what the figures say."""
+    """Sentences that interpret the figures."""
 
 
 class Analysis(TypedDict):
@@ -536,9 +529,9 @@ class Analysis(TypedDict):
     rows: Literal["input", "output"]
     threshold: float
     meanMav: float
-    """Mean MAV over all finite rows of all tensors, each row with the same weight."""
+    """Mean MAV over all finite rows of all tensors."""
     inverseMav: float | None
-    """The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null where nothing changed."""
+    """The expert's magnitude-adjusted weight (paper §5), 1 / meanMav; null if nothing changed."""
     base: AnalysedModel
     expert: AnalysedModel
     family: str
@@ -554,17 +547,17 @@ class AnalysedModel(TypedDict):
 
 class TensorAnalysis(TypedDict):
     fractionAbove: float
-    """Share of the finite rows whose MAV is above the threshold; 0 where no row is finite."""
+    """Share of finite rows with MAV above the threshold; 0 if none is finite."""
     rows: float
     parametersPerRow: float
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
     module: str
     """The name after `layers.N.`, or the whole name outside the layers."""
     meanMav: float
-    """Mean of the finite rows' MAV, from float64 sums; 0 where no row is finite."""
+    """Mean MAV of finite rows, from float64 sums; 0 if none is finite."""
     nonFiniteRows: float
-    """Number of rows with a NaN or an infinity; means and fractions exclude them."""
+    """Rows with NaN or infinity; means and fractions exclude them."""
 
 
 class _AnalysisResultShares(TypedDict):
@@ -574,39 +567,38 @@ class _AnalysisResultShares(TypedDict):
     top: float
     """The last `top` layers."""
     outside: float
-    """Tensors outside the layers."""
     layers: list[float]
-    """Share of each layer, layer 0 first."""
+    """By layer, layer 0 first."""
     name: str
 
 
 class AnalysisResultShares(_AnalysisResultShares, total=False):
     experts: list[list[float]]
-    """Of a mixture: share of each expert of each layer, layer 0 and expert 0 first; a layer without experts has none."""
+    """For a mixture: by layer and expert; empty for layers without experts."""
 
 
 class Overlap(TypedDict):
     experts: list[str]
     parts: list[OverlapPart]
-    """Outside the layers first, then layer 0 to the last."""
+    """Outside the layers first, then by layer."""
     whole: OverlapPart
 
 
 class OverlapPart(TypedDict):
     layer: float | None
-    """Layer number; null for the part outside the layers, and for the whole model."""
+    """Null outside the layers, and for the whole model."""
     cosine: float | None
-    """Cosine of the angle between the task vectors; null where one is 0, or products of changes overflow float32."""
+    """Cosine between the task vectors; null if one is 0 or the sums overflow."""
     signAgreement: float | None
-    """Share, of the elements that both changed, whose changes have the same sign; null where there are none."""
+    """Share of elements changed by both whose changes have equal signs; null if there are no such elements."""
     rowsAboveInBoth: float
-    """Share of the rows that are finite in both whose MAV is above its expert's threshold in both."""
+    """Share of rows, finite in both, above each expert's threshold in both."""
 
 
 class TopOverlap(TypedDict):
     experts: list[str]
     topShare: float
-    """Share of the rows of each matrix that count as its largest changes."""
+    """Share of each matrix's rows that count as largest."""
     parts: list[TopOverlapPart]
     """Layer 0 first."""
     whole: TopOverlapPart
@@ -614,33 +606,31 @@ class TopOverlap(TypedDict):
 
 class TopOverlapPart(TypedDict):
     layer: float | None
-    """Layer number; null for all layers together."""
+    """Null for all layers together."""
     rows: float
-    """Rows of the largest MAV of each expert; of the one that has fewer, where it changed fewer rows."""
+    """Largest rows of each expert; fewer if one changed fewer rows."""
     inBoth: float
-    """Those that are the same rows."""
+    """Rows among both experts' largest."""
     shared: float | None
     """inBoth / rows; null without rows."""
     chance: float | None
-    """The share that rows drawn at random would have in common; null without rows."""
+    """Expected share for random rows; null without rows."""
 
 
 class ProposedSwap(TypedDict):
     command: str
-    """As to be typed."""
     warnings: list[str]
-    """A sentence for each of its concerns."""
     task: str
     language: str
     bottom: float
     top: float
     bottomRange: list[float]
-    """The fewest and the most bottom layers that the experts' changes speak for."""
+    """The smallest and largest counts that the experts' changes support."""
     topRange: list[float]
     kept: ProposedSwapKept
-    """Share of each expert's largest changes that are in the layers that the swap takes from it."""
+    """Share of each expert's largest changes in the layers that the swap takes from it."""
     common: float
-    """Share of the largest changes that both experts have in the same layers: Σ of the smaller share of each layer."""
+    """Share of the largest changes in common: Σ over layers of the smaller share."""
     concerns: list[Literal["language in the middle", "no layers", "same layers"]]
 
 
@@ -653,15 +643,14 @@ class _Comparison(TypedDict):
     a: ComparedModel
     b: ComparedModel
     equal: bool
-    """True if both have the same tensors with the same dtypes, shapes and bytes."""
+    """True if tensors, dtypes, shapes and bytes are the same."""
     sameValues: bool
-    """True if both have the same tensors with the same shapes, and every element is the same number."""
+    """True if tensors and shapes are the same, and all elements are equal numbers."""
     tensors: list[TensorComparison]
-    """In the order of A, then those that only B has."""
+    """In A's order, then those only in B."""
     sideFiles: list[SideFileDifference]
-    """`config.json`, tokenizer and other files beside the weights."""
     bytesRead: float
-    """Bytes of weights that were read."""
+    """Bytes of weights read."""
     threads: float
     seconds: float
     warnings: list[str]
@@ -669,7 +658,7 @@ class _Comparison(TypedDict):
 
 class Comparison(_Comparison, total=False):
     quantised: QuantisationReport
-    """Where it was asked for: how much of the change is left once both models are quantised."""
+    """If requested: how much of the change survives quantisation of both models."""
 
 
 class ComparedModel(TypedDict):
@@ -678,7 +667,6 @@ class ComparedModel(TypedDict):
     """Absolute."""
     family: str
     layers: float
-    """Number of layers."""
     tensors: float
     parameters: float
     """Elements of all tensors."""
@@ -689,17 +677,17 @@ class ComparedModel(TypedDict):
 class TensorComparison(TypedDict):
     name: str
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
     module: str
     """The name after `layers.N.`, or the whole name outside the layers."""
     state: Literal["differs", "equal", "onlyInA", "onlyInB", "otherDtype", "otherShape", "sameValues"]
     a: StoredAs | None
-    """Null in the model that lacks the tensor."""
+    """Null if the model lacks the tensor."""
     b: StoredAs | None
     elements: float
-    """Number of elements: A's, or B's where A lacks the tensor."""
+    """From A, or from B if A lacks the tensor."""
     difference: ElementDifferences | None
-    """Null where no element differs in its bits, and where elements cannot be compared."""
+    """Null if all bits are equal, or elements cannot be compared."""
 
 
 class StoredAs(TypedDict):
@@ -711,11 +699,11 @@ class StoredAs(TypedDict):
 
 class ElementDifferences(TypedDict):
     differing: float | None
-    """Elements that differ as numbers: +0 equals −0, and NaN equals NaN. Of dtypes that are not floating: whose bits differ. Null for elements of less than a byte."""
+    """Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point, elements whose bits differ. Null for elements smaller than a byte."""
     differingBits: float | None
-    """Elements whose bits differ; null where the dtypes do, and for elements of less than a byte."""
+    """Elements whose bits differ; null if the dtypes differ or elements are smaller than a byte."""
     nonFinite: float
-    """Elements that are NaN or infinite in A or in B."""
+    """Elements that are NaN or infinite in either model."""
     max: float | None
     """max |a − b|"""
     mean: float | None
@@ -723,144 +711,139 @@ class ElementDifferences(TypedDict):
     rms: float | None
     """√ of the mean of (a − b)²."""
     relative: float | None
-    """‖a − b‖ / ‖a‖ in the Euclidean norm; also null where a is 0."""
+    """‖a − b‖ / ‖a‖, Euclidean; also null if a is 0."""
     first: ElementDifferencesFirst
-    """The first element that differs: in its bits, or as a number where the dtypes differ."""
+    """The first difference: in bits, or as a number if the dtypes differ."""
 
 
 class ElementDifferencesFirst(TypedDict):
     index: float
-    """In row-major order, from 0 on."""
+    """In row-major order, from 0."""
     position: list[float]
-    """An index for each dimension."""
+    """By dimension."""
 
 
 class SideFileDifference(TypedDict):
     name: str
     state: Literal["differs", "equal", "onlyInA", "onlyInB", "sameContent"]
     keys: list[KeyDifference]
-    """Keys that differ, of files that hold a JSON object in both models."""
+    """Differing keys, if both files are JSON objects."""
 
 
 class _KeyDifference(TypedDict):
     key: str
-    """Dotted path, of at most three keys."""
+    """Dotted path, at most three keys."""
 
 
 class KeyDifference(_KeyDifference, total=False):
     a: str | None
-    """The value as JSON; null where the file has no such key. Values of more than 200 characters are left out."""
+    """The value as JSON; null if the key is missing. Absent if longer than 200 characters."""
     b: str | None
 
 
 class QuantisationReport(TypedDict):
     scheme: Literal["fp8-block", "int4", "int8", "mxfp4", "nvfp4"]
-    """As recipes name it."""
     block: list[float] | None
-    """Rows and columns of the blocks that share a scale; null for whole rows."""
+    """Rows and columns of blocks that share a scale; null for whole rows."""
     bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    """Input bytes read (without headers), and shard bytes written."""
     bytesWritten: float
     threads: float
     seconds: float
     tensors: list[KeptTensor]
-    """In the order of the plan."""
+    """In plan order."""
     layers: list[QuantisedOutputLayers]
-    """The same of each layer, in order."""
     all: KeptChange
-    """The same of all together."""
 
 
 class OutputVerification(TypedDict):
     bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    """Input bytes read (without headers), and shard bytes written."""
     bytesWritten: float
     threads: float
     seconds: float
     out: str
-    """Absolute path of the output."""
     layerloom: str | None
-    """The version that wrote it; null where it has no `layerloom.json`."""
+    """The version that wrote it; null without `layerloom.json`."""
     verdict: Literal["damaged", "intact", "intact-by-size"]
     intact: bool
-    """True if nothing was found that differs or is missing, and false of `damaged` alone."""
+    """True if nothing differs or is missing; false only for `damaged`."""
     structure: str | None
-    """Why it cannot be opened as a model or an adapter; null where it can."""
+    """Why it cannot be opened as a model or adapter; null if it can."""
     files: list[VerifiedFile]
     unlisted: list[str]
-    """What is there and was not written with it: files, and folders as `NAME/`. Caches of git and of the hub are left out."""
+    """Files, and folders as `NAME/`, that were not written with it; without caches of git and the hub."""
     againstInputs: RecomputedTiles | None
     """Null unless the output was compared with its inputs."""
     loading: LoadingVerdict | None
-    """The verdict of libraries that load it; null unless `loads` was asked for."""
+    """Verdict of the libraries that load it; null unless `loads` was given."""
     warnings: list[str]
 
 
 class _VerifiedFile(TypedDict):
     file: str
     bytes: float | None
-    """Null where it is missing."""
+    """Null if missing."""
     state: Literal["different", "edited", "equal", "missing", "unrecorded"]
-    """`equal` by SHA-256 or, against the inputs, by its bytes; `unrecorded` where only its size, or nothing but its name, is known; `edited` for a model card, which may be."""
+    """`equal`: by SHA-256 or, against the inputs, by bytes. `unrecorded`: only its size or name is known. `edited`: a model card, which may be edited."""
 
 
 class VerifiedFile(_VerifiedFile, total=False):
     reason: str
-    """A phrase that follows the file's name: what differs, or is not recorded."""
+    """A phrase that follows the file's name: what differs or is not recorded."""
 
 
 class RecomputedTiles(TypedDict):
     share: float
-    """The probability with which a tile was taken, and so with which one that is wrong is found."""
+    """Probability that a tile was checked, hence that a wrong one is found."""
     seed: float
     tiles: float
-    """Tiles of the output, of about 8 MiB, of a sample 1 MiB, those that were computed again, and their bytes."""
+    """Number of tiles (about 8 MiB; 1 MiB in a sample); number and bytes of recomputed ones."""
     recomputed: float
     bytes: float
     different: list[DifferentTensor]
     inputs: list[VerifiedInput]
-    """What they were computed from."""
 
 
 class DifferentTensor(TypedDict):
     file: str
     tensor: str | None
-    """Null for the header of the file."""
+    """Null for the header."""
     at: float
-    """Where in the file the first byte that differs was found."""
+    """File offset of the first difference found."""
 
 
 class VerifiedInput(TypedDict):
     name: str
     path: str
     commit: str | None
-    """The commit that it is, of a model of the hub."""
+    """The commit, for a hub model."""
 
 
 class LoadingVerdict(TypedDict):
     loads: bool | None
-    """Null where it could not be checked."""
+    """Null if it could not be checked."""
     by: dict[str, str]
-    """Versions of the libraries that say so, by name."""
+    """Versions of the libraries, by name."""
     loadedAs: str | None
-    """The class that it is loaded as."""
+    """The class that loads it."""
     missing: list[str]
-    """Tensors of the model that no file has: a hundred at most, as all lists here."""
+    """The model's tensors missing in the files; a hundred at most, as all lists here."""
     unexpected: list[str]
-    """Tensors of the files that the model does not have."""
+    """Tensors in the files that the model does not have."""
     mismatched: list[MismatchedTensor]
     dtype: LoadingVerdictDtype | None
-    """The dtype that the configuration says, and the numbers of floating tensors by dtype, where none has it."""
+    """The configuration's dtype and the numbers of floating-point tensors by dtype, if no tensor has that dtype; else null."""
     reason: str | None
-    """Why it cannot be loaded, or could not be checked."""
+    """Why it cannot be loaded or checked."""
 
 
 class MismatchedTensor(TypedDict):
     tensor: str
     stored: list[float]
-    """The shape in the files."""
+    """Shape in the files."""
     model: list[float]
-    """The shape in the model that the configuration describes."""
+    """Shape in the model that the configuration describes."""
 
 
 class LoadingVerdictDtype(TypedDict):
@@ -873,7 +856,6 @@ class AdapterSummary(TypedDict):
     name: str
     path: str
     base: str | None
-    """The base that its configuration names."""
     rank: float
     alpha: float
     rsLora: bool
@@ -882,18 +864,17 @@ class AdapterSummary(TypedDict):
     bytes: float
     modules: list[AdaptedModules]
     replaced: list[str]
-    """Parameters of the base that it replaces by its own."""
 
 
 class AdaptedModules(TypedDict):
     module: str
     """The module without its layer: `self_attn.q_proj`."""
     layers: list[float]
-    """Numbers of layers that have it; none outside the layers."""
+    """Layers with the module; empty outside the layers."""
     rank: float
     alpha: float
     scale: float
-    """s, by which B · A is multiplied."""
+    """s, the factor of B · A."""
     tensors: float
     parameters: float
 
@@ -909,10 +890,8 @@ class _InspectedCheckpoint(TypedDict):
     shards: list[InspectedCheckpointShards]
     layers: list[InspectedCheckpointLayers]
     outside: dict[str, Totals]
-    """Tensors outside the layers, by role."""
     sideFiles: list[str]
     unread: list[str]
-    """Files of weights beside those that are read."""
     warnings: list[str]
 
 
@@ -926,7 +905,6 @@ class _InspectedCheckpointArchitecture(TypedDict):
     layers: float
     stacks: list[str]
     known: bool
-    """True if every tensor's role is known."""
     unrecognised: list[str]
 
 
@@ -955,21 +933,19 @@ class InspectedCheckpointLayers(TypedDict):
 
 class PrintedPartition(TypedDict):
     layerloom: str
-    """Version of layerloom."""
     format: Literal["layerloom-partition-1"]
     base: PrintedPartitionBase
     family: str
     """`model_type` of `config.json`."""
     layers: float
-    """L."""
     stack: str
-    """The prefix of the layers' numbers: `model.layers`."""
+    """Prefix of layer numbers: `model.layers`."""
     found: FoundByAnalysis | FoundByLocation
     parts: PrintedPartitionParts
     linear: PrintedPartitionParts
-    """Modules of a part inside the layers whose weight is a matrix: what LoRA adapts. Of a mixture, attention only."""
+    """A part's modules in layers whose weight is a matrix: LoRA's targets. For a mixture, attention only."""
     parameters: PrintedPartitionParameters
-    """Numbers of parameters (elements)."""
+    """Numbers of elements."""
 
 
 class PrintedPartitionBase(TypedDict):
@@ -980,11 +956,11 @@ class PrintedPartitionBase(TypedDict):
 class FoundByAnalysis(TypedDict):
     by: Literal["analysis"]
     language: FoundByAnalysisLanguage
-    """The experts' names, and the files that their changes were read from."""
+    """With the files of their changes."""
     task: FoundByAnalysisTask
     granularity: Literal["layer", "module", "tensor"]
     others: Literal["both", "language", "neither", "task"] | None
-    """The part of what is outside the layers; null where the analysis decides."""
+    """The part of parameters outside the layers; null if the analysis decides."""
     norms: Literal["layer", "others"]
 
 
@@ -1003,7 +979,7 @@ class FoundByLocation(TypedDict):
     bottom: float
     top: float
     others: Literal["both", "language", "neither", "task"]
-    """The part of what is outside the layers."""
+    """The part of parameters outside the layers."""
     norms: Literal["layer", "others"]
 
 
@@ -1024,15 +1000,15 @@ class PrintedPartitionParameters(TypedDict):
 class PlannedBatch(TypedDict):
     cost: BatchCost
     download: PlannedDownload
-    """Weights of models of the hub that are needed and not here."""
+    """Weights of hub models to download."""
     disk: DiskNeed
     inPlace: CostInPlace
-    """Of merges that are not written: what scoring them in place makes."""
+    """For merges that are not written: cost of scoring in place."""
     time: PlannedBatchTime
     stages: list[PlannedBatchStages]
     """The order in which merges are finished."""
     stamp: str
-    """What runs of the same version on the same experiment are to `expect`."""
+    """The value for `expect` in runs of the same version on the same experiment."""
     tasks: PlannedBatchTasks
     merges: list[PlannedBatchMerge]
     refused: list[PlannedBatchRefused]
@@ -1041,19 +1017,18 @@ class PlannedBatch(TypedDict):
 class BatchCost(TypedDict):
     merges: float
     bytesPlain: float
-    """Bytes to write if each merge were written separately."""
+    """Bytes of all merges, each written separately."""
     bytesDistinct: float
-    """Bytes of the distinct shards."""
     bytesToWrite: float
-    """Bytes of the distinct shards that are not in the store yet."""
+    """Bytes of the missing shards."""
     bytesToRead: float
-    """Input bytes to read, each once for all outputs of a stage that depend on it; statistics excluded."""
+    """Input bytes to read, once a stage; excludes statistics."""
     bytesToMeasure: float
-    """Input bytes to read besides, for statistics of whole models and tensors. Finding a magnitude may take a further pass and a sample, which are not counted."""
+    """For statistics of whole models and tensors; excludes a further pass and sample for magnitudes."""
     bytesReadAgain: float
-    """Of them, those that another stage reads too: the price of finishing the first merges early."""
+    """Part of `bytesToRead`, read by an earlier stage too: the price of finishing the first merges early."""
     bytesVerbatim: float
-    """Bytes of input files that are linked as shards."""
+    """Bytes of linked input files."""
     shards: float
     shardsToWrite: float
     seconds: float
@@ -1062,28 +1037,28 @@ class BatchCost(TypedDict):
 
 class DiskNeed(TypedDict):
     shards: float
-    """Bytes of shards that are not in the store yet."""
+    """Missing shards."""
     needed: float
-    """These, and of merges that are copies all their bytes too."""
+    """Adds all bytes of copied merges."""
     free: float | None
-    """Free bytes of the store's file system; null where it does not say."""
+    """Free on the store's file system; null if unknown."""
 
 
 class CostInPlace(TypedDict):
     merges: float
     bytes: float
-    """Bytes of the tensors that are computed, and of merges without a donor."""
+    """Bytes of computed tensors, and of whole merges without a donor."""
     place: str
-    """Directory in which they are while the merges are scored."""
+    """Directory of these data."""
     bytesWritten: float
-    """Bytes of the distinct shards that the merges have if they are written."""
+    """Bytes of the distinct shards if the merges were written."""
     withoutDonor: float
-    """Number of merges that no model can stand in for: they are written to that directory, and removed."""
+    """Merges without a donor: written there, and removed."""
 
 
 class PlannedBatchTime(TypedDict):
     merging: PlannedBatchTimeMerging | None
-    """At the rate of an earlier run over the same directory or store; null without one."""
+    """At the rate of an earlier run in the same directory or store; null without one."""
     scoring: ScoringTime | None
 
 
@@ -1094,7 +1069,7 @@ class PlannedBatchTimeMerging(TypedDict):
 
 class MeasuredMerging(TypedDict):
     directory: str
-    """Directory of its experiment."""
+    """The experiment's directory."""
     bytesWritten: float
     bytesRead: float
     seconds: float
@@ -1103,9 +1078,9 @@ class MeasuredMerging(TypedDict):
 class ScoringTime(TypedDict):
     tasks: list[PlannedTask]
     jobs: float
-    """Models that are scored at once."""
+    """Models scored at once."""
     seconds: float | None
-    """Seconds of all, so many models at once; null where a task was not measured."""
+    """With `jobs` models at once; null if a task was not measured."""
     measured: float
     """Results that were measured here."""
 
@@ -1113,11 +1088,11 @@ class ScoringTime(TypedDict):
 class PlannedTask(TypedDict):
     task: str
     models: float
-    """Number of those models, of equal weights one."""
+    """Equal weights count once."""
     problems: float | None
-    """Problems of all of them; null where no result tells how many the task has."""
+    """Null if the task's size is unknown."""
     secondsPerProblem: float | None
-    """Seconds of one problem and of all, one model at once; null where none was measured."""
+    """With one model at once; null if not measured."""
     seconds: float | None
 
 
@@ -1128,7 +1103,7 @@ class PlannedBatchStages(TypedDict):
 
 class PlannedBatchTasks(TypedDict):
     unchecked: list[str]
-    """Tasks that only the harness knows, where it is not installed."""
+    """Tasks that only the harness knows, if it is not installed."""
     failed: list[PlannedBatchTasksFailed]
 
 
@@ -1141,17 +1116,16 @@ class PlannedBatchTasksFailed(TypedDict):
 class PlannedBatchMerge(TypedDict):
     bytes: float
     shards: float
-    """Number of its shards."""
     name: str
     """Stable, readable and unique: `swahili/math-1+swh-2/default`."""
     language: str
-    """The language; `all` for merges of no single language (a soup of all of them, a reverted task expert)."""
+    """`all` for merges of no single language."""
     task: str | None
-    """The task expert's name, or `soup`; null if the merge has none."""
+    """A name, or `soup`; null if the merge has none."""
     languageExpert: str | None
     method: str
     configuration: dict[str, Any]
-    """The method's parameters, including the defaults of its schema."""
+    """Includes defaults."""
 
 
 class PlannedBatchRefused(TypedDict):
@@ -1168,7 +1142,7 @@ class _BatchDone(TypedDict):
     event: Literal["done"]
     failed: float
     bytesRead: float
-    """Bytes of inputs (without headers) that this run read, and of shards that it wrote."""
+    """Input bytes read (without headers), and shard bytes written."""
     bytesWritten: float
     threads: float
     seconds: float
@@ -1178,32 +1152,31 @@ class _BatchDone(TypedDict):
 
 class BatchDone(_BatchDone, total=False):
     next: str
-    """The command that comes next."""
 
 
 class EvaluationPlan(TypedDict):
     directory: str
     models: list[EvaluationPlanModels]
-    """Models with tasks that have no results. A merge that is not there yet is scored once a batch has made it."""
+    """Models with tasks that lack results, including merges that do not exist yet."""
     order: list[OrderedModel]
-    """The models that are there, of equal weights one unless all are scored again, in the order in which they are scored."""
+    """Existing models; equal weights once, unless all are scored again."""
     weights: WeightsToBeLoaded | None
-    """Null where no process holds models: each is loaded whole, by a process of its own or a server. Tensors that happen to be equal in files of different origin count as different."""
+    """Null if every model is loaded whole. Equal tensors in files of different origin count as different."""
     kept: float
-    """Number of models that have all their results, and of results that there are."""
+    """Models with all results, and existing results."""
     there: float
     failed: list[EvaluationPlanFailed]
     """Models that cannot be read."""
     impossible: list[EvaluationPlanImpossible]
-    """Tasks that cannot be run, and those whose names only the harness knows where it is not installed."""
+    """Tasks that cannot be run; tasks of a harness that is not installed."""
     unchecked: list[str]
     inPlace: CostInPlace | None
-    """What scoring merges makes that are not written; null without `inPlace`."""
+    """Null without `inPlace`."""
     tasks: list[PlannedTask]
     jobs: float
-    """Models that are scored at once."""
+    """Models scored at once."""
     seconds: float | None
-    """Seconds of all, so many models at once; null where a task was not measured."""
+    """With `jobs` models at once; null if a task was not measured."""
     measured: float
     """Results that were measured here."""
 
@@ -1217,17 +1190,16 @@ class EvaluationPlanModels(TypedDict):
 class OrderedModel(TypedDict):
     name: str
     job: float
-    """Number of the job that scores it, from 0 on, if all models take equally long in a task."""
+    """From 0; assumes that all models take equally long in a task."""
     bytes: float | None
-    """Bytes of weights to load for it; null where that is not known."""
+    """Bytes of weights to load; null if unknown."""
 
 
 class WeightsToBeLoaded(TypedDict):
     loaded: float
-    """Bytes that they load, and of all models."""
     ofModels: float
     whole: float
-    """Number of models that are loaded whole, and of which only what differs is; of the others it is not known."""
+    """Models loaded whole, or only where tensors differ."""
     exchanged: float
 
 
@@ -1257,7 +1229,7 @@ class Imported(TypedDict):
     imported: list[ImportedImported]
     failed: list[ImportedFailed]
     warnings: list[str]
-    """Results that were imported but are no scores of this experiment, since it asks for other shots, another seed or longest answer."""
+    """Results that do not count: other shots, seed or answer length."""
 
 
 class ImportedImported(TypedDict):
@@ -1276,25 +1248,24 @@ class _EvaluationDone(TypedDict):
     event: Literal["done"]
     directory: str
     scored: list[str]
-    """Models that this run scored, and those whose results were there."""
+    """Models scored by this run; models with all results."""
     kept: list[str]
     results: EvaluationDoneResults
-    """Results, one for each model and task: that this run made, and that were there of the models it was about."""
+    """Counted per model and task."""
     failed: list[EvaluationDoneFailed]
-    """Models, and tasks that could not be run for any model."""
+    """Also tasks that could not be run for any model."""
     missing: list[str]
     """Merges that do not exist: pending or failed."""
     warnings: list[str]
     seconds: float
     weights: EvaluationDoneWeights
-    """Bytes of weights that processes loaded which score one model after another, and that their models have. Nothing else tells what it loads."""
+    """Bytes loaded by shared processes, and bytes of their models. Other processes do not report."""
     inPlace: EvaluationDoneInPlace | None
-    """Merges that were there to be scored in place, and bytes that were made for them; null without `inPlace`."""
+    """Merges for scoring in place, and bytes made for them; null without `inPlace`."""
 
 
 class EvaluationDone(_EvaluationDone, total=False):
     next: str
-    """The command that comes next."""
 
 
 class EvaluationDoneResults(TypedDict):
@@ -1322,48 +1293,44 @@ class SearchPlan(TypedDict):
     language: str
     task: str
     strategy: Literal["descent", "halving"]
-    """The strategy that is taken: halving where the budget covers the whole grid."""
+    """The strategy used: halving if the budget covers the whole grid."""
     pairs: list[str]
     configurations: float
-    """Number of configurations."""
     rows: list[float]
-    """Rows that configurations are chosen by, and number of those that only the final comparison uses."""
+    """Rows by which configurations are chosen, and the number of rows for the final comparison alone."""
     holdOut: float
     default: str
-    """Name of the configuration that the choice is compared with."""
     grid: float
-    """Problem-evaluations that all configurations would cost on all problems, and that are allowed."""
+    """Problem-evaluations of all configurations on all problems, and the allowed number."""
     budget: float
     steps: list[ForecastStep]
-    """The steps, each figure the most that it may come to."""
+    """The steps; figures are upper bounds."""
     evaluations: SearchPlanEvaluations
-    """Problem-evaluations of all steps and of the final comparison: the most, within the budget."""
+    """Upper bounds of the problem-evaluations of all steps and of the final comparison, within the budget."""
     tried: SearchPlanTried
-    """Configurations that are scored, and their merges: the fewest and the most."""
+    """Bounds of the numbers of scored configurations and of their merges."""
     merges: SearchPlanMerges
     first: list[str]
-    """Names of the configurations of the first step, in the order in which they are tried."""
+    """The first step's configurations, in the order of trial."""
     notTried: list[str]
-    """Names of the others: not tried, unless scores of the first lead to them."""
+    """The others, tried only if scores lead to them."""
     otherPairs: list[str]
-    """Names of those that are never tried, since they merge other pairs than the default."""
+    """Never tried, because they merge other pairs than the default."""
     cost: BatchCost
-    """Of the first step's merges: their cost, weights that are not here, and those that cannot be made."""
+    """For the first step's merges: cost, weights to download, and merges that cannot be made."""
     download: PlannedDownload
     inPlace: CostInPlace
-    """Of the first step's merges, what scoring them in place makes."""
+    """For the first step's merges: cost of scoring in place."""
     refused: list[SearchPlanRefused]
 
 
 class ForecastStep(TypedDict):
     title: str
-    """`rung 2`, as in the step's `title` later."""
+    """As the step's later `title`: `rung 2`."""
     limit: float
-    """The rows after the last one that configurations are scored on."""
+    """The row after the last one that configurations are scored on."""
     configurations: float | None
-    """Number of configurations; null where scores decide."""
     evaluations: float
-    """Problem-evaluations that the step adds."""
 
 
 class SearchPlanEvaluations(TypedDict):
@@ -1392,44 +1359,42 @@ class SearchDone(TypedDict):
     strategy: Literal["descent", "halving"]
     seed: float
     budget: float
-    """Problem-evaluations allowed and used, the final comparison's among them."""
+    """Problem-evaluations allowed and used, including the final comparison."""
     spent: float
     grid: float
-    """Problem-evaluations that all configurations would cost on all problems."""
+    """Problem-evaluations of all configurations on all problems."""
     configurations: float
-    """Number of configurations."""
     rows: list[float]
-    """Rows that configurations were chosen by; the others were held out."""
+    """Rows by which configurations were chosen; the others were held out."""
     choice: str
     """Names of the chosen configuration and of the one it is compared with."""
     default: str
     heldOut: HeldOutComparison | None
     """The choice against the default on held-out problems; null if the default was chosen."""
     conclusion: Conclusion | None
-    """What the comparison says of the choice; null if the default was chosen."""
+    """The conclusion about the choice; null if the default was chosen."""
     isGain: bool
     """True if the choice is better than the default on held-out problems at the 5 % level."""
     recommended: str
-    """The configuration to take: the choice if it is better than the default, else the default."""
+    """The choice if it is better than the default, else the default."""
     failed: list[str]
     """Names of the configurations that could not be scored."""
     leftOut: list[str]
-    """Names of those that were never scored: the budget did not cover them, or no descent came by them."""
+    """Names of configurations never scored: the budget did not cover them, or no descent reached them."""
     language: str
     task: str
     metric: str | None
-    """`metric,filter` that configurations were compared by."""
+    """`metric,filter` by which configurations were compared."""
     pairs: list[str]
     startedFromAnalysis: bool
     """True if an analysis said what to try first."""
     proposal: SearchDoneProposal | None
-    """The configuration that came first since an analysis proposes it, and of how many pairs; null where the space has none that it proposes."""
+    """The configuration tried first because an analysis proposes it, with the number of pairs; null if the space contains no proposal."""
     configuration: dict[str, Any]
-    """The parameters of the choice."""
     merges: list[str]
     """Names of the chosen configuration's merges."""
     out: str
-    """Absolute path of the directory, in which are the merges, `evaluations/`, `search.json` and `search.svg`."""
+    """Absolute path of the directory with the merges, `evaluations/`, `search.json` and `search.svg`."""
     warnings: list[str]
 
 
@@ -1438,29 +1403,28 @@ class HeldOutComparison(TypedDict):
     metric: str
     """`metric,filter`"""
     n: float
-    """Number of problems."""
     choice: float
-    """Scores of the two, and their difference; in the task's own metric."""
+    """Scores and their difference, in the task's own metric."""
     default: float
     difference: float
     higherIsBetter: bool
     interval: list[float] | None
-    """95 % interval of the difference; null where there is none."""
+    """95 % interval of the difference, if known."""
     p: float | None
-    """Two-sided p-value of one test; null where results by problem are missing."""
+    """Two-sided p-value; null without results by problem."""
     test: Literal["bootstrap", "mcnemar", "t"] | None
     estimand: str | None
-    """What interval and p are about: the pairs that were searched, on other problems like these."""
+    """The population described: the searched pairs, on other problems like these."""
 
 
 class Conclusion(TypedDict):
     verdict: Literal["at ceiling", "at floor", "better", "chosen among many", "not tested", "one of many", "too few problems", "within noise", "worse"]
     words: str
-    """The verdict as it stands behind \"is\" or alone: `within noise`, `too few problems to say`."""
+    """Used alone or after \"is\": `within noise`, `too few problems to say`."""
     evidence: list[str]
     """Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p = 0.190`, `250 problems`."""
     estimand: str | None
-    """What the interval is about; null where none is shown."""
+    """The population that the interval describes; null without an interval."""
 
 
 class SearchDoneProposal(TypedDict):
@@ -1471,7 +1435,7 @@ class SearchDoneProposal(TypedDict):
 class WrittenTables(TypedDict):
     out: str
     tables: list[str]
-    """Their names, with the base where there are several: `llama/table-1`."""
+    """Table names, with the base if there are several: `llama/table-1`."""
 
 
 class ScoreTables(TypedDict):
@@ -1480,7 +1444,7 @@ class ScoreTables(TypedDict):
 
 class _ScoreTable(TypedDict):
     id: str
-    """The layout, and its subject where an experiment has several: `table-1`, `table-2/swahili`, `table-1/belebele`."""
+    """The layout, with its subject if there are several: `table-1`, `table-2/swahili`, `table-1/belebele`."""
     title: str
     caption: str
     notes: list[str]
@@ -1488,12 +1452,12 @@ class _ScoreTable(TypedDict):
     columns: list[TableColumn]
     rows: list[TableRow]
     refusals: list[str]
-    """Messages of comparisons that could not be made, since results are not of the same problems."""
+    """Messages about refused comparisons: results are not of the same problems."""
 
 
 class ScoreTable(_ScoreTable, total=False):
     base: str
-    """Of tables of several bases: the name of the base, or `mean` for the means over them."""
+    """For tables of several bases: the base's name, or `mean` for the means over bases."""
 
 
 class Derived(TypedDict):
@@ -1513,35 +1477,34 @@ class TableRow(TypedDict):
     id: str
     label: str
     cells: list[Cell | None]
-    """One for each column. Null: there is no such model, or it was not scored."""
+    """Null: no such model, or not scored."""
 
 
 class _Cell(TypedDict):
     value: float | str
-    """On the scale shown (percent for shares, unless the table says otherwise); a text in columns of texts."""
+    """A number on the scale shown (percent for shares, unless the table says otherwise), or a text in a column of texts."""
     digits: float
-    """Number of digits behind the point."""
+    """Number of decimals."""
     source: Literal["computed", "imported"]
 
 
 class Cell(_Cell, total=False):
     n: float
-    """Number of models that it summarises."""
+    """Number of models summarised."""
     stderr: float
-    """Standard error on the scale shown: over experts and problems for means, over problems for the score of one model."""
+    """Standard error on the scale shown: over experts and problems for means, over problems for one model's score."""
     model: str
-    """The model whose score it is, for minima, maxima and single models."""
+    """For minima, maxima and single models."""
     configuration: str
-    """The configuration that was chosen, by its name in the experiment."""
+    """The chosen configuration's name in the experiment."""
     otherHalf: float
-    """For the best of several configurations: its score when chosen on one half of the problems and scored on the other, without the luck that helped to choose it."""
+    """Score if chosen on one half of the problems and scored on the other, free of the luck of the choice."""
     interval: list[float]
-    """95 % interval on the scale shown; of a figure that was chosen by the same problems, the choice included."""
+    """95 % interval on the scale shown; includes the choice if the same problems chose the figure."""
     estimand: str
-    """What standard error, interval and p-value are about: `task experts, language experts and problems like these`."""
+    """The population that standard error, interval and p describe: `task experts, language experts and problems like these`."""
     p: float
     mark: Literal["best"]
-    """`best`: the best figure of its row."""
     flag: str
     """A doubt about the figure, in a sentence."""
 
@@ -1550,11 +1513,11 @@ class ExportedModel(TypedDict):
     out: str
     """Absolute."""
     file: str
-    """Name of the GGUF file in it."""
+    """Name of the GGUF file in `out`."""
     type: Literal["bf16", "f16", "f32", "iq4_nl", "iq4_xs", "q2_k", "q3_k_l", "q3_k_m", "q3_k_s", "q4_0", "q4_1", "q4_k_m", "q4_k_s", "q5_0", "q5_1", "q5_k_m", "q5_k_s", "q6_k", "q8_0"]
     bytes: float
     loaded: LoadedOnce | None
-    """Null where no program of llama.cpp was found that generates: the file was not loaded."""
+    """Null if no llama.cpp program to load it was found."""
     seconds: float
     warnings: list[str]
 
@@ -1562,20 +1525,20 @@ class ExportedModel(TypedDict):
 class LoadedOnce(TypedDict):
     program: str
     version: str | None
-    """As the program calls itself; null where it does not say."""
+    """As the program reports it; null if it does not."""
     text: str
-    """What it printed: the prompt, and how the model continues it."""
+    """The output: prompt and continuation."""
     generated: bool
-    """False where nothing came behind the prompt: a model may end there."""
+    """False if nothing followed the prompt; a model may end there."""
 
 
 class WatchedStudy(TypedDict):
     out: str
     """Absolute path of the page."""
     pages: float
-    """Number of times that it was written."""
+    """Number of times it was written."""
     state: StudyState
-    """The study as it was last seen."""
+    """The last state seen."""
 
 
 class StudyState(TypedDict):
@@ -1584,14 +1547,14 @@ class StudyState(TypedDict):
     at: str
     """ISO 8601."""
     training: list[RunStatus] | None
-    """Null where no training was given."""
+    """Null without a training."""
     merges: MergesState | None
     """Null before a batch has begun."""
     scores: ScoresState | None
     """Null for an experiment without `evaluate:`."""
     errors: list[StudyError]
     unread: list[str]
-    """What could not be read at this moment: figures are then those of the moment before."""
+    """Files that could not be read this time; their figures are those of the previous look."""
 
 
 class _RunStatus(TypedDict):
@@ -1601,21 +1564,21 @@ class _RunStatus(TypedDict):
     language: str | None
     state: Literal["absent", "diverged", "finished", "foreign", "running", "unfinished"]
     expected: float
-    """Models that the run was to leave."""
+    """Number of models planned."""
     models: list[TrainedModel]
-    """Those that are there, whole or not."""
+    """Also incomplete ones."""
     loss: RunStatusLoss | None
-    """Means of the first and the last fifth of the logged losses; null where none were logged."""
+    """Means of the first and the last fifth of the logged losses; null without logged losses."""
 
 
 class RunStatus(_RunStatus, total=False):
     problem: str
-    """What is wrong with it, and what to do."""
+    """The problem and its remedy."""
 
 
 class _TrainedModel(TypedDict):
     name: str
-    """Its name in an experiment: the run's and its steps."""
+    """The name in an experiment: run and steps."""
     step: float
     model: str
     """The model as commands take it: a directory, or the base with an adapter."""
@@ -1623,7 +1586,7 @@ class _TrainedModel(TypedDict):
 
 class TrainedModel(_TrainedModel, total=False):
     problem: str
-    """Why it cannot be used; absent for a model that can."""
+    """Why it cannot be used, if so."""
 
 
 class RunStatusLoss(TypedDict):
@@ -1634,9 +1597,9 @@ class RunStatusLoss(TypedDict):
 class MergesState(TypedDict):
     isWorking: bool
     bytes: MergesStateBytes | None
-    """Bytes that the last run has written, of those that it is to write."""
+    """Bytes written by the last run, and the number planned."""
     secondsLeft: float | None
-    """Seconds until all are made; null where nothing tells, 0 where nothing is left."""
+    """Seconds until all merges are made; null if unknown, 0 if nothing is left."""
     done: float
     failed: float
     total: float
@@ -1650,7 +1613,6 @@ class MergesStateBytes(TypedDict):
 class ScoresState(TypedDict):
     tasks: list[ScoresStateTasks]
     running: list[RunningRequests]
-    """Models that are being scored, with their requests."""
     secondsLeft: float | None
     done: float
     failed: float
@@ -1672,7 +1634,7 @@ class RunningRequests(TypedDict):
 
 class StudyError(TypedDict):
     at: str | None
-    """ISO 8601; null where nothing tells."""
+    """ISO 8601; null if unknown."""
     what: str
     message: str
 
@@ -1683,10 +1645,10 @@ class WrittenReport(TypedDict):
     bytes: float
     merges: float
     results: float
-    """Number of results that the page shows."""
+    """Number of results shown."""
     tables: float
     csv: str | None
     """Absolute path of the CSV; null without one."""
     pictures: list[ScoreTable]
-    """The numbers of the page's pictures that are in none of the tables of `scoreTables`."""
+    """Figures of pictures that are not in the tables of `scoreTables`."""
     warnings: list[str]
