@@ -1,11 +1,12 @@
 // Counts faults of prose in comments, documentation, help and messages.
 //
-//   node scripts/prose.mjs [--list] [--in PATH]...
+//   node scripts/prose.mjs [--list] [--in PATH]... | --check | --lower
 //
-// Prints counts by place; `--list` prints each fault as FILE:LINE: RULE: TEXT. The lint compares the counts
-// with `scripts/prose.json`, which may only fall.
+// Prints counts by place; `--list` prints each fault as FILE:LINE: RULE: TEXT. `--check`, a part of the lint, fails if a
+// size is above its budget in `scripts/budgets.json`. `--lower` lowers budgets to the present sizes. Raising a budget is a
+// commit of its own that says what it buys.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 /** Words that a sentence should not begin with: the subject comes late or never. */
 const openings = /^(What|Of|Where|Its|Their|Those|These|One|None|Both)\s/;
@@ -188,5 +189,39 @@ for (const file of files) {
       }
   }
 }
-for (const key of Object.keys(counts).sort()) console.log(`${key}: ${counts[key]}`);
-console.log('words', JSON.stringify(words));
+/** Lines of the files of a place. */
+const linesIn = (pattern) =>
+  files
+    .filter((file) => pattern.test(file))
+    .reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
+
+const riddles = { code: 0, tests: 0, pages: 0 };
+for (const [key, number] of Object.entries(counts))
+  riddles[/^comments test/.test(key) ? 'tests' : /^pages/.test(key) ? 'pages' : 'code'] += number;
+
+const sizes = {
+  'riddles in code': riddles.code,
+  'riddles in tests': riddles.tests,
+  'riddles in pages': riddles.pages,
+  'words of comments in src': words.comments.src ?? 0,
+  'words of docs': words.pages.docs ?? 0,
+  'lines of src/core': linesIn(/^src\/core\/.*\.(tsx?|cts)$/),
+  'lines of src/study': linesIn(/^src\/study\/.*\.(tsx?|cts)$/),
+  'lines of src/api and src/cli': linesIn(/^src\/(api\/|cli\/|index).*\.(tsx?|cts)$/),
+};
+
+if (args.includes('--check') || args.includes('--lower')) {
+  const file = new URL('budgets.json', import.meta.url);
+  const budgets = JSON.parse(readFileSync(file, 'utf8'));
+  const over = Object.entries(sizes).filter(([key, size]) => !(size <= budgets[key]));
+  for (const [key, size] of over)
+    console.error(`${key}: ${size}, and scripts/budgets.json allows ${budgets[key]}`);
+  if (args.includes('--lower')) {
+    const lower = Object.entries(sizes).map(([key, size]) => [key, Math.min(size, budgets[key] ?? size)]);
+    writeFileSync(file, `${JSON.stringify(Object.fromEntries(lower), null, 2)}\n`);
+  }
+  process.exitCode = over.length > 0 && !args.includes('--lower') ? 1 : 0;
+} else {
+  for (const key of Object.keys(counts).sort()) console.log(`${key}: ${counts[key]}`);
+  for (const [key, size] of Object.entries(sizes)) console.log(`${key}: ${size}`);
+}
