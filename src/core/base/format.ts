@@ -29,7 +29,7 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${whole % 60} s`;
 };
 
-/** Formats a rate, also of a duration of 0 s: `1.00 GB/s`. */
+/** Formats a rate: `1.00 GB/s`; 0 seconds are allowed. */
 export const formatRate = (bytes: number, seconds: number): string =>
   `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;
 

@@ -1,4 +1,4 @@
-/** How far a training run, a batch or an evaluation is, and the words for it. */
+/** States of a training run, a batch or an evaluation, and their words. */
 export const progressWords = {
   absent: 'not begun',
   running: 'running',

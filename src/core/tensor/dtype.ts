@@ -1,8 +1,8 @@
 import { valueAt } from '../base/lookup.js';
 
 /**
- * Bits per element of each safetensors dtype, in the reference implementation's order. Its writer sorts
- * tensors by dtype, later ones first.
+ * Bits per element of each safetensors dtype. The order is the reference implementation's, which writes
+ * tensors of later dtypes first.
  */
 const bits = {
   BOOL: 8,
@@ -29,7 +29,7 @@ const bits = {
   U64: 64,
 } as const;
 
-/** A dtype of safetensors, by its name in headers. */
+/** A safetensors dtype, as headers name it. */
 export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
@@ -44,7 +44,6 @@ export const arithmeticDtypes = [
   'F8_E5M2',
 ] as const satisfies readonly Dtype[];
 
-/** A dtype that kernels compute in. */
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
 export const isDtype = (name: unknown): name is Dtype =>
@@ -60,8 +59,8 @@ export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
 /**
- * Returns an arithmetic dtype with elements of the same size, itself if it is one: programs that move
- * elements bit by bit treat them as of that dtype.
+ * Returns an arithmetic dtype with elements of the same size, for programs that only move elements.
+ * Arithmetic dtypes are returned unchanged.
  *
  * @throws RangeError for elements of less than a byte
  */
@@ -78,7 +77,7 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
  */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
-/** Names of the floating dtypes that `--dtype` takes; torch's own, which `config.json` has, come first. */
+/** Names of the floating dtypes that `--dtype` accepts. The first is torch's, which `config.json` uses. */
 const names = {
   BF16: ['bfloat16', 'bf16'],
   F16: ['float16', 'fp16', 'f16', 'half'],

@@ -2,8 +2,7 @@ import { itemAt } from '../base/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
 /**
- * The key under which an operand of a formula has its kind. A symbol, so that it is in memory only: JSON of a plan has the
- * operand without it.
+ * The key of an operand's kind. A symbol, so that the kind exists in memory only and not in a plan's JSON.
  */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
@@ -17,30 +16,30 @@ export interface StoredTensor {
   readonly dtype: Dtype;
 }
 
-/** Returns a range of an input's file as an operand. */
+/** Makes an operand of a range of an input's file. */
 export const storedTensor = (
   input: number,
   { file, begin, end, dtype }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'>,
 ): StoredTensor => ({ [operandKind]: 'stored', input, file, begin, end, dtype });
 
-/** Returns a key of a byte range. Ranges of equal keys are the same bytes. */
+/** Returns a key of a byte range; equal keys mean the same bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
-/** Returns the key of a byte range; of ranges with equal keys one is read. */
+/** Returns the key of a byte range; only one range per key is read. */
 export type IdOfSource = (source: StoredTensor) => string;
 
 /**
- * Returns keys by which a file that several inputs have is one: the base of adapters.
+ * Returns keys by path, so that a file that several inputs share (the base of adapters) counts once.
  *
- * @param inputs of the plan that the byte ranges are of
+ * @param inputs the plan's inputs
  */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>
     `${itemAt(itemAt(inputs, input).files, file).path} ${begin} ${end}`;
 
-/** Returns the byte ranges without repetitions. */
+/** Returns the byte ranges without duplicates. */
 export const distinctSources = (
   sources: readonly StoredTensor[],
   idOf: IdOfSource = sourceId,

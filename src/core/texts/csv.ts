@@ -1,20 +1,23 @@
 import Papa from 'papaparse';
 
-/** Limit on a table from outside, as much as 50,000 rows of scores: quotes take the library a second a megabyte. */
+/**
+ * Limit on a table from outside, enough for 50,000 rows of scores: the library needs a second per megabyte
+ * with quotes.
+ */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
-/** A table's cells, and what is wrong with it first. */
+/** The cells of a table and its first fault. */
 export interface CsvTable {
   readonly rows: readonly (readonly string[])[];
-  /** The row, from 0, and the reason. */
+  /** Row from 0, and reason. */
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 
 /**
- * Parses a table of comma-separated values, or of others that it finds to stand between its values. Rows may have different
- * numbers of cells.
+ * Parses a table separated by commas, or by another delimiter that the library detects. Rows may differ in
+ * length.
  *
- * @param skipsEmpty true to leave empty lines out
+ * @param skipsEmpty true to leave out empty lines
  */
 export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable => {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\ufeff/, ''), { skipEmptyLines: skipsEmpty });

@@ -19,12 +19,15 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** A mixture to make: its models are the base, the experts, the shared ones, and the file of the routers where there is one. */
+/**
+ * A mixture to make. Its models are the base, the experts, the shared experts, and the routers' file if
+ * given.
+ */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
   readonly gateMode: string;
-  /** True for routers of random numbers. */
+  /** True for random routers. */
   readonly drawn: boolean;
   readonly gates?: string | undefined;
   readonly expertsPerToken: number;
@@ -32,7 +35,6 @@ export interface MixtureRequest {
   readonly seed: number;
 }
 
-/** The matrices of a dense MLP. */
 const projections = { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' } as const;
 
 type Matrix = keyof typeof projections;
@@ -42,7 +44,7 @@ const matrices = Object.keys(projections) as readonly Matrix[];
 const denseName = (layer: number, matrix: Matrix): string =>
   `model.layers.${layer}.mlp.${projections[matrix]}.weight`;
 
-/** @throws LayerloomError INVALID_PARAMETER where the models make no mixture of a family */
+/** @throws LayerloomError INVALID_PARAMETER if no family can hold the models */
 export const compileMixture = (request: MixtureRequest, { models }: CompileContext): Compiled => {
   const base = itemAt(models, 0);
   const { experts, shared, expertsPerToken, seed } = request;
@@ -121,7 +123,9 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   };
 };
 
-/** A tensor of the output: the base's whose dtype it has, and whose shape unless it has its own. */
+/**
+ * An output tensor: like a tensor of the base, which gives the dtype, and the shape unless it has its own.
+ */
 interface Made {
   readonly like: string;
   readonly shape?: Shape;
@@ -149,7 +153,7 @@ const expertExpression = (
   return weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] };
 };
 
-/** Returns the routers of a layer, by their names in it. */
+/** Returns the routers of a layer, by module name. */
 const routersOf = (
   { experts, shared, drawn, gateMode, gates, seed }: MixtureRequest,
   models: readonly ModelView[],
@@ -193,7 +197,10 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Checks that a model has a dense MLP in each layer, of three matrices without biases, and the base's activation. */
+/**
+ * Checks that each layer of a model has a dense MLP of three matrices without biases, and the base's
+ * activation.
+ */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -218,7 +225,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 /**
  * Returns the family that a recipe names, or the first that can hold its models.
  *
- * @throws LayerloomError INVALID_PARAMETER that says of each why it cannot
+ * @throws LayerloomError INVALID_PARAMETER with the reason for each family
  */
 const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): MixtureLayout => {
   const { architecture, experts, shared } = request;
@@ -249,7 +256,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** Returns why a mixture of a family cannot be made, as words behind its name. */
+/** Returns why a mixture of a family cannot be made, to follow its name. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,
@@ -273,7 +280,7 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** The parameters as they are used, prompts aside. */
+/** The parameters used, without prompts. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -5,15 +5,15 @@ import type { RecipePath } from '../method.js';
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 
 /**
- * Filters of tensors, as a list or as one text with commas. Each is a part of a name, as filters of recipes are,
- * or with `*` a pattern of the whole name.
+ * Filters of tensors, as a list or as a text with commas. Each is a part of a name, or with `*` a pattern of
+ * the whole name.
  */
 export const filtersSchema = z
   .union([z.string(), z.array(z.string())], { error: expected })
   .transform((given) => (typeof given === 'string' ? given.split(',') : given).map((each) => each.trim()))
   .refine((filters) => filters.length > 0 && filters.every((each) => each !== ''), { error: expected });
 
-/** Filters of tensors. It remembers which of them have matched a name. */
+/** Filters of tensors. Remembers which have matched. */
 export class TensorFilter {
   readonly #filters: readonly string[] | undefined;
   readonly #path: RecipePath;

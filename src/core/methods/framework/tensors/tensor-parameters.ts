@@ -5,17 +5,17 @@ import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
 /**
- * Parameters as recipes give them, from the values that they have for one tensor. Which have no default is
- * not in their types.
+ * Parameters as recipes give them, derived from their values for one tensor. Does not say which have a
+ * default.
  */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
-/** Parameters without their being optional, to compare them. */
+/** Parameters as required ones, to compare them. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the same tensor of several models. Its type has the recipe's
- * parameters: `Parameters` as documented, those named by `PerModel` also a model's own.
+ * A method that makes each tensor from the same tensor of several models. Its type holds the recipe's
+ * documented `Parameters`; each model may have its own values of those in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,
@@ -24,15 +24,15 @@ export interface TensorMethod<
   Dialect extends string = never,
 > extends Method<TensorRecipe> {
   /**
-   * Never set. A function of what it returns is of one type only: so a method whose spec has other parameters
-   * than the interface that documents them does not compile.
+   * Never set. Makes the types invariant, so that a method whose spec and documented interface differ does
+   * not compile.
    */
   readonly types?: (
     exactly: readonly [Base, Given<Parameters>, PerModel, Dialect],
   ) => readonly [Base, Given<Parameters>, PerModel, Dialect];
 }
 
-/** A model by itself, or with parameters of its own. */
+/** A model, or a model with its own parameters. */
 export type ModelEntry<Own> =
   | ModelInput
   | ({
@@ -41,11 +41,11 @@ export type ModelEntry<Own> =
       name?: string | undefined;
     } & Partial<Own>);
 
-/** Consecutive layers of the output: those of its sources, merged layer by layer. */
+/** Consecutive layers of the output, merged layer by layer from those of its sources. */
 export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
   sources: readonly ({
     model: ModelInput;
-    /** First layer, and the one after the last. All sources of a slice have as many. */
+    /** First layer, and the one after the last. All sources of a slice have equally many. */
     layerRange: readonly [number, number];
   } & Partial<Pick<Parameters, PerModel>>)[];
   /** Default: the recipe's. */
@@ -53,7 +53,7 @@ export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
 } & Partial<Parameters>;
 
 interface WholeModels<Own> {
-  /** The models to merge, the base aside. The first gives names, dtypes and side files. */
+  /** The models to merge, without the base. The first gives names, dtypes and side files. */
   models: readonly ModelEntry<Own>[];
   slices?: undefined;
 }
@@ -71,14 +71,13 @@ interface OptionalBase {
 
 interface RequiredBase {
   /**
-   * The model that the others were fine-tuned from; for slerp, nearswap and Arcee Fusion the one that the
-   * merge starts from.
+   * The model that the others were fine-tuned from; for slerp, nearswap and Arcee Fusion the starting point.
    */
   base: ModelInput;
 }
 
 interface WeightsInShort {
-  /** One weight a model, in their order: short for each model's `weight`. */
+  /** A weight for each model, in order: short for each model's `weight`. */
   weights?: readonly number[] | undefined;
 }
 
@@ -93,7 +92,7 @@ type TensorParameters<Base extends BaseUse, Parameters, PerModel extends keyof P
     dialect?: 'mergekit' | Dialect | undefined;
   };
 
-/** Parameters of a tensor method's recipes, models among them: for `CustomMethods` (docs/methods.md). */
+/** Parameters of a tensor method's recipes, models included: for `CustomMethods` (docs/methods.md). */
 export type MethodParameters<M> =
   M extends TensorMethod<infer Base, infer Parameters, infer PerModel, infer Dialect>
     ? TensorParameters<Base, Parameters, PerModel & keyof Parameters, Dialect>
