@@ -35,14 +35,14 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
-/** Every method, by the name recipes use. */
+/** Every method, by its name in recipes. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**
- * Makes a method known to recipes of this process (docs/methods.md).
+ * Registers a method for recipes of this process (docs/methods.md).
  *
- * @param rules rules that its `gram` formulas name
- * @throws LayerloomError USAGE where the name of the method or of a rule is taken
+ * @param rules the rules that its `gram` formulas name
+ * @throws LayerloomError USAGE if the name of the method or of a rule is taken
  */
 export const registerMethod = <Parameters>(
   method: Method<Parameters>,
@@ -91,7 +91,7 @@ const known = {
   transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
-/** True for a method that comes with layerloom, and not from a module that registered it. */
+/** True for layerloom's own methods. */
 export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
 
 for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

@@ -12,10 +12,10 @@ import type { ModelInput } from './recipe-input.js';
 
 /** A model that a recipe names. */
 export interface ModelReference {
-  /** Its use in the recipe: `task`, `language`, `base`, `model`. */
+  /** How the recipe uses it: `task`, `language`, `base`, `model`. */
   readonly role: string;
   readonly model: ModelInput;
-  /** Its path in the recipe, for errors: `['models', 1]`. Default: the role. */
+  /** Path in the recipe, for errors: `['models', 1]`. Default: the role. */
   readonly path?: RecipePath;
   /**
    * True if the method takes only some of its tensors. Only these need to fit the first model, which the
@@ -104,7 +104,7 @@ export interface ModelView {
   readonly layers: number;
   readonly places: ReadonlyMap<string, Place>;
   readonly tensors: ReadonlyMap<string, { readonly dtype: Dtype; readonly shape: Shape }>;
-  /** Its `config.json`. */
+  /** The content of `config.json`. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 

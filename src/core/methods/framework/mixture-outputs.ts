@@ -19,10 +19,7 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/**
- * A mixture to make. Its models are the base, the experts, the shared experts, and the routers' file if
- * given.
- */
+/** A mixture to make. Models are ordered: base, experts, shared experts, then the routers' file if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];

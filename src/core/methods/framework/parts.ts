@@ -26,7 +26,7 @@ export interface PartParameters {
    * part takes, inside and outside the layers. Default: everywhere, within `modules`.
    */
   layers?: LayerSet | undefined;
-  /** One module or a list. Default: all. */
+  /** A module or a list. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;
 }
 
@@ -81,7 +81,7 @@ export interface Part {
   /** Undefined: inside and outside the layers. */
   readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
   readonly modules: readonly ModuleName[] | undefined;
-  /** Its name in messages: `part 2`. */
+  /** Name in messages: `part 2`. */
   readonly name: string;
   readonly path: RecipePath;
 }

@@ -72,6 +72,6 @@ export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefine
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
 
-/** Returns the weights of checkpoints, oldest first, in float64. Their sum is 1 up to rounding. */
+/** Returns the weights of checkpoints, oldest first, in float64; they sum to 1 up to rounding. */
 export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
   kindOf(schedule).weights(count, settings);

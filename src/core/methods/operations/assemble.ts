@@ -4,12 +4,12 @@ import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/** Rows of a matrix that come from one operand, as [first, count], ascending and disjoint. */
+/** Rows of a matrix that come from one operand, ascending and disjoint. */
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Rows of several operands, each where it stands there, byte for byte; rows that no part has are 0. Rows are
- * along dimension 0. The first part is the one that most of the tensor is of, in words and pictures.
+ * Takes rows (along dimension 0) of several operands, each at the same index, byte for byte. Rows in no part
+ * are 0. The first part has most of the tensor, for words and pictures.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';
@@ -19,13 +19,13 @@ export interface Assemble<T> {
 /** Returns the elements of a row along dimension 0. */
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** Returns [first row, part, rows] of all parts, ascending by the first row. */
+/** Returns [first row, part, rows] of all parts, ascending. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Returns why ranges are none of a tensor's rows, if they are not: each has rows, and no two share one. */
+/** Returns why ranges of rows are invalid, if they are: each must have rows, and no two may overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

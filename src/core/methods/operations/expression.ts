@@ -1,7 +1,7 @@
 import type { Formula } from './formula.js';
 import type { Same } from './same.js';
 
-/** A tensor of the recipe's model number `model`. Its name is the output tensor's if `tensor` is absent. */
+/** A tensor of the recipe's model with index `model`. `tensor` defaults to the output tensor's name. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;

@@ -6,8 +6,8 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * The source's elements whose importance is at least median + 1.5 · interquartile range of the whole tensor;
- * the base's elsewhere. An element's importance is |source − base| · the Kullback-Leibler divergence of its
+ * Takes the source's elements whose importance is at least median + 1.5 · interquartile range of the whole
+ * tensor, and the base's elsewhere. Importance is |source − base| · the Kullback-Leibler divergence of the
  * row (mergekit's `arcee_fusion`).
  */
 export interface Fusion<T> {

@@ -8,7 +8,7 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { quantisedValue } from './quantised-value.js';
 
-/** Schemes in which outputs are written, by the dtype of their codes. */
+/** Schemes for outputs, and the dtype of their codes. */
 const codeDtypes = { float8: 'F8_E4M3', int8: 'I8' } as const satisfies Partial<
   Record<QuantisingScheme, Dtype>
 >;
@@ -18,12 +18,12 @@ export type WrittenScheme = keyof typeof codeDtypes;
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
 /**
- * The codes of a matrix that is quantised, or the scales of its blocks in float32: [rows, columns] and a row of scales for
- * each row of blocks. The codes of a tensor and its scales are computed together where they stand in one shard.
+ * The codes of a quantised matrix, or its scales in float32: a row of scales for each row of blocks. If both
+ * are in one shard, they are computed together.
  */
 export interface Quantise<T> {
   readonly kind: 'quantise';
-  /** The matrix: the name of the model's tensor that it is. */
+  /** The matrix: the name of the model's tensor. */
   readonly of: string;
   readonly part: 'codes' | 'scales';
   readonly scheme: WrittenScheme;
@@ -32,8 +32,8 @@ export interface Quantise<T> {
   readonly block: readonly [rows: number, columns: number];
   readonly source: T;
   /**
-   * The matrix before it was changed: how much of the change its codes keep is measured before they are computed. No element
-   * depends on it.
+   * The matrix before it was changed, to measure how much of the change survives. Does not affect any
+   * element.
    */
   readonly base?: T | undefined;
 }
@@ -41,7 +41,7 @@ export interface Quantise<T> {
 const extent = z.int().positive();
 const pair = z.tuple([extent, extent]);
 
-/** Returns how many rows and columns of blocks a matrix has. */
+/** Returns the rows and columns of blocks of a matrix. */
 export const gridOfMatrix = ({
   shape: [rows, width],
   block,

@@ -8,14 +8,14 @@ export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Rows and columns of the blocks that share a scale. */
+  /** Rows and columns of blocks that share a scale. */
   readonly block: readonly [number, number];
 }
 
 /**
- * Appends what the codes of a value stand for, or these.
+ * Appends the quantised value: decoded, or as codes.
  *
- * @param matrix the value's; blocks may reach beyond it
+ * @param matrix shape and blocks; blocks may extend beyond the matrix
  */
 export const quantisedValue = async (
   value: Value,

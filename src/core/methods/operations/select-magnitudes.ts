@@ -2,26 +2,26 @@ import { itemAt } from '../../base/lookup.js';
 import { mostCandidates, type Window } from '../../native/measure.js';
 import type { Counted } from './measurer.js';
 
-/** An order statistic to find: the magnitude of the k-th largest element, k from 1 to n. */
+/** The order statistic to find: the magnitude of the k-th largest element, k from 1 to n. */
 export interface WantedRank {
   readonly rank: number;
 }
 
-/** A magnitude as float32 bits, the number of larger elements, and the number of elements equal to it. */
+/** A magnitude as float32 bits, and the numbers of larger and of equal elements. */
 export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** The equal elements in each block, if a pass has counted them. */
+  /** Equal elements in each block, if counted. */
   readonly ofBlocks?: readonly number[];
 }
 
 /**
- * Counts the magnitudes of some values, each over a window of its own.
+ * Counts the magnitudes of some values, each over its own window.
  *
  * @param indexes indexes of the values; `windows` has the same length
- * @param bins the length of each histogram, at least that of the longest window
- * @param sample true to count a sample of the elements only
+ * @param bins length of each histogram, at least that of the longest window
+ * @param sample true to count only a sample of the elements
  */
 export type Count = (
   indexes: readonly number[],
@@ -30,14 +30,14 @@ export type Count = (
   sample: boolean,
 ) => Promise<Counted>;
 
-/** Limit on the bins of a window: a histogram of this size fits a core's private cache. */
+/** Limit on a window's bins: such a histogram fits a core's private cache. */
 const mostBins = 2 ** 17;
 /** Bins of a sample's window, which covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** One more than the bits of any magnitude, including NaN. */
+/** One more than the bits of any magnitude, NaN included. */
 const end = 2 ** 31;
 
-/** The state of one search: the statistic lies in [low, high). */
+/** The state of a search: the statistic is in [low, high). */
 interface Search {
   low: number;
   high: number;
@@ -45,27 +45,26 @@ interface Search {
   found: OrderStatistic | undefined;
 }
 
-/** What a sample says of a rank. */
+/** What a sample tells about a rank. */
 export interface Sampled {
-  /** Where the search begins: it most likely holds the statistic. */
+  /** The window to search first, since it most likely contains the statistic. */
   readonly window: Window;
   /**
-   * The statistic itself, most likely, as float32 bits, and the share of the elements of that magnitude which are
-   * among the `rank` largest. Undefined where few elements have it, or more than two magnitudes are nearly as likely.
+   * The most likely statistic as float32 bits, and the share of its elements that are among the `rank`
+   * largest. Undefined if few elements have this magnitude, or more than two magnitudes are nearly as likely.
    */
   readonly guess: { readonly bits: number; readonly share: number } | undefined;
 }
 
 /**
  * Finds order statistics of magnitudes exactly, in O(n) without sorting or copying: a radix selection by
- * histograms of float32 bits over ever narrower windows. The first window is guessed from a sample if there
- * is one; a wrong guess costs another pass, but never changes the result. Zeros have no bin, their number is
- * that of the remaining elements.
+ * histograms of float32 bits over ever narrower windows. A sample, if there is one, gives the first window; a
+ * wrong guess costs a pass but never changes the result. Zeros have no bin: they are the remaining elements.
  *
  * @param wanted one rank per value
  * @param size n, the elements of each value
- * @param sample the number of elements in a sample; 0 for no sampling
- * @param sampled what is known of the sample; by default it is taken
+ * @param sample number of elements in a sample; 0 for no sampling
+ * @param sampled results of sampling; by default the function samples
  */
 export const selectMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -92,15 +91,14 @@ export const selectMagnitudes = async (
   }
 };
 
-/** Bins of a window: a small tensor needs few. */
+/** Bins of a window; a small tensor needs few. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Looks at a sample. The window of a rank is a confidence interval of six standard deviations around the rank in
- * the sample. Its candidates are the most frequent magnitudes of the interval: where many elements are tied, as
- * differences of 16-bit numbers are, the statistic is most likely one of them. It is guessed of an interval half as
- * wide.
+ * Analyses a sample. A rank's window is a confidence interval of six standard deviations around the rank in
+ * the sample. Its candidates are the interval's most frequent magnitudes: with many ties, as in differences
+ * of 16-bit numbers, the statistic is most likely one of them. The guess uses an interval half as wide.
  *
  * @param elements of the sample
  */
@@ -131,7 +129,7 @@ export const sampleMagnitudes = async (
     };
     const { highest, lowest, filled } = binsWithin(margin);
     const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
-    // Bins begin at 1, so the last magnitude of each is a multiple of 2^shift: a number of few bits, as tied
+    // Bins start at 1, so the last magnitude of each is a multiple of 2^shift: a number of few bits, as tied
     // differences are.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
@@ -150,9 +148,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/**
- * Returns the window over the magnitudes of [low, high) except 0, with bins as narrow as their number allows.
- */
+/** Returns the window over magnitudes in [low, high) except 0, with the narrowest possible bins. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -188,7 +184,7 @@ const narrow = (search: Search, rank: number, size: number, counted: Counted, po
   const counts = itemAt(counted.counts, position);
   const { bin, larger } = binAt(counts, above, rank);
   if (bin < 0) {
-    // The statistic is below the window. Below a window that begins at 1 there is only 0.
+    // The statistic is below the window. Below a window from 1 there is only 0.
     if (low <= 1) search.found = { bits: 0, above: larger, equal: size - larger };
     search.high = low;
     return;

@@ -14,7 +14,7 @@ export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Na
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the same tensor of several models. Its type holds the recipe's
+ * A method that makes each tensor from the same tensor of several models. The type holds the recipe's
  * documented `Parameters`; each model may have its own values of those in `PerModel`.
  */
 export interface TensorMethod<
