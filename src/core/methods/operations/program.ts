@@ -408,7 +408,8 @@ export class Program {
    * Returns the program of some values, without nodes and sources that they do not need.
    *
    * @param watch which values to check for NaN and infinity. `results`: values that are written; stored ones
-   *   are copies and not checked. `all`: also stored tensors used in computations
+   *   are only copied, so not checked. `all`: also wanted values that are stored, since measurements compute
+   *   with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

@@ -18,8 +18,8 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**
- * Computes the coefficients cᵢ of a linear combination of vectors from their dot products, or returns the
- * reason why there are none. Must be pure: a merge is reproducible only if equal numbers give equal bits.
+ * Computes the coefficients cᵢ of a linear combination of vectors from their dot products, or returns why
+ * they are undefined. Must be pure: a merge is reproducible only if equal numbers give equal bits.
  */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 

@@ -10,7 +10,7 @@ import { decimals } from './words.js';
 
 /**
  * SCE (select, calculate, erase) over task vectors sourceᵢ − base. Keeps the elements of largest variance
- * over the task vectors (a `share` of those with variance above 0), weights each vector by the mean square of
+ * over the task vectors: a `share` of those with variance above 0. Weights each vector by the mean square of
  * its kept elements, and sums those of the elected sign.
  */
 export interface Sce<T> {

@@ -34,7 +34,7 @@ export type Count = (
 const mostBins = 2 ** 17;
 /** Bins of a sample's window, which covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** One more than the bits of any magnitude, NaN included. */
+/** 1 + the largest bits of a magnitude, NaN included. */
 const end = 2 ** 31;
 
 /** The state of a search: the statistic is in [low, high). */
@@ -45,7 +45,7 @@ interface Search {
   found: OrderStatistic | undefined;
 }
 
-/** What a sample tells about a rank. */
+/** The result of sampling for a rank. */
 export interface Sampled {
   /** The window to search first, since it most likely contains the statistic. */
   readonly window: Window;
@@ -97,8 +97,8 @@ const binsFor = (size: number): number =>
 
 /**
  * Analyses a sample. A rank's window is a confidence interval of six standard deviations around the rank in
- * the sample. Its candidates are the interval's most frequent magnitudes: with many ties, as in differences
- * of 16-bit numbers, the statistic is most likely one of them. The guess uses an interval half as wide.
+ * the sample. Candidates are the interval's most frequent magnitudes: with many ties, as in differences of
+ * 16-bit numbers, the statistic is most likely one of them. The guess uses an interval half as wide.
  *
  * @param elements of the sample
  */

@@ -12,25 +12,21 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-// Readers that both dialects share.
-
-/** The file of a recipe, as far as its dialect needs it. */
+/** A recipe's file, as its dialect sees it. */
 export interface Scope {
-  /** The folder of the file. */
   readonly folder: string;
-  /** Finds a model by its text: relative paths begin in the folder. */
+  /** Finds a model by its text; relative paths start in the folder. */
   find(model: string): Promise<string>;
-  /** Reads a nested recipe, given in place of a model. */
+  /** Reads a nested recipe in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word refers to in place of a model: another document of the file, or another
-   * file.
+   * Reads the recipe that a word refers to: another document of the file, or another file.
    *
-   * @param folder the folder in which a relative file name begins
-   * @returns undefined if the word refers to no recipe, and so is a model
+   * @param folder the start of relative file names
+   * @returns undefined if the word is a model, not a recipe
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** Notes what is read as mergekit reads it and hardly meant so. */
+  /** Warns of input that mergekit accepts but the author probably did not mean. */
   warn(oddity: Oddity): void;
 }
 
@@ -40,7 +36,7 @@ export type Field = (value: Tree) => Promise<Tree>;
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** Drops keys whose value is null, which mean the same as no key. */
+/** Drops keys whose value is null, which count as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -58,7 +54,7 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
   });
 };
 
-/** @param place words for the mapping, for the message if it lacks the key */
+/** @param place names the mapping in the message */
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
@@ -71,7 +67,7 @@ export const notAModel = ({ kind, mark }: Tree): Error =>
     expected: 'a directory, org/name, a file or a recipe',
   });
 
-/** Reads the items of a list in order, not concurrently, so that the first mistake is the one reported. */
+/** Reads the items of a list sequentially, so that the first mistake is reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -81,7 +77,7 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads the values of keys that have a field, and converts the others to plain values. */
+/** Reads the values of keys that have a field; leaves the others unchanged. */
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,
@@ -95,10 +91,10 @@ export const readFields = async (
 };
 
 /**
- * Converts keys to camel case. Keys that are not in snake case are refused: otherwise two spellings
- * (`int8-mask`, `int8Mask`) could be the same key.
+ * Converts keys to camel case. Refuses keys not in snake case: two spellings (`int8-mask`, `int8Mask`) could
+ * otherwise be the same key.
  *
- * @param place words for the mapping, for messages
+ * @param place names the mapping in messages
  */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));

@@ -3,7 +3,6 @@ import { nearest } from './nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
-/** The parts of a message about a mistake at a place of a recipe. */
 interface Fault {
   /** The wrong word. */
   readonly key?: string;
@@ -30,7 +29,7 @@ export const invalid = (mark: Mark, found: Fault): LayerloomError => {
   );
 };
 
-/** @param place words for the mapping, for the message */
+/** @param place names the mapping in the message */
 export const unknownKey = (
   key: string,
   mark: Mark,
@@ -46,7 +45,7 @@ export const unknownKey = (
   });
 };
 
-/** An unknown key of a block that was checked as plain values; its path leads to its place in the file. */
+/** Returns the error for an unknown key of a block that was checked as plain values, with its path. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

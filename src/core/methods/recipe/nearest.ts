@@ -1,15 +1,15 @@
 /**
- * Limit on the edit distance to a candidate: a third of the word's letters, at most three. Words of one or
- * two letters match nothing.
+ * Largest edit distance to a candidate: a third of the longer word's length, at most three. One- and
+ * two-letter words match nothing.
  */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
-/** Longer words are not compared, since the cost is the product of the lengths and no key is as long. */
+/** Longer words are not compared: no key is as long, and the cost is the product of the lengths. */
 const longest = 64;
 
 /**
- * Returns the candidate at the smallest edit distance from a misspelt word, the first of several; undefined
- * if all are too far. Ignores case, `_` and `-`.
+ * Returns the first candidate at the smallest edit distance from a misspelt word; undefined if all are too
+ * far. Ignores case, `_` and `-`.
  */
 export const nearest = (word: string, candidates: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined;
@@ -30,7 +30,7 @@ const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
 /**
  * Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
- * neighbours, each place edited once.
+ * neighbours, with each position edited at most once.
  */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];

@@ -25,25 +25,19 @@ import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
 import { type RecipeWarning, warningOf } from './warning.js';
 
-/**
- * Limit on the recipes that one recipe expands to: documents that use each other twice double at each step.
- */
+/** Limit on the recipes that a recipe expands to: documents that use each other twice double at each step. */
 const mostMerges = 1000;
 
-/**
- * A recipe that is being read, and the chain of recipes that use it: a recipe that comes up again is a
- * circle.
- */
+/** A recipe being read. A chain of them leads here; a repeated link is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
 }
 
-/** The file of a recipe. */
 interface Surroundings {
   readonly file: string;
   readonly documents: ReadonlyMap<string, RecipeDocument>;
-  /** Names of the documents that others use. */
+  /** Names of documents that others use. */
   readonly used: Set<string>;
   /** Finds a model that the file names. */
   readonly find: (model: string) => Promise<string>;
@@ -51,18 +45,18 @@ interface Surroundings {
   readonly isRecorded: (word: string) => boolean;
 }
 
-/** A document of a file after reading. */
+/** A document after reading. */
 interface Finished {
   readonly name: string | undefined;
   readonly mark: Mark;
   readonly recipe: Mapping;
 }
 
-/** Reads one recipe and those that it uses. Each file and document is read once, in sequence. */
+/** Reads a recipe and those it uses. Each file and document is read once, in sequence. */
 export class Reading {
-  /** The inputs that the file itself records, where it is of a merge's output. */
+  /** The inputs that the file itself records, if it belongs to a merge's output. */
   recorded: RecordedInputs | undefined;
-  /** What was read as mergekit reads it and hardly meant so, in the order of reading. */
+  /** Warnings about input in mergekit's dialect, in the order of reading. */
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
@@ -86,7 +80,7 @@ export class Reading {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file from whose folder paths of the recipe go */
+  /** @param file its folder is the start of the recipe's relative paths */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,
@@ -157,17 +151,14 @@ export class Reading {
         }
         if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
         const inner = isAbsolute(word) ? word : join(folder, word);
-        // A model's folder may be named so.
+        // A model's folder may have such a name.
         return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /**
-   * Reads the recipe that a link refers to, unless it has been read. Refuses one that is being read, which
-   * uses itself.
-   */
+  /** Reads the recipe of a link once. Refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -204,8 +195,8 @@ const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
 /**
- * Returns how models of a file are found: from its folder on, and for the recipe of an output also where its
- * models were when it was merged.
+ * Returns a function that finds a file's models: in its folder, and for an output's recipe also at the
+ * models' recorded paths.
  */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
@@ -222,8 +213,8 @@ const finderIn =
   };
 
 /**
- * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as a
- * mistake of that recipe.
+ * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as that
+ * recipe's mistake.
  */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
@@ -263,7 +254,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
 /** Returns the document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
-  // At least one is unused: documents that all use each other are a circle, which has been refused.
+  // At least one is unused: if every document were used, they would form a cycle, which was refused.
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)

@@ -4,8 +4,7 @@ import { type Location, locationOf, type Mark } from './source.js';
 export type Path = readonly (string | number)[];
 
 /**
- * A value of a recipe with the place where it was written; its parts may come from different files.
- * Immutable.
+ * A value of a recipe with the place where it was written. Immutable; parts may come from different files.
  */
 export type Tree = Leaf | List | Mapping;
 
@@ -13,7 +12,7 @@ export interface Leaf {
   readonly kind: 'leaf';
   readonly mark: Mark;
   readonly value: string | number | boolean | null;
-  /** True for text without quotes, some of which YAML 1.1 reads as another type (`yes`). */
+  /** True for unquoted text, some of which YAML 1.1 reads as another type (`yes`). */
   readonly bare: boolean;
 }
 
@@ -29,7 +28,7 @@ export interface Mapping {
   readonly entries: Entries;
 }
 
-/** The value of a key, and the place of the key. */
+/** The value of a key, and the key's place. */
 export interface MappingEntry {
   readonly key: Mark;
   readonly value: Tree;
@@ -64,8 +63,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Returns the place where the value at a path was written, or its key: `value` for a wrong value, `key` for a
- * key that should not exist. If there is no such value, the place of the innermost one on the path.
+ * Returns where the value at a path was written, or its key: `value` for a wrong value, `key` for a key that
+ * should not exist. If the value does not exist, the innermost existing one on the path counts.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };

@@ -6,7 +6,7 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import type { Counts } from './swap-counts.js';
 import { spellLayers } from './swap-parts.js';
 
-/** Parameters of a swap that records name, with their defaults. */
+/** Parameters of a swap that records contain, with their defaults. */
 interface SwapRecord {
   readonly weights: 'magnitude' | readonly number[];
   readonly others: string;
@@ -16,7 +16,6 @@ interface SwapRecord {
   readonly parts?: readonly PartParameters[] | undefined;
 }
 
-/** What a swap is recorded by. */
 interface Described {
   readonly parameters: SwapRecord;
   readonly counts: Counts;
@@ -26,10 +25,10 @@ interface Described {
   readonly position: (of: ModelInput) => number;
 }
 
-/** Returns the parameters, models aside, that make the same swap again. */
+/** Returns the parameters, without models, that reproduce the swap. */
 export const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
   const { others, norms, langLayers, baseLayers } = parameters;
-  // A recipe that is complete has its parts among its models.
+  // A complete recipe lists its parts with its models.
   if (parameters.parts !== undefined) return {};
   const { bottom, top, bottomTransition, topTransition } = counts;
   return {
@@ -43,11 +42,11 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
   };
 };
 
-/** Weights that give the same shares again. */
+/** Returns weights that give the same shares again. */
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-/** Returns the parameters as they are used, in YAML's spelling. */
+/** Returns the parameters used, in YAML's spelling. */
 export const resolve = ({
   parameters,
   counts,

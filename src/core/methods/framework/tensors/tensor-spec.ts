@@ -78,8 +78,8 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
 }
 
 /**
- * Defines a method that makes each tensor from the same tensor of several models. Its type has the
- * parameters' values, the number of models and the use of a base, from which `expression` gets its type.
+ * Defines a method that makes each tensor from the same tensor of several models. The type arguments are the
+ * parameters' values, the number of models and the use of a base; they determine the type of `expression`.
  */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
