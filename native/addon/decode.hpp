@@ -4,16 +4,16 @@
 #include "../jobs/check.hpp"
 #include "read.hpp"
 
-/// Jobs as JavaScript gives them (src/core/native/job.ts and measure.ts have their types), decoded and checked:
-/// once, here. What is behind it trusts them. All throw TypeError, RangeError or BadJob.
+/// Decodes and checks jobs from JavaScript (types in src/core/native/job.ts and measure.ts). All later code
+/// trusts them. All functions throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// A program, decoded and not yet checked.
+/// Returns a program that is not yet checked.
 Program toProgram(const Napi::Value& value);
 
-/// A measurement, and the caller's arrays that each measure fills.
+/// A measurement, and the caller's array for each measure.
 struct MeasureCall {
     Measurement measurement;
     std::vector<std::span<double>> out;
@@ -21,7 +21,7 @@ struct MeasureCall {
 
 MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
-/// A factorisation, and the caller's array that it fills.
+/// A factorisation, and the caller's array for its results.
 struct FactorCall {
     Factorisation what;
     std::span<double> out;
@@ -29,7 +29,7 @@ struct FactorCall {
 
 FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
 
-/// A regression, and the caller's array that it fills.
+/// A regression, and the caller's array for its results.
 struct RegressionCall {
     Regression what;
     std::span<double> out;
@@ -38,7 +38,7 @@ struct RegressionCall {
 RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
 
 Spectral toSpectral(const Napi::Value& value);
-/// A pursuit, and the caller's array that it fills.
+/// A pursuit, and the caller's array for its results.
 struct PursuitCall {
     Pursuit what;
     std::span<double> out;
@@ -54,7 +54,7 @@ struct HashCall {
 
 HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
 
-/// Last of all: see `toSpan` in read.hpp.
+/// Call last: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);
@@ -64,16 +64,16 @@ Location toLocation(const Napi::Value& value);
 
 DType readDType(const Napi::Object& object);
 Rows readRows(const Napi::Object& object);
-/// A source or a node, by its number.
+/// Reads the number of a source or a node.
 ValueId readValue(const Napi::Object& object, const char* key);
 std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
-/// An integer of 32 bits, none above `most`.
+/// Reads a 32-bit integer up to `most`.
 std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
 
-/// The bits of a magnitude of float32.
+/// Largest bits of a float32 magnitude.
 inline constexpr std::uint32_t kMostMagnitude = 0x7FFF'FFFF;
 
-/// Reads one alternative of a variant.
+/// Reads an alternative of a variant.
 template <class Variant>
 struct Reader {
     const char* kind;

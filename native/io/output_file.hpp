@@ -4,12 +4,11 @@
 
 namespace layerloom {
 
-/// Writes all of `bytes` at `offset`. Returns 0, or the errno of what stopped it.
+/// Writes all of `bytes` at `offset`. Returns 0, or the errno that stopped it.
 int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
 
-/// Asks the kernel to begin writing a range to the disk and does not wait: so that dirty pages do not pile up
-/// until writers are stalled, and little is left for the final sync (bench/RESULTS.md). A hint, without
-/// errors.
+/// Asks the kernel to start writing a range to disk, without waiting. Otherwise dirty pages pile up until
+/// writers stall, and the final sync takes long (bench/RESULTS.md). A hint, so errors are ignored.
 void beginWriteBack(int fd, std::uint64_t offset, std::uint64_t length);
 
 struct Copied {
@@ -17,9 +16,8 @@ struct Copied {
     int writeError;       ///< errno of a write that cannot succeed otherwise, or 0
 };
 
-/// Copies between files without the bytes passing through this process, where the kernel can
-/// (copy_file_range: also shared extents on file systems that have them). Fewer bytes than asked for and no
-/// error: it cannot, as between two file systems, or the input ends there.
+/// Copies between files in the kernel if it can (copy_file_range, with shared extents where supported). Fewer
+/// bytes without an error mean that it cannot, as between two file systems, or that the input ends.
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset, std::uint64_t length);
 
 }  // namespace layerloom

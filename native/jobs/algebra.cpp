@@ -10,13 +10,13 @@
 namespace layerloom {
 namespace {
 
-/// Squared distance of a column of length 1 from the span of those before it, below which it is left out.
+/// A column of length 1 with a smaller squared distance from the span of earlier ones is left out.
 constexpr double kDependent = 1e-14;
 
-/// QL steps for one eigenvalue; two are usual.
+/// Limit on QL steps for an eigenvalue; usually it takes two.
 constexpr std::size_t kMostSteps = 60;
 
-/// A symmetric matrix as Qᵀ T Q of a tridiagonal T.
+/// A symmetric matrix as Qᵀ T Q with tridiagonal T.
 struct Tridiagonal {
     std::vector<double> diagonal, beside;  ///< beside[i] is at (i, i + 1); the last is 0
     Matrix q;
@@ -37,7 +37,7 @@ Tridiagonal reduce(Matrix a) {
         for (std::size_t i = k + 1; i < n; ++i) v[i] = a(i, k);
         v[k + 1] -= onto;
         const double beta = 2 / (v[k + 1] * v[k + 1] + squares);
-        // A ← H A H of the rest, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
+        // A ← H A H for the rest, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
         std::fill(w.begin(), w.end(), 0.0);
         for (std::size_t j = k + 1; j < n; ++j)
             for (std::size_t i = k + 1; i < n; ++i) w[i] += a(j, i) * v[j];
@@ -61,7 +61,7 @@ Tridiagonal reduce(Matrix a) {
     return to;
 }
 
-/// Index from `from` on behind which T falls apart into two.
+/// Returns the first index from `from` on after which T splits into two blocks.
 std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     std::size_t at = from;
     for (; at + 1 < of.diagonal.size(); ++at) {
@@ -71,7 +71,7 @@ std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     return at;
 }
 
-/// One implicit QL step with Wilkinson's shift, of rows [from, to] of T; the rotations are Q's too.
+/// An implicit QL step with Wilkinson's shift on rows [from, to] of T; applies the rotations to Q.
 void step(Tridiagonal& of, std::size_t from, std::size_t to) {
     auto& [d, e, q] = of;
     double g = (d[from + 1] - d[from]) / (2 * e[from]);
@@ -117,7 +117,7 @@ Matrix orthonormaliser(const Matrix& gram) {
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Lower triangular: row i is of column order[i].
+    // Lower triangular; row i belongs to column order[i].
     Matrix factor(n, n);
     std::size_t kept = 0;
     for (; kept < n; ++kept) {
@@ -137,7 +137,7 @@ Matrix orthonormaliser(const Matrix& gram) {
             left[order[i]] -= factor(i, kept) * factor(i, kept);
         }
     }
-    // T = P · D⁻¹ · (Lᵀ)⁻¹, the inverse column by column.
+    // T = P · D⁻¹ · (Lᵀ)⁻¹; computes the inverse column by column.
     Matrix result(n, kept);
     std::vector<double> column(kept);
     for (std::size_t c = 0; c < kept; ++c) {

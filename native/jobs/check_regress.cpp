@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// The largest system: its tiles, and those of rows to solve, are memory of the process.
+/// Largest system; its tiles, and those of rows to solve, are in the process's memory.
 constexpr std::uint64_t kMostInputs = 65'536;
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// The largest system: its tiles, and the matrix, are memory of the process.
+/// Largest system; its tiles and the matrix are in the process's memory.
 constexpr std::uint64_t kMostExtent = 65'536;
 
 }  // namespace

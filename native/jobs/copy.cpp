@@ -9,15 +9,15 @@
 namespace layerloom {
 namespace {
 
-/// A copy that stays in the kernel passes no cache of ours and may take longer strides.
+/// Steps of copies within the kernel, which use no cache of ours and may be longer.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
-/// Bytes of a location: elements of one byte.
+/// A range of a location in bytes.
 Range bytesOf(const Location& at, std::uint64_t first, std::uint64_t count) {
     return rangeOf(at, 1, first, count);
 }
 
-/// Writes a range out of the mapped input: one copy less than through a buffer.
+/// Writes from the mapped input, which saves a copy through a buffer.
 Status copyMapped(const Range& source, const Range& to, Control control) {
     const Windows windows({&source, 1});
     if (windows.status.outcome != Outcome::Done) return windows.status;
@@ -25,7 +25,7 @@ Status copyMapped(const Range& source, const Range& to, Control control) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t length = std::min<std::uint64_t>(kTileBytes, source.length - at);
         const int error = writeAt(to.fd, to.offset + at, windows.bytes[0].subspan(at, length));
-        // A page that is lost is the write's EFAULT: no signal is raised for a system call.
+        // A lost page makes the write fail with EFAULT: system calls raise no signal.
         if (error == EFAULT) return windows.lostPage();
         if (error != 0) return {Outcome::WriteFailed, error};
         control.count(length, length);
@@ -49,7 +49,7 @@ Status copyRange(const Range& source, const Range& to, Control control) {
     return {};
 }
 
-/// Done if all sources have the first one's bytes.
+/// Returns Done if all sources have the first one's bytes.
 Status compare(const std::vector<Range>& sources, Control control) {
     const Windows windows(sources);
     if (windows.status.outcome != Outcome::Done) return windows.status;

@@ -28,7 +28,7 @@ export interface DocumentKind {
    * quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
-  /** Called for a document with duplicate keys, of which the last one counts. Default: an error. */
+  /** Called for a document with duplicate keys (the last one counts). Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 

@@ -31,7 +31,7 @@ export interface UncheckedRecipe {
   readonly [parameter: string]: unknown;
 }
 
-/** A checked recipe, which later code trusts. Its models have not been opened yet. */
+/** A checked recipe, which later code trusts; no model has been opened yet. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;

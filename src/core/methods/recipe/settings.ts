@@ -28,8 +28,8 @@ interface Conditional {
 }
 
 /**
- * A parameter in a recipe: a value, a gradient over the layers, or values with filters, of which the first
- * match applies.
+ * A parameter in a recipe: a value, a gradient over the layers, or values with filters (the first match
+ * applies).
  */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 

@@ -20,8 +20,8 @@ export interface RecipeText {
   readonly end: number;
   readonly lines: LineCounter;
   /**
-   * What the text should have been, if it has none of the expected keys. It may be any file, so messages do
-   * not quote it.
+   * The expected form, for a text without any of the expected keys. Such a text may be any file, so messages
+   * do not quote it.
    */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }

@@ -12,7 +12,7 @@ export interface Leaf {
   readonly kind: 'leaf';
   readonly mark: Mark;
   readonly value: string | number | boolean | null;
-  /** True for unquoted text, some of which YAML 1.1 reads as another type (`yes`). */
+  /** True for unquoted text, which YAML 1.1 may read as another type (`yes`). */
   readonly bare: boolean;
 }
 

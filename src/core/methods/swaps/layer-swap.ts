@@ -98,7 +98,7 @@ export interface SwapOfParts {
   parts: readonly PartParameters[];
 }
 
-/** Both forms, as they are checked. */
+/** The two forms together, for checking. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -159,7 +159,7 @@ const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 
  * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
  * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
  *
- * These are parts of the output; `langLayers`, `baseLayers` and `parts` define other parts.
+ * `langLayers`, `baseLayers` and `parts` define other parts.
  *
  * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged
  * unless the zones overlap. §4.1 and Fig. 1 describe "and", as implemented here. Without transitions the two

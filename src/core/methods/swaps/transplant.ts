@@ -12,7 +12,9 @@ import { transplantedRows, transplantNotes } from './transplanted.js';
 export interface TransplantParameters {
   /** The model that gets another tokenizer. */
   model: ModelInput;
-  /** The model whose tokenizer it gets. Its layers are not used, and may have any size and number. */
+  /**
+   * The model whose tokenizer it gets. Layers of this model are not used, and may have any size and number.
+   */
   donor: ModelInput;
   /**
    * Embedding rows for tokens that the model lacks. `omp`: sums of rows of shared tokens, found in the

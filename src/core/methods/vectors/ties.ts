@@ -23,8 +23,8 @@ export type TiesParameters = SparseParameters;
  * - `dialect: mergekit` (default): keeps ⌊density·n⌋ elements of each tensor, at least 1; ties go to the
  *   lowest index. Weighted election.
  * - `paper`, the authors' code: the threshold is the whole model's, and elements equal to it stay. Unweighted
- *   election; mean over the models that count; `weight` is not used. Where changes cancel, the sign is the
- *   whole model's majority: that of the sum of all elements' signs. With a majority of 0 the authors keep the
+ *   election; mean over the models that count; `weight` is not used. If changes cancel, the sign is the whole
+ *   model's majority: that of the sum of all elements' signs. With a majority of 0 the authors keep the
  *   negative changes.
  * - `peft`: like mergekit, but ⌊density·n⌋ may be 0 and the election is unweighted; divides by the number of
  *   models that count.
