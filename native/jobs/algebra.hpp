@@ -26,8 +26,8 @@ struct Eigen {
     Matrix vectors;
 };
 
-/// Uses Householder's reduction and implicit QL steps. Their only function is the square root, so that bits
-/// are the same on every machine.
+/// Uses Householder's reduction and implicit QL steps. The square root is the only function, so bits are
+/// equal on every machine.
 Eigen eigenOf(const Matrix& symmetric);
 
 }  // namespace layerloom

@@ -17,7 +17,7 @@ struct SmallPivot {
 };
 
 /// A symmetric positive definite matrix of float64. Stores its lower half in square tiles: about 4 · size²
-/// bytes. Its Cholesky factor L gives X ← X S⁻¹ without inverting S. The order of each inner product is
+/// bytes. The Cholesky factor L gives X ← X S⁻¹ without inverting S. The order of each inner product is
 /// fixed, on every instruction set.
 class Definite {
   public:

@@ -8,11 +8,11 @@
 
 namespace layerloom {
 
-/// Columns of a tile of a large matrix, but for the last one's. Part of the numeric contract: products are summed
+/// Columns of a tile of a large matrix, except the last. Part of the numeric contract: products are summed
 /// tile by tile.
 inline constexpr std::size_t kTileColumns = 256;
 
-/// Columns filled up to whole panels.
+/// Rounds columns up to whole panels.
 constexpr std::size_t wholePanels(std::size_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
 /// Columns of a tile, a multiple of kPanel. @param padded columns of the matrix, in whole panels
@@ -20,8 +20,8 @@ constexpr std::size_t tileWidth(std::size_t padded, std::size_t tile) {
     return std::min(kTileColumns, padded - tile * kTileColumns);
 }
 
-/// A matrix of float64 in tiles of columns, one behind the other, each row by row. The last tile is filled with
-/// zeros to whole panels.
+/// A matrix of float64 in consecutive row-major tiles of columns. The last tile is padded with zeros to whole
+/// panels.
 class TiledRows {
   public:
     TiledRows(std::size_t rows, std::size_t columns);
@@ -44,11 +44,12 @@ class TiledRows {
     std::vector<double> numbers_;
 };
 
-/// Packs rows of a tile as the right side of a product, times `sign`. @param from [rows, columns], of whole panels
+/// Packs rows of a tile as the right side of a product, times `sign`. @param from [rows, columns] in whole
+/// panels
 void packPanels(const double* from, std::size_t rows, std::size_t columns, double sign, double* to);
 
-/// Adds a · b to the rows of `sums` from `to` on; b is the rows of `of` from `from` on, as many as a has columns. Inner
-/// products are summed over tiles of a in order, each from 0.
+/// Adds a · b to the rows of `sums` from `to` on, where b is the rows of `of` from `from` on, as many as a
+/// has columns. Inner products are summed over tiles of a in order, each from 0.
 ///
 /// @return Done or Cancelled
 Outcome addProduct(const Kernels& kernels, TiledRows& a, TiledRows& of, std::size_t from, TiledRows& sums,

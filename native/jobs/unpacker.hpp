@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// Makes float32 of a tensor in blocks of GGUF (Unpack in program.hpp): each step rounded, in the order of
-/// the format's reference (gguf.quants.dequantize).
+/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp). Rounds each step, in the order of the format's
+/// reference (gguf.quants.dequantize).
 class Unpacker {
   public:
     /// @param bytes the node's input, whole
@@ -18,13 +18,13 @@ class Unpacker {
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
-    /// Elements [column, column + count) of a stored row.
+    /// Unpacks elements [column, column + count) of a stored row.
     void fillRow(const std::byte* row, std::uint64_t column, std::size_t count, float* out);
 
     const Kernels& kernels_;
     const Unpack what_;
     const std::byte* const bytes_;
-    std::vector<float> block_;  ///< one whose ends a slice does not need
+    std::vector<float> block_;  ///< a block of which the slice needs only a part
 };
 
 }  // namespace layerloom

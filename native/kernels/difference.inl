@@ -1,12 +1,11 @@
-// The text of the kernel that compares two float32 tiles, compiled once for each instruction set like
-// elementwise.inl, which includes it.
+// Compares two float32 tiles. Compiled once for each instruction set; elementwise.inl includes it.
 #include "convert.hpp"
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// Sums of one vector of lanes, or of one lane.
+/// Sums of a vector of lanes, or of one lane.
 template <class V>
 struct DifferenceSums {
     typename V::Wide largest, absolute, squares, squaresOfFirst;
@@ -24,13 +23,13 @@ struct DifferenceSums {
     }
 };
 
-/// Counts of elements, by lane. A tile has few enough for 32 bits.
+/// Counts of elements by lane; 32 bits suffice for a tile.
 template <class V>
 struct DifferenceTallies {
     typename V::Ints equal, nonFinite;
 };
 
-/// The bits of a number such that equal numbers have equal bits: zeros are +0, and NaN is the canonical one.
+/// Bits such that equal numbers have equal bits: zeros are +0, and NaN is canonical.
 template <class V>
 typename V::Ints comparable(typename V::Floats x, typename V::Ints magnitude) {
     const auto number = V::select(V::equal(magnitude, V::ints(0)), V::ints(0), V::asInts(x));
@@ -71,7 +70,7 @@ void difference(const float* a, const float* b, DifferenceLanes& lanes, Differen
     const std::size_t whole = count / kLanes * kLanes;
     DifferenceTallies<V> tallies{V::ints(0), V::ints(0)};
     DifferenceTallies<Scalar> rest{0, 0};
-    // One vector of lanes after the other, so that its sums stay in registers.
+    // Handles vectors of lanes one by one, so that sums stay in registers.
     for (std::size_t v = 0; v < vectors; ++v) {
         auto sums = DifferenceSums<V>::load(lanes, v * V::lanes);
         for (std::size_t i = v * V::lanes; i < whole; i += kLanes) differenceAt<V>(a, b, i, sums, tallies);

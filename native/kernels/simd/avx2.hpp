@@ -105,7 +105,7 @@ struct Avx2 {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     }
     static void store128(__m128i a, std::byte* at) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), a); }
-    /// Packing works within 128-bit halves: the two wanted quarters are the first and the third.
+    /// Packing works within 128-bit halves: the wanted quarters are the first and the third.
     static __m128i packed16(Ints a) {
         return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0b1000));
     }

@@ -6,8 +6,8 @@
 namespace layerloom {
 namespace {
 
-/// AVX-512 F, BW and VL: sixteen lanes. AVX512-BF16 has a conversion of its own, unused here: it flushes
-/// subnormals to zero.
+/// AVX-512 F, BW and VL: sixteen lanes. Does not use AVX512-BF16's conversion, which flushes subnormals to
+/// zero.
 struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;

@@ -1,5 +1,5 @@
 #include "../simd/scalar.hpp"
-// The text of the kernels, over the vectors above.
+// The kernels, over the vectors above.
 #include "../elementwise.inl"
 
 namespace layerloom {
