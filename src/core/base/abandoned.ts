@@ -5,12 +5,11 @@ import { basename, dirname, join } from 'node:path';
 const abandonedMs = 120_000;
 
 /**
- * Removes partial files of a path that killed writers of this user left beside it. Ignores failures.
+ * Removes partial files of a path that this user's killed writers left. Ignores failures.
  *
- * @param path the file that was written
  * @param begin start of the partial files' names
  * @param end end of those names
- * @param ageMs milliseconds since a partial file last changed
+ * @param ageMs least time since their last change
  */
 export const removeAbandoned = async (
   path: string,

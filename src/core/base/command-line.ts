@@ -1,24 +1,23 @@
 /** True for a text without characters that a shell interprets. */
 export const isPlainWord = (text: string): boolean => /^[\w@%+=:,./-]+$/.test(text);
 
-/** Quotes a text as one shell word. */
 export const shellWord = (text: string): string =>
   isPlainWord(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Quotes a path as a shell argument; `-rf` becomes `./-rf`, which no command takes for an option. */
+/** Quotes a path as a shell argument; `-rf` becomes `./-rf`, which is no option. */
 export const shellPath = (path: string): string => shellWord(path.startsWith('-') ? `./${path}` : path);
 
-/** A word of a command that comes from outside: a path, or the name of a model or a run. */
+/** A word from outside: a path, or the name of a model or a run. */
 export interface Argument {
   readonly argument: string;
 }
 
-/** Marks a text as coming from outside, so that `layerloomCommand` does not let it look like an option. */
+/** Marks a text as coming from outside, so that it cannot look like an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
 /**
- * Returns a layerloom command for a reader to type, quoted for the shell. Every command in a message, a page
- * or a README is made here, so that tests can find and run them all.
+ * Returns a layerloom command for a reader to type, quoted for the shell. Every command in messages and pages
+ * is made here, so that tests find and run them all.
  *
  * @param words command name, arguments and options; placeholders are in capitals: `DIR`
  */

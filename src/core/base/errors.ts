@@ -55,7 +55,6 @@ interface DamagedOutput {
 const wrongFiles = ({ files }: DamagedOutput) =>
   files.filter(({ state }) => state === 'different' || state === 'missing');
 
-/** Why a library does not load a model. */
 interface UnloadedModel {
   readonly loadedAs: string | null;
   readonly missing: readonly string[];
@@ -73,7 +72,6 @@ const faultsOf = (d: UnloadedModel): string[] => [
   ...(d.reason === null ? [] : [d.reason]),
 ];
 
-/** Returns the damage of an output, as phrases. */
 const damageOf = (d: DamagedOutput): string[] => [
   ...(d.structure === null ? [] : [d.structure]),
   ...wrongFiles(d).map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
@@ -93,7 +91,6 @@ export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
       readonly tensor: string;
-      /** An index for each dimension. */
       readonly index: readonly number[];
       readonly is: string;
       /** The input's file; absent if the inputs are finite and only the result is not. */
@@ -116,7 +113,7 @@ const isAbsent = (value: unknown): boolean =>
 interface MissingModel {
   readonly model: string;
   readonly tried: readonly string[];
-  /** A command that downloads the model, if its name looks like a hub name. */
+  /** A command that downloads it, if its name looks like a hub name. */
   readonly fetch?: string | undefined;
   /** A model with a similar name that exists. */
   readonly nearest?: string | undefined;
@@ -133,18 +130,15 @@ const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
 interface MissingWeights {
   /** `org/name@COMMIT`. */
   readonly model: string;
-  /** Bytes that are needed and missing. */
   readonly bytes: number;
-  /** Bytes of all its weight files. */
   readonly of: number;
 }
 
 /**
- * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
- * what to do.
+ * Every error of the project: its exit code, and one message that says what is wrong, where, and what to do.
  */
 const catalogue = {
-  // The request is invalid, whatever the files hold.
+  // Invalid requests, whatever the files hold.
   USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
     (d: { parameter: string; value: unknown; expected: string; nearest?: string | undefined }) =>
@@ -250,7 +244,7 @@ const catalogue = {
           `now with ${d.digest}); restore it, or write all jobs again`,
   ),
 
-  // Inputs are missing, corrupt, or do not fit each other.
+  // Inputs that are missing, corrupt, or do not fit each other.
   MODEL_NOT_FOUND: input((d: MissingModel & { others?: readonly MissingModel[] }) =>
     d.others === undefined
       ? missingModel(d)
@@ -577,7 +571,7 @@ const catalogue = {
       `${d.task} runs the programs that models write, with your rights; run it where they can do no harm, and consent by confirm_run_unsafe_code: true under evaluate:, or leave the task out`,
   ),
 
-  // The machine refused.
+  // Refusals of the machine.
   PROGRAM_MISSING: failed(
     (d: { programs: readonly string[]; directory: string | undefined; remedy: string }) =>
       `there is no ${d.programs.join(' or ')} ${d.directory === undefined ? '' : `in ${d.directory} or `}on the PATH; ${d.remedy}`,
@@ -633,7 +627,6 @@ const catalogue = {
     message: (d: {
       directory: string;
       failed: readonly { model: string; message: string }[];
-      /** Number of scores that exist. */
       scores: number;
     }) =>
       `${d.failed.length} ${d.failed.length === 1 ? 'evaluation' : 'evaluations'} failed (${some(
@@ -735,9 +728,7 @@ const catalogue = {
       /** The directory of an evaluation, and whether unfinished answers are kept. */
       evaluation?: string;
       answers?: 'kept' | 'lost';
-      /** True for an upload. */
       push?: boolean;
-      /** Bytes that a download fetched. */
       fetched?: number;
     }) =>
       d.fetched !== undefined
@@ -752,20 +743,20 @@ const catalogue = {
   },
 } satisfies Record<string, ErrorEntry<never>>;
 
-/** Details passed on without escaping: multi-line texts made of escaped ones, and values shown as JSON. */
+/** Details that are not escaped: texts made of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
 /**
- * Limit on characters of a text in a message. It leaves room for commands with several of the longest paths;
- * a text from a file may have megabytes.
+ * Most characters of a text in a message, enough for several long commands. Texts from files may have
+ * megabytes.
  */
 const mostShown = 20_000;
 
 const cut = (text: string): string => (text.length > mostShown ? `${text.slice(0, mostShown)}…` : text);
 
 /**
- * Escapes the details for a message: names come from untrusted files, so each becomes one line without
- * control characters.
+ * Escapes details for a message: names come from untrusted files, so each becomes one line without control
+ * characters.
  */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
@@ -780,12 +771,11 @@ type Catalogue = typeof catalogue;
 /** An error code; docs/errors.md says when each occurs. */
 export type ErrorCode = keyof Catalogue;
 
-/** Details of a code's errors, without their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
-/** Circumstances of an error beyond its code's details: callers add them as the error propagates. */
+/** Circumstances that callers add as an error propagates. */
 export interface ErrorContext {
   /** Keys and indexes that lead to the faulty value in a recipe. */
   readonly recipePath?: readonly (string | number)[] | undefined;
@@ -795,15 +785,13 @@ export interface ErrorContext {
     | undefined;
   /** The parameter as the user wrote it, if it is an option: `--base`. */
   readonly option?: string | undefined;
-  /** The merge of a batch in which the error occurred. */
   readonly merge?: string | undefined;
-  /** The directory in which finished work is kept for `--resume`. */
+  /** The directory with finished work, for `--resume`. */
   readonly keptIn?: string | undefined;
-  /** Earlier warnings that may explain the error: a misspelt key that mergekit's dialect ignores. */
+  /** Earlier warnings that may explain the error, such as an ignored key. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** The details that the context adds. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -834,9 +822,7 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for ${optionName('resume')}`) +
   (place === undefined || place.excerpt === '' ? '' : `\n${visible(place.excerpt)}`);
 
-/**
- * Spells the parameter of INVALID_PARAMETER as the user wrote it: as an option, or in a file's snake case.
- */
+/** Spells INVALID_PARAMETER's parameter as the user wrote it: as an option, or in snake case. */
 const spelt = <Details extends object>(details: Details, { option, place }: ErrorContext): Details => {
   if (!('parameter' in details) || typeof details.parameter !== 'string') return details;
   const inFile = details.parameter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -845,12 +831,10 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 
 /**
  * The one error class. `code` is stable, for programs. `message` is for people: it names the file, the tensor
- * and the remedy, with control characters escaped. `details` holds the message's values unescaped. `exitCode`
- * is the command line's.
+ * and the remedy, escaped. `details` holds the message's values unescaped.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
-  /** The code's own details and the context's. */
   readonly details: ErrorDetails<Code> & ContextDetails;
   readonly exitCode: ExitCode;
   readonly context: ErrorContext;
@@ -862,7 +846,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
   ) {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
-    // The request is the user's own text, and commander's messages may have two lines.
+    // USAGE shows the user's own text, and commander's messages may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
     // A SyntaxError quotes the text, and programs print the causes of an error.
     const cause = options.cause instanceof SyntaxError ? {} : options;
@@ -875,7 +859,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     this.#own = details;
   }
 
-  /** Returns the same error with more context; `context` overrides what the error already has. */
+  /** Returns the error with more context; `context` overrides. */
   with(context: ErrorContext): LayerloomError<Code> {
     return newError(this.code, this.#own, {
       cause: this.cause,
@@ -915,7 +899,7 @@ const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
 /**
  * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
- * errors unchanged. Applied to every error that ends a run or a command.
+ * errors unchanged. For every error that ends a run or a command.
  */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
@@ -941,8 +925,8 @@ export const withPath = (error: unknown, path: string): unknown => {
 };
 
 /**
- * Returns the reason of a system error without Node's path and call: `ENOENT: no such file or directory`. For
- * a limit on open files, it also says what to do.
+ * Returns a system error's reason without Node's path and call: `ENOENT: no such file or directory`. For a
+ * limit on open files, adds what to do.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
@@ -951,7 +935,7 @@ export const reasonOf = (error: unknown): string => {
 };
 
 /**
- * Says where a text stops being JSON. V8's message quotes the text, which may be of a file that was not
+ * Says where a text stops being JSON, without quoting it as V8 does: the file may not be the one that was
  * meant.
  */
 const jsonFault = (error: Error): string | undefined => {

@@ -3,8 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * True if a path leads to a file or a directory. Throws if the system cannot tell: "no" could make a caller
- * read another model than the one that was meant.
+ * True if a path exists. Throws if the system cannot tell, since "no" could make a caller read another model.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -16,8 +15,8 @@ export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
- * Like `allExist`, but false if this user may not look. For paths that the user did not name: recorded by
- * others, or in another user's cache.
+ * Like `allExist`, but false without permission. For paths that the user did not name: recorded by others, or
+ * in another user's cache.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -28,8 +27,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * Like `exists`, for a path relative to a folder. False if this user may not search the folder, as with a
- * service's working directory: then no path in it can be meant.
+ * Like `exists`, for a path relative to a folder. False if this user may not search the folder, such as a
+ * service's working directory: no path in it can be meant.
  *
  * @throws LayerloomError READ_FAILED
  */

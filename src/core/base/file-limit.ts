@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 
-/** True for Node's error of a missing module, which it also raises if the file could not be opened. */
+/** True for Node's error of a missing module, also raised if its file could not be opened. */
 const isModuleMissing = ({ code }: NodeJS.ErrnoException): boolean =>
   code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 
@@ -14,16 +14,13 @@ const reachedLimit = (): string | undefined => {
   }
 };
 
-/**
- * Returns the limit's name: from the error's code if it has one, since a path in the message may contain that
- * word.
- */
+/** Returns the limit's name, preferably from the error's code, since a path in the message may contain it. */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
 /**
- * Returns the reason of an error that a limit on open files caused, with what to do; undefined for other
- * errors. Node words it differently for modules and threads, and blames whatever met the limit.
+ * Explains an error that a limit on open files caused, which Node words differently for modules and threads;
+ * undefined for others.
  */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);

@@ -1,7 +1,7 @@
 /**
  * Returns `items[index]`.
  *
- * @throws RangeError if there is no such item: the caller has a bug, which a default would hide
+ * @throws RangeError if absent: the caller has a bug, which a default would hide
  */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
@@ -19,17 +19,11 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
-/**
- * Returns `record[key]`; undefined if the record has no such key of its own. Inherited ones such as
- * `toString` do not count.
- */
+/** Returns `record[key]`; undefined if the record has no such key of its own, such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/**
- * Returns an object without a prototype, for keys from outside: it inherits no `toString`, and `__proto__` is
- * an ordinary key.
- */
+/** Returns an object without a prototype, for keys from outside such as `toString` and `__proto__`. */
 export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
 
 /**
@@ -42,7 +36,7 @@ export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | unde
   return map.get(key) as V;
 };
 
-/** Groups items by a key; groups are in the order of their first items. */
+/** Groups items by a key, in the order of the groups' first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -54,7 +48,7 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   return groups;
 };
 
-/** Stores a value in a cache and drops the oldest entry beyond `most`. @returns the value */
+/** Caches a value and drops the oldest entry beyond `most`. @returns the value */
 export const keep = <Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): Value => {
   cache.set(key, value);
   const [oldest] = cache.keys();

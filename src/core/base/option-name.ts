@@ -1,4 +1,3 @@
-/** Spells an option, with a value if one is given. */
 export type OptionSpelling = (name: string, value: string | undefined) => string;
 
 /** Spells options as in function calls: `force`, `as: 'full'`, `top: 0`. */
@@ -10,8 +9,8 @@ const ofFunctions: OptionSpelling = (name, value) => {
 let spelling = ofFunctions;
 
 /**
- * Names an option in a message, as its reader would write it. An error arises far below the caller's
- * interface: the command line says `--as full`, a function `as: 'full'`.
+ * Names an option in a message as the reader would write it: `--as full` on the command line, `as: 'full'` in
+ * a function. Errors arise far below the interface that the caller used.
  *
  * @param name the option of the TypeScript functions
  */
@@ -21,10 +20,10 @@ export const optionName = (name: string, value?: string): string => spelling(nam
 const ofShells: OptionSpelling = (name, value) =>
   `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${value === undefined ? '' : ` ${value}`}`;
 
-/** Keywords of Python, which cannot name a parameter: an underscore is appended. */
+/** Keywords of Python, which cannot name a parameter and get an underscore. */
 const pythonWords = new Set(['as', 'from', 'import']);
 
-/** Returns the Python name of a long option: `dry_run` for `--dry-run`. */
+/** The Python name of a long option: `dry_run` for `--dry-run`. */
 export const pythonName = (long: string): string => {
   const name = long.replace(/^--/, '').replaceAll('-', '_');
   return pythonWords.has(name) ? `${name}_` : name;
@@ -36,10 +35,8 @@ const ofPython: OptionSpelling = (name, value) => {
   return value === undefined ? `\`${spelt}\`` : `\`${spelt}=${/^\d+$/.test(value) ? value : `'${value}'`}\``;
 };
 
-/** Who reads a command's messages. */
 export type Reader = 'shell' | 'python';
 
-/** True while messages are for a shell user. */
 export const isForShell = (): boolean => spelling === ofShells;
 
 /** Sets the spelling of options from now on. @returns a function that restores the former one */

@@ -1,13 +1,12 @@
 import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-// Decides whether files may be removed in a directory that others can reach: a shared cache, a folder for
-// all, a folder from somebody else. A link there, or a directory that its owner swaps meanwhile, could lead a
-// removal to other files.
+// Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
+// there, or a directory that its owner swaps meanwhile, could lead a removal to other files.
 
 /**
- * Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. Undefined
- * for this user's own directory, and if nothing exists.
+ * Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. Otherwise
+ * undefined.
  */
 export const foreignDirectory = (path: string): string | undefined => {
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -31,8 +30,8 @@ export const foreignBelow = (root: string, path: string): string | undefined => 
 };
 
 /**
- * Returns the first link below `root` on the way to `path`, as a reason. For folders that several users share
- * by agreement, such as a store: directories of other users are allowed there, links are not.
+ * Returns the first link below `root` on the way to `path`, as a reason. For folders that users share, such
+ * as a store: other users' directories are allowed, links are not.
  */
 export const linkBelow = (root: string, path: string): string | undefined => {
   let at = root;

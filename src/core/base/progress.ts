@@ -1,4 +1,3 @@
-/** States of a training run, a batch or an evaluation, and their words. */
 export const progressWords = {
   absent: 'not begun',
   running: 'running',

@@ -2,10 +2,10 @@ import { rename, rm } from 'node:fs/promises';
 import { removeAbandoned } from './abandoned.js';
 
 /**
- * Creates a file or link atomically: `make` writes it under a unique name beside `path`, then it is renamed.
- * If that fails, nothing remains; leftovers of killed processes are removed.
+ * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. Failures leave
+ * nothing; leftovers of killed processes are removed.
  *
- * @param isOnlyWriter true while holding a lock on the path: leftovers of any age are removed
+ * @param isOnlyWriter true while holding a lock on the path: removes leftovers of any age
  */
 export const putInPlace = async (
   path: string,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
 /**
- * Returns a message if a text contains an unexpanded tilde; undefined otherwise. Shells do not expand it in
- * `--out=~/merged` or in quotes, and a directory named `~` would be created.
+ * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes.
+ * It would create a directory named `~`.
  *
  * @param by who should have expanded it, as a phrase: ` by your shell`
  */

@@ -1,13 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { codeOf, LayerloomError, reasonOf } from './errors.js';
 
-/**
- * Codes for a file that does not exist, or for an impossible name: Node reports ERR_INVALID_ARG_VALUE for a
- * NUL in a name.
- */
+/** Codes for a missing file or an impossible name; ERR_INVALID_ARG_VALUE is Node's for a NUL in a name. */
 const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
 
-/** True for the error of a missing file. */
 export const isMissing = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && missing.includes(cause.code);
 
@@ -18,20 +14,16 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
 
-/**
- * True if the system failed to read something that may exist; false for text that was refused or malformed.
- */
+/** True if the system failed to read what may exist; false for refused or malformed text. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 
-/** True for a READ_FAILED for lack of permission, as with a path that another user or machine recorded. */
+/** True for a READ_FAILED for lack of permission. */
 export const isForbidden = (error: unknown): boolean =>
   error instanceof LayerloomError &&
   error.code === 'READ_FAILED' &&
   ['EACCES', 'EPERM'].includes(codeOf(error.cause) ?? '');
 
-/**
- * Returns the names in a directory; an empty list if it does not exist. @throws LayerloomError READ_FAILED
- */
+/** Returns the names in a directory, or an empty list. @throws LayerloomError READ_FAILED */
 export const namesIn = async (directory: string): Promise<string[]> =>
   (await unlessMissing(directory, readdir(directory))) ?? [];

@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path';
 
-/** Returns the relative path from a folder as recipes write it: starting with `../` or `./`. */
+/** Returns a relative path as recipes write it: from `../` or `./`. */
 export const wayFrom = (folder: string, path: string): string => {
   const way = relative(resolve(folder), resolve(path));
   return way.startsWith('..') ? way : `./${way}`;

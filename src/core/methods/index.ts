@@ -35,14 +35,13 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
-/** Every method, by its name in recipes. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**
  * Registers a method for recipes of this process (docs/methods.md).
  *
- * @param rules the rules that its `gram` formulas name
- * @throws LayerloomError USAGE if the name of the method or of a rule is taken
+ * @param rules for its `gram` formulas
+ * @throws LayerloomError USAGE if a name is taken
  */
 export const registerMethod = <Parameters>(
   method: Method<Parameters>,
@@ -91,7 +90,6 @@ const known = {
   transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
-/** True for layerloom's own methods. */
 export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
 
 for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

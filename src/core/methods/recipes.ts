@@ -30,8 +30,8 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// Parameters contain models, and models may be recipes with parameters. This table therefore extends an
-// interface that is declared before the methods.
+// Parameters contain models, and models may be recipes: this table extends an interface that is declared
+// before the methods.
 declare module './framework/recipe-input.js' {
   // methods/index.ts has the methods; it does not compile unless both tables have the same names.
   interface RecipesByMethod {

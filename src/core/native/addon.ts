@@ -13,7 +13,7 @@ import type { Pursuit } from './pursue.js';
 import type { Regression } from './regress.js';
 import type { Spectral } from './spectral.js';
 
-// The only way into the addon. Native code gets open files and offsets, never bytes of weights, and returns a
+// The only interface to the addon. Native code gets open files and offsets, never weights, and returns a
 // status.
 
 interface Addon {
@@ -29,13 +29,12 @@ interface Addon {
   pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
   /** Absent if the processor has no SHA-256 instructions. */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, control: BigInt64Array): JobStatus;
-  /** Locks a file; returns 0 or an errno. */
   lock(fd: number): number;
   /** Returns false if the file system cannot exchange atomically. */
   exchange(a: string, b: string): boolean;
 }
 
-/** Finds the addon. LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
+/** LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
 export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
@@ -66,55 +65,35 @@ const addon = (): Addon => {
   return loaded;
 };
 
-/**
- * Runs a job on the calling thread, since callers are worker threads. Stops at the next tile when `control`
- * says so.
- */
+/** Runs a job on the calling thread. Stops at the next tile when `control` says so. */
 export const run = (job: Job, shared: BigInt64Array): JobStatus => addon().run(job, shared);
 
-/**
- * Measures a block on the calling thread.
- *
- * @param out results: for each measure an array of `sizeOf` numbers
- */
+/** @param out results: for each measure an array of `sizeOf` numbers */
 export const measure = (
   measurement: Measurement,
   out: readonly Float64Array[],
   shared: BigInt64Array,
 ): JobStatus => addon().measure(measurement, out, shared);
 
-/**
- * Factorises a matrix on the calling thread.
- *
- * @param out results: `factorNumbers`, then `rank` singular values
- */
+/** @param out results: `factorNumbers`, then `rank` singular values */
 export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().factorise(what, out, shared);
 
-/**
- * Merges matrices by a regression on the calling thread.
- *
- * @param out results: `regressionNumbers`
- */
+/** @param out results: `regressionNumbers` */
 export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().regress(what, out, shared);
 
-/** Merges matrices by singular values on the calling thread. */
 export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =>
   addon().mergeSpectra(what, shared);
 
-/**
- * Approximates rows on the calling thread.
- *
- * @param out results: `sizeOfPursuit` numbers
- */
+/** @param out results: `sizeOfPursuit` numbers */
 export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().pursue(what, out, shared);
 
 /**
- * Hashes the next part of one or two files on the calling thread, with the processor's SHA-256 instructions.
+ * Hashes the next part of one or two files with the processor's SHA-256 instructions.
  *
- * @param states for each file the SHA-256 state before the part; updated to the state after it
+ * @param states for each file the SHA-256 state, updated
  * @returns undefined if the processor has no such instructions
  */
 export const hash = (
@@ -129,10 +108,7 @@ export const instructionSets = (): { readonly chosen: string; readonly available
   return { chosen: instructionSet ?? '', available };
 };
 
-/**
- * Takes an exclusive lock on an open file. The lock lasts until the file is closed or the process ends,
- * however it ends.
- */
+/** Takes an exclusive lock on an open file, until it is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { LayerloomError } from '../base/errors.js';
 
-/** How to install CMake and a compiler on common systems. */
 const toolAdvice =
   'install CMake 3.20 or later and a C++20 compiler (GCC 11, Clang 14): `apt install cmake g++ make`, ' +
   '`dnf install cmake gcc-c++ make`, `apk add cmake g++ make`; on macOS `xcode-select --install` and `brew install cmake`';
 
 const oldestCMake = [3, 20] as const;
 
-/** Output of `command --version`; undefined if the command is missing or fails. */
+/** Output of `command --version`; undefined on failure. */
 const versionText = (command: string, env: NodeJS.ProcessEnv): string | undefined => {
   const { status, stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;

@@ -10,12 +10,11 @@ import { hasSources } from './load-failure.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
-  /** Receives the output of CMake and the compiler. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An addon built on this machine, for this Node's platform. */
+/** An addon built on this machine. */
 export interface BuiltAddon {
   readonly target: string;
   readonly file: string;
@@ -23,9 +22,9 @@ export interface BuiltAddon {
 }
 
 /**
- * Builds the native addon from the package's sources, for platforms without a shipped one. Needs CMake, a
- * C++20 compiler, node-addon-api and node-api-headers, but no network. Once the new addon has loaded, it
- * replaces the old one by an atomic rename; a failed build changes nothing.
+ * Builds the native addon from the package's sources. Needs CMake, a C++20 compiler, node-addon-api and
+ * node-api-headers, but no network. Once it loads, an atomic rename replaces the old one; a failed build
+ * changes nothing.
  *
  * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
  */
@@ -40,7 +39,7 @@ export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon
   checkBuildTools();
   const headers = headersIn();
   const file = addonFile(target);
-  // A folder beside the addon's: fails before the build if the package is not writable.
+  // Fails before the build if the package is not writable.
   const built = addonFile(`${target}.built`);
   makeDirectory(dirname(file));
   makeDirectory(dirname(built));
@@ -68,10 +67,9 @@ const makeDirectory = (directory: string): void => {
 };
 
 /**
- * Returns the folder of Node-API's headers. Only builds need them and node-addon-api, so the package does not
- * depend on them.
+ * Returns the folder of Node-API's headers. Only builds need them, so the package does not depend on them.
  *
- * @throws LayerloomError BUILD_FAILED if either is not installed
+ * @throws LayerloomError BUILD_FAILED if headers or node-addon-api are not installed
  */
 const headersIn = (): string => {
   const require = createRequire(import.meta.url);
@@ -92,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Settings for CMakeLists.txt, named as cmake-js names them. Without cmake-js, no network is needed. */
+/** CMakeLists.txt's settings, named as cmake-js does. Without cmake-js, no network is needed. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -104,7 +102,7 @@ const definitions = (target: string, headers: string): string[] => {
 };
 
 const cmake = async (words: readonly string[], { onOutput, signal }: BuildOptions): Promise<void> => {
-  // CMakeLists.txt runs `node` to find paths: this makes it the current one.
+  // Makes this Node the `node` that CMakeLists.txt runs.
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
   const child = spawn('cmake', words, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -140,9 +138,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/**
- * Loads the addon in another process, since a broken addon may crash it and a loaded one cannot be unloaded.
- */
+/** Loads the addon in another process, since it may crash and cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

@@ -13,9 +13,9 @@ const headerBytes = 64;
 
 /**
  * Returns why a file is not a whole 64-bit ELF file for `arch`, or undefined. Call before loading: the
- * dynamic loader maps a truncated file without checking its length, and the process dies of SIGBUS.
+ * dynamic loader does not check the length, and a truncated file ends the process by SIGBUS.
  *
- * @param arch a name as in `process.arch`
+ * @param arch as in `process.arch`
  * @throws the system's error if the file is missing or unreadable
  */
 export const elfProblem = (file: string, arch: string): string | undefined => {

@@ -3,24 +3,21 @@ import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantised-form.js';
 import type { Rows } from '../tensor/rows.js';
 
-// Jobs as the addon takes them, decoded by native/addon/decode.cpp and decode_program.cpp. An ill-typed or
-// contradictory job is a TypeError or a RangeError before any file is touched.
+// Jobs, decoded by native/addon/decode.cpp and decode_program.cpp. Ill-typed or contradictory ones throw
+// TypeError or RangeError before any file is touched.
 
-/** The start of a tensor in an open file. */
 export interface Location {
   readonly fd: number;
   readonly begin: number;
 }
 
 /**
- * A stored tensor that a program reads. `slicing` says which elements a slice of the output needs; native
- * code finds their bytes.
+ * A stored tensor that a program reads. `slicing` says which elements a slice of the output needs:
  *
  * - `elements`: element i of the output needs element i of the source.
- * - `rows`: `runs` map rows of the source to rows of the output; unmapped rows are 0. Cannot be an output
- *   directly.
- * - `whole`: every slice needs the whole source, which has another shape. Only `product`, `combineRows`,
- *   `dequantise` and `unpack` accept it.
+ * - `rows`: `runs` map rows of the source to rows of the output; others are 0. Cannot be an output directly.
+ * - `whole`: every slice needs the whole source, which has another shape. Only for `product`, `combineRows`,
+ *   `dequantise` and `unpack`.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -34,20 +31,20 @@ export interface RowSlicing {
   readonly width: number;
   /**
    * Triples (to, from, count) in shared memory: rows [to, to + count) of the output are rows [from, from +
-   * count) of the source. Ascending by `to` and disjoint.
+   * count) of the source. Ascending and disjoint.
    */
   readonly runs: Float64Array;
 }
 
-/** A source of `elements` elements that each slice of the output needs in full. */
+/** A source that each slice of the output needs in full. */
 export interface WholeSlicing {
   readonly slicing: 'whole';
   readonly elements: number;
 }
 
 /**
- * A position in the order of a tensor's elements by magnitude, largest first. Elements of exactly this
- * magnitude are above it if their index is below `cutoff` (`early`), or at least `cutoff` (not `early`).
+ * A position in the order of elements by magnitude, largest first. Elements of this magnitude are above it if
+ * their index is below `cutoff` (`early`), or at least `cutoff` (not `early`).
  */
 export interface MagnitudeBound {
   /** The magnitude's float32 bits. */
@@ -56,17 +53,14 @@ export interface MagnitudeBound {
   readonly early: boolean;
 }
 
-/** Which elements count in a `vote`: those with the sign of the sum, or of `tie` if the sum is 0. */
+/** Elects changes in a `vote`: those with the sign of the sum, or of `tie` if it is 0. */
 export interface Election {
   /** True to weight the sum. */
   readonly weighted: boolean;
   readonly tie: 'positive' | 'negative';
 }
 
-/**
- * An operation of a node on its inputs. All compute in float32, except `linear`, `rowLinear` and those that
- * copy bits.
- */
+/** An operation of a node, in float32 except `linear`, `rowLinear` and those that copy bits. */
 export type NodeOperation =
   /** Σ weightᵢ · inputᵢ, in the order of terms (docs/numbers.md). */
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
@@ -79,20 +73,16 @@ export type NodeOperation =
       readonly upper: MagnitudeBound;
       readonly scale: number;
     }
-  /**
-   * Input 0 · scale if the element's random number, a function of key and index, is below `probability`; else
-   * 0.
-   */
+  /** Input 0 · scale if the element's random number is below `probability`; else 0. */
   | {
       readonly kind: 'drop';
-      /** 64 bits. */
       readonly key: bigint;
       readonly probability: number;
       readonly scale: number;
     }
   /**
-   * `drop` with a probability that rises from `lowest` to `highest` with the magnitude's rank in its row.
-   * Slices are whole rows.
+   * `drop` with a probability rising from `lowest` to `highest` by the magnitude's rank in its row. Slices
+   * are whole rows.
    */
   | {
       readonly kind: 'dropRanked';
@@ -101,7 +91,7 @@ export type NodeOperation =
       readonly highest: number;
       readonly scale: number;
     }
-  /** A random number · scale for each element, without inputs; 0 if the scale is 0. */
+  /** A random number · scale for each element; 0 if the scale is 0. */
   | {
       readonly kind: 'random';
       readonly key: bigint;
@@ -127,25 +117,24 @@ export type NodeOperation =
   /** Input 0 moved towards input 1, by at most t. */
   | { readonly kind: 'nearSwap'; readonly t: number }
   /**
-   * The mean of the first half of the inputs. An element's weight is its input's weight times its importance,
-   * from the second half, plus `eps`.
+   * The mean of the first half of the inputs. Weights are the input's weight times (importance, from the
+   * second half, plus `eps`).
    */
   | { readonly kind: 'fisher'; readonly weights: readonly number[]; readonly eps: number }
   /** |input 0 − input 1| · the divergence of its row. */
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
-  /** Copies rows from input 0 where `kept` is not 0, else from input 1, bit by bit in any dtype. */
+  /** Copies bits of rows of input 0 where `kept` is not 0, else of input 1. */
   | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array }
   /**
-   * Assembles rows of `width` elements bit by bit; `runs` holds triples (to, input, count) like those of
+   * Copies bits of rows of `width` elements; `runs` holds triples (to, input, count) like those of
    * `RowSlicing`.
    */
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
-  /** Copies input 0 bit by bit, except rows from `from` on: they are `values`, a value for each column. */
+  /** Copies bits of input 0, except rows from `from` on: they are `values`, for each column. */
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
   /**
-   * Sums rows of input 0, which is `whole`, into rows of `width` elements. Row r is Σ coefficient · row over
-   * terms starts[r] to starts[r + 1]; `terms` holds pairs (row, coefficient). Sums are in float64, rounded to
-   * float32.
+   * Sums rows of input 0 (`whole`) into rows of `width` elements. Row r is Σ coefficient · row over terms
+   * starts[r] to starts[r + 1], pairs (row, coefficient) in `terms`; in float64, rounded to float32.
    */
   | {
       readonly kind: 'combineRows';
@@ -154,11 +143,11 @@ export type NodeOperation =
       readonly terms: Float64Array;
     }
   /**
-   * B · A in float32, with A [rank, in] as input 0 and B [out, rank] as input 1, both `whole`; transposed: (B
-   * · A)ᵀ [in, out]. The order of sums over the rank is fixed (docs/numbers.md). Slices are whole rows.
+   * B · A in float32, or (B · A)ᵀ, with A [rank, in] as input 0 and B [out, rank] as input 1, both `whole`.
+   * The order of sums is fixed (docs/numbers.md). Slices are whole rows.
    *
-   * With several experts, the output is their consecutive matrices, from `row` on. A is then [experts · rank,
-   * in] and B [out, rank · experts], with the experts of a rank adjacent.
+   * With several experts, their consecutive matrices from `row` on: A is [experts · rank, in], and B [out,
+   * rank · experts] with the experts of a rank adjacent.
    */
   | {
       readonly kind: 'product';
@@ -168,15 +157,14 @@ export type NodeOperation =
       readonly row: number;
     }
   | ({ readonly kind: 'dequantise' } & Dequantisation)
-  /** Unpacks a tensor that GGUF stores in blocks, to float32. Input 0 is bytes and `whole`. */
+  /** Unpacks GGUF's blocks to float32; input 0 is bytes and `whole`. */
   | ({ readonly kind: 'unpack' } & BlockForm)
   /**
-   * Quantises input 0. Gives the decoded values in float32, or with `codes` the codes, a byte each, whatever
-   * the node's dtype. Slices are whole rows of blocks.
+   * Quantises input 0 to decoded float32, or with `codes` to codes of a byte, whatever the node's dtype.
+   * Slices are whole rows of blocks.
    */
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
-/** Layout of the codes of consecutive matrices (`src/core/tensor/quantised-form.ts`). */
 export interface CodesInRows {
   readonly codes: CodeKind;
   readonly order: CodeOrder;
@@ -186,44 +174,37 @@ export interface CodesInRows {
 }
 
 /**
- * A quantised tensor: (decoded code − zero point of its block) · scale of its block. Inputs are all `whole`:
- * codes, scales ([matrix][row of blocks][column of blocks]), then as present: a factor of all scales, zero
- * points, groups, and for nested scales the 256 numbers and their scales.
+ * (decoded code − zero point of its block) · scale of its block. Inputs are `whole`: codes, scales
+ * ([matrix][row of blocks][column of blocks]), then as present a factor of all scales, zero points, groups,
+ * and the numbers and scales of nested scales.
  */
 export interface Dequantisation extends CodesInRows {
-  /**
-   * Floats; bytes e that mean 2^(e − 127); or bytes that index numbers, multiplied by a scale, plus an
-   * offset.
-   */
+  /** Floats; bytes e that mean 2^(e − 127); or bytes that index numbers, times a scale, plus an offset. */
   readonly scales: 'floats' | 'exponents' | 'nested';
   readonly factor: FactorKind | 'none';
   readonly blockRows: number;
   readonly blockColumns: number;
-  /** True if the output has each matrix transposed. */
   readonly transposed: boolean;
   /**
-   * A zero point for each block, as codes in a matrix of blocks. `oneMore`: stored code plus one; the largest
-   * wraps to the smallest.
+   * A zero point for each block, as a matrix of codes. `oneMore`: the code plus one; the largest wraps to the
+   * smallest.
    */
   readonly zeros: (CodesInRows & { readonly oneMore: boolean }) | null;
   /**
-   * True if an input of little-endian 32-bit integers assigns input features to groups; otherwise groups are
-   * consecutive. Features are columns, or rows of a transposed tensor. An unknown group gives NaN.
+   * True if an input of 32-bit integers assigns input features (columns, or rows if transposed) to groups;
+   * otherwise groups are consecutive. An unknown group gives NaN.
    */
   readonly groups: boolean;
-  /** Number of scales that share a scale, and the offset of all. */
   readonly nested: { readonly block: number; readonly offset: number } | null;
-  /** A factor for the products, which are then rounded again. */
   readonly after: number;
 }
 
-/** How a matrix is quantised: blocks of rows and columns, cut at its edges, share a scale. */
 export interface Quantisation {
   readonly scheme: QuantisingScheme;
   readonly rows: number;
   readonly blockRows: number;
   readonly blockColumns: number;
-  /** The largest magnitude of the matrix, which gives the factor of `nvfp4`; otherwise 0. */
+  /** The matrix's largest magnitude for `nvfp4`, otherwise 0. */
   readonly largest: number;
 }
 
@@ -248,10 +229,7 @@ export interface NativeProgram {
   readonly watched: readonly number[];
 }
 
-/**
- * A value of a program and the tensor that receives it. A source may go to several tensors unchanged, a node
- * to one.
- */
+/** A value of a program and its tensor. A source may go to several tensors unchanged, a node to one. */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
@@ -259,7 +237,7 @@ export interface ProgramOutput extends Location {
   readonly scales?: true;
 }
 
-/** A slice of output tensors. For copies of bytes, `first` and `count` are in bytes. */
+/** A slice of output tensors; in bytes for copies. */
 export type Job =
   | {
       readonly kind: 'copy';
@@ -281,7 +259,7 @@ export type Job =
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
-      /** Shared memory that receives the counts at the bounds of the program's only vote (`tally.ts`). */
+      /** Shared memory for the tallies of the program's only vote (`tally.ts`). */
       readonly tally?: BigInt64Array;
     };
 
@@ -294,15 +272,12 @@ export type Outcome =
   | 'notEqual'
   | 'threadFailed';
 
-/** The first element of a slice at which a watched value is NaN or infinite. */
 export interface NonFiniteElement {
-  /** The watched value. */
   readonly watched: number;
   /** The origin: a source, or the first node that is not finite although its inputs are. */
   readonly cause: number;
   /** Index in the tensor. */
   readonly element: number;
-  /** NaN or an infinity. */
   readonly number: number;
 }
 
@@ -310,11 +285,10 @@ export interface JobStatus {
   readonly outcome: Outcome;
   /** Index of the source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
-  /** The system's message, for `readFailed` and `writeFailed`. */
   readonly reason: string;
   /**
-   * For `done`: an entry for each watched value that is not finite. Measurements check only where their sums
-   * are not finite.
+   * For `done`: for each watched value that is not finite. Measurements check only where their sums are not
+   * finite.
    */
   readonly nonFinite: readonly NonFiniteElement[];
 }

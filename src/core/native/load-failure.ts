@@ -4,17 +4,16 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
 
-/** An addon to load. */
 export interface SoughtAddon {
   readonly file: string;
   /** Undefined if LAYERLOOM_ADDON names the file. */
   readonly target: string | undefined;
 }
 
-/** True in a clone of the repository: the package does not contain `src`. */
+/** True in a clone of the repository. */
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'native', 'addon.ts'));
 
-/** False in a Python wheel, which is for one platform and has no addon sources. */
+/** False in a Python wheel. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
 /** The command that builds the addon, and what it needs. */
@@ -29,9 +28,8 @@ export const buildAdvice = (root = packageRoot): string => {
 };
 
 /**
- * Returns the error for an addon that could not be loaded: ADDON_MISSING if the file is missing, else
- * ADDON_BROKEN. An old glibc is recognised by the dynamic loader's message, since the loader has no error
- * codes.
+ * Returns ADDON_MISSING if the file is missing, else ADDON_BROKEN. An old glibc is recognised by the dynamic
+ * loader's message, since it has no codes.
  */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';

@@ -1,27 +1,23 @@
 import type { NativeProgram } from './job.js';
 
-// Measurements as the addon takes them, decoded by native/addon/decode_measure.cpp.
+// Measurements, decoded by native/addon/decode_measure.cpp.
 
-/** A window of magnitudes (float32 bits) from `low` > 0 to `last`, in bins of 2^shift neighbours. */
+/** Magnitudes (float32 bits) from `low` > 0 to `last`, in bins of 2^shift neighbours. */
 export interface Window {
   readonly low: number;
   readonly last: number;
   readonly shift: number;
-  /**
-   * Magnitudes that are counted exactly, block by block: the search may end at them, and ties may need
-   * breaking.
-   */
+  /** Magnitudes counted exactly, block by block: the search may end at them, and ties may need breaking. */
   readonly candidates: readonly number[];
 }
 
-/** Most candidates of a window. */
 export const mostCandidates = 4;
 
-/** A measure of a program's values over a block. It returns `sizeOf` float64 numbers. */
+/** A measure of values over a block; returns `sizeOf` float64 numbers. */
 export type Measure =
   /** Σ xᵢxⱼ for pairs i ≤ j of the values, in order. */
   | { readonly kind: 'gram'; readonly values: readonly number[] }
-  /** `gram` of each row along the last dimension, one after another. */
+  /** `gram` of each row along the last dimension. */
   | { readonly kind: 'rowGram'; readonly values: readonly number[] }
   /** `gram` of each column. */
   | { readonly kind: 'columnGram'; readonly values: readonly number[] }
@@ -35,8 +31,8 @@ export type Measure =
   | { readonly kind: 'columnSums'; readonly value: number }
   /**
    * For each pair i ≤ j of the values, in order: Σ xᵢxⱼ, the number of elements at which neither is 0, and
-   * how many of those have equal signs (both counts are 0 for i = j). Needs `rowMagnitudes` or
-   * `columnMagnitudes` of each value: where those are not all finite, NaN and infinity count as 0.
+   * how many of those have equal signs (both 0 for i = j). Needs `rowMagnitudes` or `columnMagnitudes` of
+   * each value: if they are not all finite, NaN and infinity count as 0.
    */
   | { readonly kind: 'overlaps'; readonly values: readonly number[] }
   /**
@@ -50,8 +46,8 @@ export type Measure =
       readonly differences: readonly number[];
     }
   /**
-   * Adds the number of magnitudes in each bin of the window to `counts`, which threads share. Returns how
-   * many are above the window, and how many equal each candidate.
+   * Adds the window's magnitudes to `counts`, which threads share. Returns how many are above the window, and
+   * equal each candidate.
    */
   | {
       readonly kind: 'histogram';
@@ -59,9 +55,8 @@ export type Measure =
       readonly window: Window;
       readonly counts: Uint32Array;
     }
-  /** Counts the elements of a magnitude. */
   | { readonly kind: 'countMagnitude'; readonly value: number; readonly bits: number }
-  /** Index in the tensor of the n-th element of a magnitude; `ordinal` is n, from 1. */
+  /** Index in the tensor of the `ordinal`-th element (from 1) of a magnitude. */
   | {
       readonly kind: 'findMagnitude';
       readonly value: number;
@@ -73,10 +68,10 @@ export type Measure =
   /** Number of elements above 0 minus number below 0. */
   | { readonly kind: 'signs'; readonly value: number }
   /**
-   * Differences of two values, as `differenceNumbers` lists them. Must be the only measure.
+   * Differences of two values, as in `differenceNumbers`. Must be the only measure.
    *
    * - `numbers`: false compares only bits.
-   * - `equalBlocks`: true compares bytes first; if a block's bytes are equal, all its numbers are 0.
+   * - `equalBlocks`: true gives only 0 for a block whose bytes are equal.
    */
   | {
       readonly kind: 'difference';
@@ -87,8 +82,8 @@ export type Measure =
     };
 
 /**
- * The numbers that `difference` returns, in the order of native/jobs/measure.hpp. The maximum, the sums and
- * `squaresOfFirst` cover elements that are finite in both.
+ * Results of `difference`, in the order of native/jobs/measure.hpp. Maximum, sums and `squaresOfFirst` cover
+ * elements that are finite in both.
  */
 export const differenceNumbers = [
   /** Elements whose bits differ; 0 if the dtypes differ. */
@@ -106,8 +101,8 @@ export const differenceNumbers = [
   /** Σ a² */
   'squaresOfFirst',
   /**
-   * 1 + index in the tensor of the first element that differs: in bits, or as a number if the dtypes differ.
-   * 0: no difference.
+   * 1 + index of the first element that differs: in bits, or as a number if the dtypes differ. 0: no
+   * difference.
    */
   'first',
 ] as const;
@@ -115,16 +110,14 @@ export const differenceNumbers = [
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
 /**
- * A block of whole rows of a tensor, and measures of a program's values over it. Measures of rows and columns
- * (magnitudes, overlaps, `nonFinite`) can be combined, and so can measures of runs of elements
- * (native/jobs/measure.hpp).
+ * A block of whole rows of a tensor, and measures of it. Measures of rows and columns can be combined, and so
+ * can measures of runs (native/jobs/measure.hpp).
  */
 export interface Measurement {
   readonly program: NativeProgram;
   readonly measures: readonly Measure[];
 }
 
-/** Returns how many numbers a measure of a block returns. */
 export const sizeOf = (
   measure: Measure,
   { count, columns }: Pick<NativeProgram, 'count' | 'columns'>,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError } from '../base/errors.js';
 
-/** Targets whose addon the package contains. For others, `layerloom build` builds it. */
+/** Targets whose addon the package contains; `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -22,7 +22,7 @@ export const oldestGlibc = '2.28';
 /** Oldest Node.js; `bin/layerloom.cjs` checks it too, before it imports anything. */
 const oldestNode = 20;
 
-/** Returns why a version of Node.js is too old, and the remedy; undefined if it is not. */
+/** Returns why a version of Node.js is too old, and the remedy; otherwise undefined. */
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
   Number.parseInt(version, 10) < oldestNode
     ? {
@@ -31,16 +31,13 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
       }
     : undefined;
 
-/** Facts about a process that decide which addon it can load. */
 export interface Host {
-  /** As `process.platform`. */
   readonly platform: string;
-  /** `process.arch`: Node's architecture, which under emulation differs from the machine's. */
+  /** Node's architecture, which under emulation differs from the machine's. */
   readonly arch: string;
-  /** True for Linux with musl (Alpine), which cannot load addons for glibc. */
+  /** True for Linux with musl, which cannot load addons for glibc. */
   readonly musl: boolean;
   readonly endianness: 'BE' | 'LE';
-  /** Version of Node. */
   readonly node: string;
 }
 
@@ -49,7 +46,7 @@ interface DetectLibc {
   versionSync(): string | null;
 }
 
-// Loaded on demand: only Linux needs it, and only commands that load the addon.
+// Loaded on demand, since only Linux and only the addon need it.
 const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
 
 export const currentHost = (): Host => {
@@ -58,7 +55,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Version of the C library on Linux, such as `2.36`; undefined elsewhere, or if unknown. */
+/** Version of Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
 
@@ -95,12 +92,11 @@ export const targetOf = (host: Host): string => {
 
 export const isShipped = (target: string): boolean => (shippedTargets as readonly string[]).includes(target);
 
-/** The package's directory. */
 export const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The addon of a target, shipped or built here. @param root the package's directory */
+/** @param root the package's directory */
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** SHA-256 of the addons in a release, in the format of `sha256sum`; other packages have no such file. */
+/** SHA-256 of a release's addons, as `sha256sum` writes it; absent from other packages. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

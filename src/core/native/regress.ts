@@ -1,7 +1,7 @@
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { Location, NativeProgram } from './job.js';
 
-// Regressions as the addon takes them, decoded by native/addon/decode_regress.cpp.
+// Regressions, decoded by native/addon/decode_regress.cpp.
 
 /**
  * Merges matrices W [outputs, inputs], each with the Gram matrix G [inputs, inputs] of its inputs, into (Σ
@@ -24,5 +24,5 @@ export interface Regression {
   readonly to: Location;
 }
 
-/** Numbers that a regression returns, in the order of native/jobs/regress.hpp. */
+/** Results, in the order of native/jobs/regress.hpp. */
 export const regressionNumbers = ['column', 'diagonal', 'asymmetric'] as const;

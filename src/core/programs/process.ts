@@ -4,35 +4,33 @@ import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 
-/** Milliseconds from SIGTERM to SIGKILL, and between two checks whether processes have ended. */
+/** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];
 
 /**
- * Waits in the background until this process writes to the pipe or closes it. If the pipe closes without a
- * word, this process has died, so its process group is ended too.
+ * Waits in the background until this process writes to the pipe or closes it. If it closes without a word,
+ * this process has died, so its group is ended.
  */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
 `;
 
 interface GroupOptions {
-  /** File descriptor for its output. */
   readonly output: number;
   /** True to connect pipes to its standard input and output. Default false. */
   readonly piped?: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The error of a command that could not be started. */
 export const notStarted = (command: string, cause: unknown): LayerloomError =>
   new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
 
 /**
- * Starts a shell command in its own process group, which `endGroup` ends.
+ * Starts a shell command in its own process group, for `endGroup`.
  *
  * @param words the command's `"$@"`
- * @param first shell code to run before the command
- * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event instead, for `notStarted`
+ * @param first shell code to run first
+ * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event, for `notStarted`
  */
 export const startShell = (
   command: string,
@@ -69,7 +67,7 @@ export const spawnGroup = (
 };
 
 /**
- * Ends a process and its descendants: sends SIGTERM to its group, and SIGKILL after the grace time.
+ * Ends a process and its descendants: SIGTERM to its group, then SIGKILL.
  *
  * @param child the leader of its own process group
  */
@@ -84,8 +82,8 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
 };
 
 /**
- * Returns whether a group has running processes. Zombies stay in it until a parent reaps them, which nobody
- * does in a container without init: on Linux they are recognised by state, elsewhere they count as running.
+ * Returns whether a group has running processes. Zombies remain until reaped, which a container without init
+ * never does: Linux shows their state, elsewhere they count as running.
  */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
@@ -112,7 +110,7 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** Describes how a process ended: exit code or signal, and its last line of output. */
+/** Describes how a process ended, with its last line of output. */
 export const endingOf = (
   { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
   printed: string,

@@ -10,11 +10,10 @@ const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(wo
 const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
 
 /**
- * Returns the command of the Python that runs the harness. For `python -m lm_eval` that is its python, for
- * `lm_eval` the interpreter in its first line, for `uv run lm_eval` and the like `uv run python`. Undefined
- * for anything else: a container, a launcher of several processes, another program.
+ * Returns the command of the harness's Python: for `python -m lm_eval` its python, for `lm_eval` the
+ * interpreter in its first line, for `uv run lm_eval` and the like `uv run python`. Undefined for others,
+ * such as a container.
  *
- * @param command for the shell
  * @param path the PATH to search for the command
  */
 export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
@@ -39,8 +38,8 @@ const isLauncher = ([first]: readonly string[]): boolean => first === undefined 
 const headBytes = 1024;
 
 /**
- * Returns the Python of a script: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and
- * `'''exec' PYTHON "$0"`.
+ * Returns a script's Python: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and `'''exec'
+ * PYTHON "$0"`.
  */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);

@@ -4,11 +4,10 @@ import { open } from 'node:fs/promises';
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
- * Watches a program's log while it grows. An unreadable log counts as unchanged: the run itself reports the
- * error.
+ * Watches a growing log. An unreadable log counts as unchanged, since the run itself reports the error.
  *
  * @param begin size of the log before the run
- * @param onGrown called about once a second with the new text, which may be empty; each byte is one character
+ * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character
  * @returns ends the watch
  */
 export const watchLog = (log: string, begin: number, onGrown: (text: string) => void): (() => void) => {

@@ -1,4 +1,4 @@
-/** GGUF tensor types that can be read: elements of a block, and its bytes. */
+/** Readable GGUF types: elements of a block, and its bytes. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],
@@ -23,19 +23,12 @@ export const bytesOfRow = (type: BlockType, width: number): number | undefined =
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/**
- * How GGUF stores a tensor whose bytes are not its elements in order: in blocks along rows, perhaps with
- * permuted rows.
- */
+/** How GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
 export interface BlockForm {
   readonly type: BlockType;
-  /** Elements of a row. */
   readonly width: number;
-  /**
-   * Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: rows are in
-   * order.
-   */
+  /** Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */
   readonly head: number;
-  /** Added to each value in float32; 0: nothing is added. */
+  /** Added to each value in float32, unless 0. */
   readonly plus: number;
 }

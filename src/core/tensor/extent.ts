@@ -17,7 +17,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** Returns the parts of `extents` that `present` does not cover, ascending and disjoint. */
+/** Returns what `present` does not cover of `extents`, ascending and disjoint. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);
@@ -38,6 +38,5 @@ export const subtractExtents = (extents: readonly Extent[], present: readonly Ex
   return rest;
 };
 
-/** Total bytes of disjoint extents. */
 export const bytesOf = (extents: readonly Extent[]): number =>
   extents.reduce((bytes, { begin, end }) => bytes + end - begin, 0);

@@ -8,13 +8,13 @@ export const encodeKept = (kept: Uint8Array): string => {
   return Buffer.from(bits).toString('base64');
 };
 
-/** Decodes the result of `encodeKept`; rows beyond the text are 0. */
+/** Rows beyond the text are 0. */
 export const decodeKept = (text: string, rows: number): Uint8Array => {
   const bits = Buffer.from(text, 'base64');
   return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);
 };
 
-/** True if `encodeKept` could return this text for `rows` rows. */
+/** True if `encodeKept` could return this text. */
 export const isKept = (text: string, rows: number): boolean => {
   const bits = Buffer.from(text, 'base64');
   return bits.length === Math.ceil(rows / 8) && bits.toString('base64') === text;

@@ -3,16 +3,14 @@ export const codeKinds = ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4',
 
 export type CodeKind = (typeof codeKinds)[number];
 
-/** Bits of a code. */
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
 /**
- * Layouts of codes.
  * - `across`: along rows; of two 4-bit codes in a byte, the lower bits come first.
  * - `swapped`: the same with the upper bits first.
- * - `interleaved`: along rows in 32-bit words of eight 4-bit codes: columns 0, 2, 4, 6, 1, 3, 5, 7 from the
- *   lowest bits on.
+ * - `interleaved`: along rows, eight 4-bit codes in a word: columns 0, 2, 4, 6, 1, 3, 5, 7 from the lowest
+ *   bits on.
  * - `down`: a 32-bit word holds codes of consecutive rows in one column, the first in the lowest bits.
  */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
@@ -24,16 +22,14 @@ export interface CodesInRows {
   readonly codes: CodeKind;
   /** Default: `across`. */
   readonly order?: CodeOrder | undefined;
-  /** Rows of a stored matrix, and elements of a row. */
+  /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /**
-   * Elements from a row to the next, padding included; for `down`, words from one row of words to the next.
-   */
+  /** Elements from a row to the next, padding included; for `down`, words from a row of words to the next. */
   readonly stride: number;
 }
 
-/** Returns the bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
+/** Bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
 export const bytesOfCodes = (
   { codes, order, rows, stride }: Omit<CodesInRows, 'width'>,
   matrices: number,
@@ -42,7 +38,6 @@ export const bytesOfCodes = (
     ? matrices * Math.ceil((rows * bitsOfCode(codes)) / 32) * stride * 4
     : (matrices * rows * stride * bitsOfCode(codes)) / 8;
 
-/** Whether the factor of a tensor's scales multiplies or divides them. */
 export const factorKinds = ['times', 'divisor'] as const;
 
 export type FactorKind = (typeof factorKinds)[number];
@@ -57,17 +52,14 @@ export interface QuantisedBlocks extends CodesInRows {
   readonly after?: number | undefined;
 }
 
-/** A zero point for each block, stored as codes in a matrix of blocks. */
+/** A zero point for each block, as a matrix of codes. */
 export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width'> {
-  /** True if a zero point is its stored code plus one; the largest code wraps to the smallest. */
+  /** True if a zero point is its code plus one; the largest wraps to the smallest. */
   readonly oneMore: boolean;
   readonly of: Reference;
 }
 
-/**
- * Scales stored as bytes: each indexes 256 numbers; the number is multiplied by the scale of its block of
- * scales, plus an offset.
- */
+/** Scales as bytes that index 256 numbers; the number is multiplied by its block's scale, plus an offset. */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;
@@ -75,29 +67,27 @@ export interface NestedScales<Reference> {
   readonly scales: Reference;
 }
 
-/** Everything besides codes that a tensor's values are computed from. */
 export interface QuantisedParts<Reference> {
   readonly scales: Reference;
   readonly factor?: { readonly kind: FactorKind; readonly of: Reference } | undefined;
   readonly zeros?: ZeroPoints<Reference> | undefined;
   /**
-   * The group of each input feature, as 32-bit integers: then the features of a block need not be adjacent.
-   * Input features are columns, or rows of a transposed tensor.
+   * The group of each input feature (column, or row if transposed), as 32-bit integers; otherwise groups are
+   * consecutive.
    */
   readonly groups?: Reference | undefined;
   readonly nested?: NestedScales<Reference> | undefined;
 }
 
 /**
- * How a tensor's values are computed: code, less the zero point if there is one, times the scale of its
- * block. The codes are the bytes of its reference; the values are float32 (docs/quantised.md).
+ * How a tensor's values are computed: (code − zero point) · scale of its block, in float32
+ * (docs/quantised.md). The reference's bytes are the codes.
  */
 export interface QuantisedForm<Reference> extends QuantisedBlocks, QuantisedParts<Reference> {
-  /** All its stored tensors, by name within the module: `weight`, `weight_scale_inv`, activation scales. */
+  /** All stored tensors, by name in the module: `weight`, `weight_scale_inv`, activation scales. */
   readonly parts: ReadonlyMap<string, Reference>;
 }
 
-/** Number of blocks of a matrix, by rows and by columns. */
 export const gridOf = ({
   rows,
   width,

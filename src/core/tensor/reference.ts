@@ -2,28 +2,23 @@ import type { BlockForm } from './block-form.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import type { QuantisedForm } from './quantised-form.js';
 
-/** Sizes of a tensor's dimensions; empty for a scalar. */
 export type Shape = readonly number[];
 
 /** The location of a tensor's bytes. `begin` and `end` are offsets from the start of the file. */
 export interface TensorReference {
-  /** Index among the files of its checkpoint. */
   readonly file: number;
   readonly begin: number;
   readonly end: number;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /**
-   * A change that an adapter makes to these bytes; the result is rounded to `dtype`. The bytes alone are not
-   * the tensor's value.
-   */
+  /** An adapter's change of these bytes, rounded to `dtype`; the bytes alone are not the value. */
   readonly change?: TensorChange;
   /**
-   * How the values are computed if the tensor is quantised. `begin` and `end` then delimit the codes, `shape`
-   * is that of the values, and `dtype` that of an output.
+   * How a quantised tensor's values are computed. `begin` and `end` then delimit the codes, `shape` is that
+   * of the values, and `dtype` that of an output.
    */
   readonly quantised?: QuantisedForm<TensorReference>;
-  /** How the values are computed if a container stores them in blocks; `dtype` is that of an output. */
+  /** How values are computed from a container's blocks; `dtype` is that of an output. */
   readonly blocks?: BlockForm;
 }
 
@@ -33,8 +28,8 @@ export interface TensorChange {
 }
 
 /**
- * Returns the number of elements, 1 for a scalar (`[]`). Undefined above 2⁵³ − 1, or if a partial product of
- * the extents reaches 2⁶⁴, at which the reference implementation overflows.
+ * Number of elements, 1 for a scalar. Undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴, at which
+ * the reference implementation overflows.
  */
 export const elementCount = (shape: Shape): number | undefined => {
   // A result that a float64 holds exactly was computed exactly.
@@ -48,14 +43,14 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
-/** Returns the length in bytes; undefined above 2⁵³ − 1, or if sub-byte elements do not fill whole bytes. */
+/** Length in bytes; undefined above 2⁵³ − 1, or if sub-byte elements do not fill whole bytes. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 };
 
 /**
- * Returns the number of elements of a checked shape.
+ * For a shape that was checked.
  *
  * @throws RangeError if no tensor has that shape
  */
@@ -66,7 +61,7 @@ export const elementsOf = (shape: Shape): number => {
 };
 
 /**
- * Returns the length in bytes of a tensor with a checked shape.
+ * For a shape that was checked.
  *
  * @throws RangeError if no file has such a tensor
  */

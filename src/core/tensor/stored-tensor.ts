@@ -1,12 +1,10 @@
 import { itemAt } from '../base/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
-/**
- * The key of an operand's kind. A symbol, so that the kind exists in memory only and not in a plan's JSON.
- */
+/** The key of an operand's kind. A symbol, so that a plan's JSON does not contain it. */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
-/** A tensor's bytes in an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
+/** Bytes of an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
 export interface StoredTensor {
   readonly [operandKind]: 'stored';
   readonly input: number;
@@ -16,7 +14,6 @@ export interface StoredTensor {
   readonly dtype: Dtype;
 }
 
-/** Makes an operand of a range of an input's file. */
 export const storedTensor = (
   input: number,
   { file, begin, end, dtype }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'>,
@@ -29,11 +26,7 @@ export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
 /** Returns the key of a byte range; only one range per key is read. */
 export type IdOfSource = (source: StoredTensor) => string;
 
-/**
- * Returns keys by path, so that a file that several inputs share (the base of adapters) counts once.
- *
- * @param inputs the plan's inputs
- */
+/** Returns keys by path, so that a file that several inputs share (the base of adapters) counts once. */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>
@@ -48,6 +41,5 @@ export const distinctSources = (
 export const bytesOfSources = (sources: readonly StoredTensor[]): number =>
   sources.reduce((total, { begin, end }) => total + end - begin, 0);
 
-/** Returns the number of elements of a byte range. */
 export const elementsIn = ({ begin, end, dtype }: StoredTensor): number =>
   ((end - begin) * 8) / bitsOf(dtype);

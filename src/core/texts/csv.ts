@@ -1,12 +1,11 @@
 import Papa from 'papaparse';
 
 /**
- * Limit on a table from outside, enough for 50,000 rows of scores: the library needs a second per megabyte
- * with quotes.
+ * Limit on a table from outside, enough for 50,000 rows of scores: quotes take the library a second per
+ * megabyte.
  */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
-/** The cells of a table and its first fault. */
 export interface CsvTable {
   readonly rows: readonly (readonly string[])[];
   /** Row from 0, and reason. */
@@ -14,10 +13,8 @@ export interface CsvTable {
 }
 
 /**
- * Parses a table separated by commas, or by another delimiter that the library detects. Rows may differ in
+ * Parses a table separated by commas or another delimiter, which the library detects. Rows may differ in
  * length.
- *
- * @param skipsEmpty true to leave out empty lines
  */
 export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable => {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\ufeff/, ''), { skipEmptyLines: skipsEmpty });

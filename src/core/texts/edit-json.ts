@@ -2,27 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/**
- * A value for a key of the outermost object or of an object directly within it; undefined removes the key.
- */
+/** A value for a key of the outermost object, or of an object in it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
 }
 
-/** Position of an object in a text. */
 export interface ObjectPlace {
-  /** Positions of its brackets. */
   readonly begin: number;
   readonly end: number;
   /**
-   * Four positions per property: begin and end of its key, then of its value. Flat, since an object may have
-   * a million properties.
+   * Begin and end of each key and value, four numbers per property. Flat, since an object may have a million
+   * properties.
    */
   readonly properties: readonly number[];
 }
 
-/** Finds the outermost object of a text, and the objects that are values of `keys`. */
+/** Finds the outermost object, and the objects that are values of `keys`. */
 export const objectPlaces = (
   text: string,
   keys: ReadonlySet<string>,
@@ -73,7 +69,7 @@ export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string 
   return undefined;
 };
 
-/** A number, or another JSON value, that is written exactly as spelt. */
+/** A number or another value that is written exactly as spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -82,14 +78,13 @@ export class SpeltNumber {
   }
 }
 
-/** A range of a text and its replacement. */
 type Piece = readonly [begin: number, end: number, content: string];
 
 /**
- * Changes values in a JSON object in its own style and leaves all other text as it is, so that numbers keep
- * their spelling (`1e-05`, `10000.0`). Takes one pass, however many values change.
+ * Changes values of a JSON object in its own style and nothing else, so that numbers keep their spelling
+ * (`1e-05`, `10000.0`). Takes one pass.
  *
- * @param edits distinct paths, none within another; an edit within a key that holds no object is skipped
+ * @param edits distinct paths, none within another; skipped within a key that holds no object
  */
 export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
   const outer = new Map<string, unknown>();
@@ -147,7 +142,6 @@ const changesOf = (
   const style = styleOf(text, place);
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
-  /** End of the last property that stays. */
   let end: number | undefined;
   /** Begin of the properties removed before the first that stays. */
   let first: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * Regular expressions for a thread (`in-thread.ts`). The build replaces this module by its bundle
- * (`scripts/bundle-libraries.mjs`), which a thread can load.
+ * Runs in a thread (`in-thread.ts`), which can only load a bundle: the build replaces this module
+ * (`scripts/bundle-libraries.mjs`).
  */
 
 /**

@@ -5,7 +5,6 @@ import { withCode } from '../base/errors.js';
 /** A library exceeded its time for a text. */
 export class TookTooLong extends Error {}
 
-/** Calls functions of a module on request. */
 const program = `
 const { parentPort, workerData } = require('node:worker_threads');
 const functions = require(workerData);
@@ -22,15 +21,14 @@ parentPort.on('message', ([name, values]) => {
 
 type Answer = { readonly value: unknown } | { readonly reason: string } | { readonly error: unknown };
 
-/** Milliseconds between two checks of a call's time. */
 const everyMs = 50;
 
 /** Memory limit of the thread, several times what the largest tokenizers need. */
 const mostMegabytes = 2048;
 
 /**
- * A thread in which a library handles texts from outside, such as regular expressions, which may take any
- * time. A call that exceeds its time ends the thread.
+ * A thread for a library that handles texts from outside, such as regular expressions. A call that exceeds
+ * its time ends the thread.
  */
 export class LibraryThread {
   readonly #worker: Worker;
@@ -59,10 +57,10 @@ export class LibraryThread {
   }
 
   /**
-   * Calls a function of the module, one call at a time.
+   * Calls a function of the module, one at a time.
    *
-   * @param seconds CPU time for this call, added to what earlier calls left. Counts the process's time, which
-   *   does nothing else meanwhile, so that a busy machine does not shorten it
+   * @param seconds CPU time of the process, added to what earlier calls left; unlike wall time, a busy
+   *   machine does not shorten it
    * @throws TookTooLong; LayerloomError THREADS_UNAVAILABLE; Error with the library's own message
    */
   async call(name: string, values: readonly unknown[], seconds: number): Promise<unknown> {

@@ -5,15 +5,14 @@ import { placeIn, walkJson } from './walk-json.js';
 
 export interface JsonReading {
   /**
-   * True for files that Python writes: `NaN`, `Infinity` and `-Infinity` are allowed and become strings. For
-   * reading values; `editJson` changes a text. Default: refused.
+   * True for Python's files: `NaN`, `Infinity` and `-Infinity` become strings. For reading only. Default:
+   * refused.
    */
   readonly python?: boolean;
-  /** Limit on the number of values. Default: that of `walkJson`. */
   readonly mostValues?: number | undefined;
 }
 
-/** For files that layerloom wrote, such as large plans, and that somebody may have edited since. */
+/** For files that layerloom wrote and somebody may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
 /** A duplicate key in an object: some readers take the first, others the last. */
@@ -59,9 +58,7 @@ export const parseJson = (
   return value;
 };
 
-/**
- * Like `parseJson`, but returns undefined for refused text: no schema accepts it, so the caller reports it.
- */
+/** `parseJson`, but undefined for refused text: no schema accepts it, so the caller reports it. */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);
@@ -88,7 +85,6 @@ const quoted = (text: string, words: readonly [begin: number, end: number][]): s
   return [...pieces, text.slice(from)].join('');
 };
 
-/** Number of keys in a value, at any depth. */
 const keysIn = (value: unknown): number => {
   let keys = 0;
   const open: unknown[] = [value];

@@ -1,4 +1,4 @@
-// Reads model cards line by line, each line once, since a card may have any length.
+// Reads model cards of any length, each line once.
 
 /** A fenced block, and the position of its content in the text. */
 export interface FencedBlock {
@@ -8,7 +8,7 @@ export interface FencedBlock {
   readonly end: number;
 }
 
-/** Returns the lines of a text with their positions, without line ends. */
+/** Returns lines with their positions, without line ends. */
 function* linesOf(
   text: string,
 ): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {
@@ -21,7 +21,7 @@ function* linesOf(
   }
 }
 
-/** Returns the text between the `---` lines at the start of a card; undefined if it has none. */
+/** Returns the text between the `---` lines at the start of a card, if any. */
 export const frontMatterOf = (card: string): string | undefined => {
   let from: number | undefined;
   for (const { line, begin, next } of linesOf(card)) {
@@ -35,7 +35,7 @@ export const frontMatterOf = (card: string): string | undefined => {
 
 const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
 
-/** Returns the closed fenced blocks of a card, by CommonMark, outside of lists and quotations. */
+/** Returns the closed fenced blocks by CommonMark, outside of lists and quotations. */
 export const fencedBlocks = (card: string): FencedBlock[] => {
   const blocks: FencedBlock[] = [];
   let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;

@@ -1,15 +1,12 @@
 import { TextRefused } from './text-refused.js';
 
-/** Limit on nesting. Python's reader goes no deeper, and recursive code stays within its stack. */
+/** Limit on nesting, as in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
-/** Limit on values of a text: twice the most that configurations, token lists and indexes have. */
+/** Limit on values: twice the most that configurations, token lists and indexes have. */
 const usualValues = 2_000_000;
 
-/**
- * Minimum of values per key: a key takes longer than a value, and tables of tensors or tokens have no more
- * keys.
- */
+/** Least values per key, since a key takes longer; tables of tensors or tokens have as few. */
 const valuesOfKey = 6;
 
 /** Events of a walk, by positions in the text; brackets and quotes belong to their values. */
@@ -61,7 +58,6 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     }
     at += 1;
   };
-  /** Moves to the last character of an escape. */
   const escaped = (): void => {
     at += 1;
     if (text.charCodeAt(at) !== 0x75) {
@@ -107,7 +103,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     if (skipSpace() !== 0x3a) refuse();
     at += 1;
   };
-  /** Reads a scalar, or the start of a list or an object; true if the value is complete. */
+  /** Reads a scalar, or the start of a list or object; true if the value is complete. */
   const value = (): boolean => {
     values += 1;
     if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);

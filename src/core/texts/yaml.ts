@@ -14,21 +14,18 @@ import { TextRefused } from './text-refused.js';
 
 export { isAlias, isMap, isScalar, isSeq, type Node as YamlNode, type YAMLMap } from 'yaml';
 
-/** A parsed document. */
 export type YamlDocument = Document.Parsed;
 
-/**
- * Limit on nesting: recipes have a few levels, and a deeper file would overflow the recursive parser's stack.
- */
+/** Limit on nesting, which the recursive parser's stack would overflow; recipes have a few levels. */
 const deepest = 64;
 
 /**
- * Limit on lexemes and lines. Each lexeme takes some microseconds and 500 bytes; an experiment of 10,000
- * merges has fewer.
+ * Limit on lexemes and lines. A lexeme takes microseconds and 500 bytes; an experiment of 10,000 merges has
+ * fewer.
  */
 const mostLexemes = 300_000;
 
-/** Limit on the values that aliases expand to: a few lines can expand to billions. */
+/** Limit on values from aliases: a few lines can expand to billions. */
 export const mostAliased = 10_000;
 
 /** A text refused as YAML, and the position of the fault. */
@@ -44,16 +41,14 @@ export class YamlRefused extends TextRefused {
 interface YamlReading {
   /** True to ignore tags of other programs, such as `!function`. Default: refused. */
   readonly takesTags?: boolean;
-  /** Limit on documents. */
   readonly most?: number;
 }
 
-/** The position of a fault, as the library gives it. */
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**
- * Parses the documents of a text, by the core schema of YAML 1.2. Does not detect duplicate keys, since the
- * library compares each key with all others: that is the caller's task.
+ * Parses documents by the core schema of YAML 1.2. The caller must detect duplicate keys: the library would
+ * compare each key with all others.
  *
  * @throws YamlRefused
  */
@@ -63,8 +58,7 @@ export const yamlDocuments = (
 ): readonly YamlDocument[] => {
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   let fault: YamlRefused | undefined;
-  // Throws at the first fault, since each character may have one. The library catches errors and reports
-  // them.
+  // Throws at the first fault, since each character may have one; the library catches and reports errors.
   composer['onError'] = (source: FaultPlace, _code: string, message: string, isWarning = false) => {
     if (isWarning && takesTags) return;
     const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
@@ -79,13 +73,13 @@ export const yamlDocuments = (
     }
     return documents;
   } catch (error) {
-    // The library spreads lists into arguments, which overflows with hundreds of thousands of comments.
+    // The library spreads lists into arguments, which overflows for hundreds of thousands of comments.
     if (error instanceof RangeError) throw new YamlRefused('too long for YAML', 0);
     throw error;
   }
 };
 
-/** Stops at a value nested too deep. The parser's stack holds the document first, then the open values. */
+/** Stops at a value nested too deep. The parser's stack holds the document, then the open values. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new Parser();
   let lexemes = lineEnds(text);
@@ -106,7 +100,7 @@ const lineEnds = (text: string): number => {
   return count;
 };
 
-/** Which value of a duplicate key counts. Python takes the last; the hub's readers refuse both. */
+/** Which value of a duplicate key counts. Python takes the last; the hub refuses it. */
 export type Repeated = 'none' | 'last';
 
 /**

@@ -23,22 +23,19 @@ export interface FisherParameters {
   /** Two or more models to average. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
   /**
-   * A file for each model: the diagonal of its Fisher information, with the model's tensor names and shapes.
-   * `python -m layerloom.train.importances` makes them.
+   * A file for each model, made by `python -m layerloom.train.importances`: the diagonal of its Fisher
+   * information, with the model's tensor names and shapes.
    */
   importances: readonly string[];
-  /** A weight for each model, 0 or more; divided by their sum. Default: all 1. */
+  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: only checked against them and named in the model card. */
+  /** The models' common base: only checked against them and named in the card. */
   base?: ModelInput | undefined;
-  /**
-   * Added to each importance; an element with zero importance in every model gets the plain average. Default
-   * 1e-6.
-   */
+  /** Added to each importance; elements without importance get the plain average. Default 1e-6. */
   eps?: number | undefined;
 }
 
-/** Below this, products with small weights would be subnormal in float32. */
+/** Below this, products with small weights would be subnormal. */
 const leastEps = 1e-30;
 const epsRange = `a number from ${leastEps} to 1`;
 
@@ -68,8 +65,8 @@ const schema = schemaOf<FisherParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Fisher-weighted averaging (Matena and Raffel 2022): the mean of the models' elements, weighted by the
- * model's weight times the element's importance in it.
+ * Fisher-weighted averaging (Matena and Raffel 2022): weights each element by the model's weight times the
+ * element's importance.
  */
 export const fisher: Method<Parameters> = {
   name: 'fisher',
@@ -91,7 +88,7 @@ export const fisher: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // With a single model the mean is that model; importances would only round it.
+    // A single model is the mean; importances would only round it.
     const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
     const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
     return {

@@ -6,7 +6,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
 export interface LinearParameters {
-  /** A model's weight, here, in its own entry or in `weights`; required. A model of weight 0 is not read. */
+  /** A model's weight, here, in its entry or in `weights`; required. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;
@@ -33,7 +33,7 @@ export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tenso
         `weights whose sum is not 0, since they are normalised (${tensor})`,
       );
     const divisor = normalize ? total : 1;
-    // A weight of 0 gives no term: the model is not read, and its infinities do not become NaN.
+    // Without a term, a model of weight 0 is not read, and its infinities do not become NaN.
     const terms = models
       .map((source, index) => ({ source, weight: itemAt(given, index) / divisor }))
       .filter(({ weight }) => weight !== 0);

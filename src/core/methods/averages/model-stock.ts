@@ -4,13 +4,13 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface ModelStockParameters {
-  /** True: each row along the last dimension separately; false: the whole tensor. Default false. */
+  /** Treat each row along the last dimension separately. Default false. */
   filterWise?: SettingInput<boolean> | undefined;
 }
 
 /**
  * Model Stock (Jang et al. 2024): t·average + (1−t)·base with t = N·c / (1 + (N−1)·c), where c is the mean
- * cosine over pairs of task vectors; with `filter_wise`, for each row along the last dimension.
+ * cosine over pairs of task vectors, of the tensor or with `filter_wise` of each row.
  */
 export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',

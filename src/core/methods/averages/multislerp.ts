@@ -4,18 +4,18 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface MultislerpParameters {
-  /** A model's weight, here, in its own entry or in `weights`; required. */
+  /** A model's weight, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;
-  /** Added to norms before dividing by them: above 0. Default 1e-8. */
+  /** Added to norms before dividing by them. Default 1e-8. */
   eps?: SettingInput<number> | undefined;
 }
 
 /**
- * Barycentric interpolation of models on a sphere (Goddard 2025; mergekit's `multislerp`). Averages the
- * directions in the tangent space at their weighted mean and scales the result to the weighted mean norm.
- * With a base, uses task vectors.
+ * Barycentric interpolation of models, or with a base of task vectors, on a sphere (Goddard 2025; mergekit's
+ * `multislerp`). Averages directions in the tangent space at their weighted mean, and scales to the weighted
+ * mean norm.
  */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',

@@ -9,8 +9,8 @@ export interface NearswapParameters {
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): moves the base towards the model where the two are
- * near: w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1); distances below 1e-6 count as 1e-6.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1), which
+ * moves the base towards the model where they are near. Distances below 1e-6 count as 1e-6.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

@@ -4,18 +4,17 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NuslerpParameters {
-  /** A model's weight, required for both. t is the second's share of the sum, or 0.5 if the sum is 0. */
+  /** A model's weight, required. t is the second's share of the sum, or 0.5 if the sum is 0. */
   weight?: SettingInput<number> | undefined;
-  /** True: the whole tensor; false: each row separately. Default true. */
+  /** Interpolate the whole tensor, not each row. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;
-  /** With `nuslerpFlatten: false`. True: rows along dimension 0; false: along the last one. Default false. */
+  /** With `nuslerpFlatten: false`: rows are along dimension 0, not the last one. Default false. */
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Spherical interpolation of two models with t = w₁ / (w₀ + w₁), or of their task vectors if a base is given
- * (mergekit's `nuslerp`). `nuslerp_flatten: false` interpolates each row along the last dimension, or with
- * `nuslerp_row_wise` along dimension 0.
+ * Spherical interpolation of two models, or of their task vectors if a base is given, with t = w₁ / (w₀ + w₁)
+ * (mergekit's `nuslerp`).
  */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',

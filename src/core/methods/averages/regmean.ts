@@ -24,24 +24,24 @@ export interface RegmeanParameters {
   /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
   /**
-   * A file for each model: the Gram matrices of its linear layers' inputs, under the names of the layers'
-   * weights. `python -m layerloom.train.grams` makes them.
+   * A file for each model, made by `python -m layerloom.train.grams`: the Gram matrices of its linear layers'
+   * inputs, by the names of the layers' weights.
    */
   grams: readonly string[];
-  /** A weight for each model, 0 or more; divided by their sum. Default: all 1. */
+  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: only checked against them and named in the model card. */
+  /** The models' common base: only checked against them and named in the card. */
   base?: ModelInput | undefined;
   /** Factor of the off-diagonal elements of Gram matrices, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
-   * Added to the diagonal of the sum of Gram matrices, as a share of the diagonal's mean, 0 to 1e6. Pulls
-   * towards the plain average, which an input that is 0 in all rows gets fully. Default 0.
+   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Pulls towards the
+   * plain average, fully for inputs that are 0 in all rows. Default 0.
    */
   ridge?: number | undefined;
 }
 
-/** Far above this only the average remains, and the sum overflows. */
+/** Above this only the average remains, and the sum overflows. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';
@@ -75,7 +75,7 @@ type Parameters = z.output<typeof schema>;
 
 /**
  * RegMean (Jin et al. 2023): each linear layer minimises the squared distance of its outputs to those of the
- * models' layers on their own inputs, as given by the Gram matrices. Other tensors are averaged.
+ * models' layers on their own inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',

@@ -9,9 +9,9 @@ export interface SlerpParameters {
 }
 
 /**
- * Spherical interpolation between the base (t = 0) and one model (t = 1), on flattened tensors (Shoemake
- * 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ, where θ is the angle between the two.
- * Linear if |cos θ| > 0.9995.
+ * Spherical interpolation between the base (t = 0) and the model (t = 1), on flattened tensors (Shoemake
+ * 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ with the angle θ between them. Linear if
+ * |cos θ| > 0.9995.
  */
 export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',

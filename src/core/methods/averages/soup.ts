@@ -30,32 +30,31 @@ import type { Expression } from '../operations/expression.js';
 /** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
-   * Models to average, at least one. The first gives names, dtypes and side files. With a `schedule`: a run's
-   * checkpoints, oldest first, or just the run's folder with its `checkpoint-N` folders.
+   * Models to average. The first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
+   * oldest first, or the run's folder with its `checkpoint-N` folders.
    */
   models: readonly ModelInput[];
   /**
-   * The models' common base: checked against them and named in the model card. Required for `weights:
-   * 'magnitude'`.
+   * The models' common base, checked against them and named in the card. Required for `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /**
-   * A weight for each model, divided by their sum, which must not be 0; or `magnitude`: 1 / mean MAV of each
-   * task vector. Default: all 1.
+   * A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV of each task vector. Default:
+   * all 1.
    */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
-   * Replaces `weights`. `uniform`; `ema`: exponential moving average; or `wsm`: an average that simulates a
-   * decay of the learning rate (arXiv 2507.17634).
+   * Replaces `weights`: `uniform`; `ema`, an exponential moving average; or `wsm`, which simulates a decay of
+   * the learning rate (arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
-  /** For `wsm`: the decay, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
+  /** For `wsm`: `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
   decay?: Decay | undefined;
   /** For `ema`: the share of each newer checkpoint, between 0 and 1. Default 0.2. */
   alpha?: number | undefined;
-  /** For a run: number of last checkpoints to average. Default all. */
+  /** For a run: number of last checkpoints. Default all. */
   window?: number | undefined;
-  /** For a run: the step N of the last `checkpoint-N` to average. Default the run's last. */
+  /** For a run: the step N of the last checkpoint. Default the run's last. */
   until?: number | undefined;
 }
 
@@ -110,7 +109,7 @@ const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
   alpha: alpha ?? defaultSettings.alpha,
 });
 
-/** A schedule's weights as recorded, with the setting they depend on. */
+/** A schedule's weights as recorded, with its setting. */
 const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
   const setting = settingOf(schedule);
   return {

@@ -10,7 +10,6 @@ interface Parameters {
   readonly models: readonly ModelInput[];
 }
 
-/** Shared by methods that merge by singular values. */
 export const bySingularValues = {
   takes: { base: 'required', models: 'list' },
   keepsCard: false,
@@ -25,8 +24,7 @@ export const bySingularValues = {
 
 /**
  * Merges matrices in the base's layers by a rule, times `scale`. Other tensors get the mean of the task
- * vectors, times `scale`: embeddings, head, norms, biases, convolutions, stacks of experts, tables not named
- * `weight`.
+ * vectors, times `scale`.
  */
 export const spectralOf = (
   rule: SpectralRule,

@@ -10,9 +10,6 @@ import {
 } from '../../models/tokenizer/chat-templates/chat-template.js';
 import { type DtypeName, dtypeNames, parseDtype } from '../../tensor/dtype.js';
 
-// Settings of recipes of any method.
-
-/** Highest rank of truncated products. */
 const mostRank = 4096;
 
 /** Matches a name in any case, since JSON Schema has no flag for it. */
@@ -44,7 +41,7 @@ const sizeSchema = z
     ],
   });
 
-/** Settings of an output's files: for a top-level recipe and for an experiment. */
+/** Settings of an output's files: of top-level recipes and experiments. */
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
@@ -59,7 +56,7 @@ export const layoutSettings = {
   }),
 };
 
-/** Settings of every recipe, nested ones included. */
+/** Settings of all recipes, nested ones included. */
 export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
@@ -90,7 +87,7 @@ export const commonSettings = z.strictObject({
   }),
 });
 
-/** Settings of a top-level recipe only. */
+/** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
   as: setting(z.enum(['adapter', 'full']).optional(), {
     meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` goes before it.',

@@ -3,12 +3,11 @@ import type { z } from 'zod';
 /** Arrays as read-only lists, since zod infers mutable arrays and no tuples. */
 type Listed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
 
-/** A parameter's type without undefined. */
 type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Names of parameters that only one of two object types has, or that differ in type; otherwise `never`. */
+/** Names of parameters that only one type has, or that differ in type; otherwise `never`. */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>
@@ -17,8 +16,8 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema unchanged. Does not compile if the schema and the documented interface differ in a
- * parameter; the error names it.
+ * Returns the schema unchanged. Does not compile if schema and documented interface differ; the error names
+ * the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

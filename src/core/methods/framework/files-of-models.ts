@@ -9,11 +9,9 @@ import { invalid } from './settings.js';
 /** A parameter that lists a file of tensors for each model, such as importances. */
 export interface FilesOfModels {
   readonly key: string;
-  /** The role of these files among a recipe's inputs. */
   readonly role: string;
-  /** The files' content, for messages: `importances`. */
+  /** Content, for messages: `importances`. */
   readonly what: string;
-  /** The module of `python -m` that makes such a file. */
   readonly program: string;
 }
 
@@ -27,7 +25,6 @@ export const sharesSchema = weightsSchema.refine((weights) => weights.every((wei
   error: 'weights of 0 or more',
 });
 
-/** Returns a check that each model has a file and a weight. */
 export const oneForEach =
   ({ key }: FilesOfModels) =>
   (
@@ -54,7 +51,7 @@ export const withFiles = (
   ...files.map((model, index) => ({ role, model, path: [key, index], inPart: true })),
 ];
 
-/** A model of weight above 0 with its file: their indexes, and the file's view. */
+/** A model of weight above 0 with its file. */
 export interface ModelWithFile {
   readonly source: { readonly model: number };
   readonly file: { readonly model: number };
@@ -64,7 +61,7 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/** Returns the models of weight above 0, normalised. For the others, neither model nor file is read. */
+/** Returns the models of weight above 0, normalised. Others are not read, nor are their files. */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -130,7 +127,6 @@ export const inNoFile = (
   return none;
 };
 
-/** Warns about tensors that no file has. */
 export const averagedPlainly = ({ what }: FilesOfModels, names: readonly string[]): string[] =>
   names.length === 0
     ? []

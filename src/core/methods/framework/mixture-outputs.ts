@@ -10,7 +10,6 @@ import type { ModelInput } from './recipe-input.js';
 import { invalid } from './settings.js';
 import { same } from './tensors/tensor-recipe.js';
 
-/** A model that becomes an expert. */
 export interface Expert {
   readonly model: ModelInput;
   readonly path: RecipePath;
@@ -19,12 +18,11 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** A mixture to make. Models are ordered: base, experts, shared experts, then the routers' file if given. */
+/** A mixture to make. Models are: base, experts, shared experts, and the routers' file if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
   readonly gateMode: string;
-  /** True for random routers. */
   readonly drawn: boolean;
   readonly gates?: string | undefined;
   readonly expertsPerToken: number;
@@ -120,9 +118,7 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   };
 };
 
-/**
- * An output tensor: like a tensor of the base, which gives the dtype, and the shape unless it has its own.
- */
+/** An output tensor like one of the base, perhaps with another shape. */
 interface Made {
   readonly like: string;
   readonly shape?: Shape;
@@ -150,7 +146,6 @@ const expertExpression = (
   return weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] };
 };
 
-/** Returns the routers of a layer, by module name. */
 const routersOf = (
   { experts, shared, drawn, gateMode, gates, seed }: MixtureRequest,
   models: readonly ModelView[],
@@ -194,10 +189,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/**
- * Checks that each layer of a model has a dense MLP of three matrices without biases, and the base's
- * activation.
- */
+/** Checks that each layer has a dense MLP of three matrices without biases, and the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -253,7 +245,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** Returns why a mixture of a family cannot be made, to follow its name. */
+/** Returns why a family cannot hold the mixture, to follow its name. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,

@@ -5,7 +5,7 @@ import { isObject } from '../../models/checkpoint/json.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 
-// Parameters of several methods. Each error message ends the sentence "PARAMETER: expected …".
+// Parameters of several methods. Error messages end the sentence "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string'
@@ -31,7 +31,6 @@ export const modelSchema = z.preprocess(
   }),
 );
 
-/** A whole number of `what`, 0 or more. */
 export const countOf = (what: string): z.ZodInt =>
   z
     .int({ error: `a whole number of ${what}, 0 or more` })
@@ -41,13 +40,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** True if the sum of weights is 0 up to rounding, so that it must not be a divisor. */
+/** True for a sum of 0 up to rounding, which must not be a divisor. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/**
- * A weight for each model. Negative weights are allowed, but not a sum of 0, since weights are normalised.
- */
+/** A weight for each model. Negative ones are allowed, but not a sum of 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -61,8 +58,7 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 });
 
 /**
- * Magnitude-adjusted weights (paper §5): for each expert 1 / (mean MAV over all rows of all its task-vector
- * tensors).
+ * Magnitude-adjusted weights (paper §5): 1 / (mean MAV over all rows of an expert's task vector).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -73,11 +69,6 @@ export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): numb
     return 1 / mean;
   });
 
-/**
- * The statistics that `magnitudeWeights` needs.
- *
- * @throws LayerloomError INVALID_PARAMETER without a base
- */
 export const magnitudeStatistics = (
   base: ModelInput | undefined,
   experts: readonly ModelInput[],
@@ -105,9 +96,7 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/**
- * The merged models of a recipe in a plan; undefined if it does not name them, since all are plain inputs.
- */
+/** The merged models that a plan's recipe names; undefined if all are plain inputs. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
@@ -118,23 +107,20 @@ const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unk
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Weights as recorded: as given, and for `magnitude` also the normalised weights found. */
+/** Weights as recorded: as given, and for `magnitude` also as found. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/**
- * Weights that reproduce the same shares: the shares if normalising them again changes no bit, else the
- * weights.
- */
+/** Weights that reproduce the shares: the shares if normalising changes no bit, else the weights. */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Mean MAV over all rows of all tensors. Rows with NaN or infinity are left out. */
+/** Mean MAV over all rows of all tensors, without rows with NaN or infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -147,7 +133,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** w / Σw, in float64; kernels round the result to their precision. */
+/** w / Σw in float64; kernels round it to their precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

@@ -13,7 +13,7 @@ export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A part of an output: its tensors, and their source. */
+/** A part of an output: its tensors and their source. */
 export interface PartParameters {
   /** The source; `task`, `language` and `base` mean the recipe's. */
   model?: ModelInput | undefined;
@@ -22,8 +22,8 @@ export interface PartParameters {
   /** A weight for each of `models`, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
   /**
-   * Layers such as `0-4,30,31`; `outside`: the tensors outside the layers; `rest`: everything that no other
-   * part takes, inside and outside the layers. Default: everywhere, within `modules`.
+   * Layers such as `0-4,30,31`; `outside`: tensors outside the layers; `rest`: everything that no other part
+   * takes. Default: everywhere, within `modules`.
    */
   layers?: LayerSet | undefined;
   /** A module or a list. Default: all. */
@@ -32,7 +32,6 @@ export interface PartParameters {
 
 const moduleName = z.enum(moduleNames, { error: `one of ${moduleNames.join(', ')}` });
 
-/** A part, as a recipe has it. */
 export const partSchema: z.ZodType<PartParameters, PartParameters> = z
   .strictObject({
     model: modelSchema.optional(),
@@ -68,14 +67,13 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
       refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
   });
 
-/** A model's share in a part, which is a weighted average of models. */
+/** A model's share in a part, which is a weighted average. */
 export interface Share {
   readonly of: ModelInput;
   /** The weights of a part sum to 1. */
   readonly weight: number;
 }
 
-/** A resolved part. */
 export interface Part {
   readonly shares: readonly Share[];
   /** Undefined: inside and outside the layers. */
@@ -94,7 +92,6 @@ const rolesOf: Readonly<Record<ModuleName, readonly Role[]>> = {
   head: ['head'],
 };
 
-/** Resolves a part's parameters. */
 export const partOf = (
   { model, models = model === undefined ? [] : [model], weights, layers, modules }: PartParameters,
   index: number,
@@ -122,10 +119,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Precedence of parts, lowest first: explicit ones, then `rest` limited to modules, then `rest`. */
+/** Precedence, lowest first: explicit parts, then `rest` within modules, then `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that claim a place: several if they overlap, an empty list in a gap. */
+/** Returns the parts that claim a place: several if they overlap, no part in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -136,8 +133,8 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
  * Returns a function that maps a place to its part.
  *
  * @param places of the output's tensors; each must be in exactly one part
- * @throws LayerloomError PARTS_INVALID for a layer that the models lack, for places in several parts or in no
- *   part, and for a part without tensors
+ * @throws LayerloomError PARTS_INVALID for an unknown layer, places in several parts or in no part, and a
+ *   part without tensors
  */
 export const divide = (
   parts: readonly Part[],
@@ -161,8 +158,7 @@ export const divide = (
   // Reports overlaps before gaps: an overlap is more likely a typo.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // An adapter may lack the modules or layers that a part names, so a part need not take a tensor if all are
-  // absent.
+  // An adapter may lack all modules or layers that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalid(
@@ -190,7 +186,6 @@ const checkLayers = (part: Part, layers: number): void => {
   );
 };
 
-/** Places, as messages name them. */
 interface Where {
   readonly text: string;
   readonly layers: readonly number[];
@@ -221,7 +216,7 @@ const invalid = (
 const layersText = (layers: readonly number[]): string =>
   `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
 
-/** `layers 3-4 (attention), embeddings`: modules are named unless whole layers are meant. */
+/** `layers 3-4 (attention), embeddings`: names modules unless whole layers are meant. */
 const whereOf = (places: readonly Place[]): Where => {
   const inside = places.filter(({ layer }) => layer !== undefined);
   const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);

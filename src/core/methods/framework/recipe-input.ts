@@ -2,15 +2,13 @@ import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
 /**
- * Parameters of layerloom's methods by method name. methods/recipes.ts fills it in, which avoids an import
- * cycle.
+ * Parameters of layerloom's methods by name. methods/recipes.ts fills it in, which avoids an import cycle.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
 /**
- * Parameters of methods registered from outside, by method name, so that `merge` knows their recipes. A
- * module adds its own:
+ * Parameters of methods from outside, by name, so that `merge` knows their recipes. A module adds its own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */
@@ -20,25 +18,25 @@ export interface CustomMethods {}
 /** The tokenizer and vocabulary of a merge's output. */
 export interface TokenizerParameters {
   /**
-   * - `auto` (default): the union, if every shared token has the same id in all models, with at least as many
-   *   rows as the largest model; else an error.
+   * - `auto` (default): the union, if shared tokens have equal ids in all models, with at least as many rows
+   *   as the largest model; else an error.
    * - `strict`: an error if vocabularies differ.
-   * - `union`: all tokens of all models, the base's first; `base`: the base's or the first model's; a model
-   *   as the recipe writes it: that model's. As many rows as tokens, as in mergekit.
+   * - `union`: all tokens, the base's first; `base`: the base's or the first model's; a model as the recipe
+   *   writes it: that model's. As many rows as tokens, as in mergekit.
    */
   source?: ModelInput | undefined;
   /** Tokens whose embeddings do not follow the source's rule. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** Adds rows up to a multiple of this; each new row is the mean of the others. */
+  /** Adds rows, each the mean of the others, up to a multiple of this. */
   padToMultipleOf?: number | undefined;
 }
 
-/** The source of a token's embedding. A token that no model has is added to the vocabulary. */
+/** The source of a token's embedding. A token of no model is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
   /**
-   * A model with the token, as the recipe writes it; another token of a model, by text or id; or zeros.
-   * Default: the source's rule.
+   * A model with the token, as the recipe writes it; another token of a model; or zeros. Default: the
+   * source's rule.
    */
   source?:
     | ModelInput
@@ -46,15 +44,15 @@ export interface TokenParameters {
     | { model: ModelInput; tokenId: number }
     | { zero: true }
     | undefined;
-  /** True to override it in models that have the token. Default false. */
+  /** Override it in models that have the token. Default false. */
   force?: boolean | undefined;
 }
 
-/** Parameters of every recipe, whatever its method; the others are in common-settings.ts. */
+/** Parameters of every recipe; others are in common-settings.ts. */
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** Short for a `tokenizer` with only `source`. */
   tokenizerSource?: ModelInput | undefined;
-  /** The output's tokenizer and vocabulary, if the models' differ. */
+  /** The output's tokenizer and vocabulary. */
   tokenizer?: TokenizerParameters | undefined;
 }
 
@@ -62,11 +60,11 @@ type RecipesOf<ByMethod> = {
   [Name in keyof ByMethod]: { method: Name } & ByMethod[Name] & CommonParameters;
 }[keyof ByMethod];
 
-/** A merge as a caller describes it: method name, parameters and common parameters, in camel case. */
+/** A merge as a caller describes it, in camel case. */
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
 /**
- * A model: path of a directory or a file of weights, or `org/name` in the local hub cache, either with
- * `NAME=` before it; or a recipe that makes the model.
+ * A model: path of a directory or a file of weights, or `org/name` in the hub cache, either after `NAME=`; or
+ * a recipe that makes it.
  */
 export type ModelInput = string | RecipeInput;

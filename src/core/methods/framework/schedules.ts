@@ -1,10 +1,10 @@
 import type { Citation } from './method.js';
 import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js';
 
-// Weights of the checkpoints of a run, oldest first. Imports no library, since the command line takes the
-// names from here.
+// Weights of a run's checkpoints, oldest first. Imports no library, since the command line takes names from
+// here.
 
-/** The learning rate relative to its peak after a share x of the decay: f(0) = 1, f(1) = 0, never rising. */
+/** The learning rate relative to its peak after a share x of the decay. */
 const decays = {
   linear: (x: number) => 1 - x,
   cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
@@ -14,7 +14,6 @@ const decays = {
 /** A decay of the learning rate that merged checkpoints simulate. */
 export type Decay = keyof typeof decays;
 
-/** Settings of schedules. */
 export interface ScheduleSettings {
   /** For `wsm`. */
   readonly decay: Decay;
@@ -27,7 +26,6 @@ export const defaultSettings: ScheduleSettings = { decay: '1-sqrt', alpha: 0.2 }
 interface ScheduleKind {
   readonly weights: (count: number, settings: ScheduleSettings) => number[];
   readonly citations: readonly Citation[];
-  /** The setting that it uses. */
   readonly takes?: keyof ScheduleSettings;
 }
 

@@ -6,8 +6,7 @@ export type Scalar = number | boolean | string;
 
 /**
  * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters, of
- * which the first that matches a tensor's name counts. A filter is a part of the name; an absent filter or
- * `*` matches all.
+ * which the first match counts. A filter is a part of a tensor's name; an absent filter or `*` matches all.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -39,7 +38,7 @@ export type ParameterSpecs<Values> = {
  * Specifies a finite number.
  *
  * @param expected ends the sentence "PARAMETER: expected …"
- * @param preset the default; without it a recipe must give the parameter
+ * @param preset the default; without it the parameter is required
  * @param json bounds in JSON Schema
  */
 export const numberParameter = (
@@ -54,11 +53,9 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
-/** Specifies any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
-/** Specifies a share above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
     exclusiveMinimum: 0,
@@ -88,7 +85,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A parameter's values over a model's tensors. Remembers which of its filters have matched. */
+/** A parameter's values over tensors. Remembers which filters have matched. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -114,8 +111,7 @@ export class Setting {
   /**
    * Returns the value for a tensor.
    *
-   * @param t position of the layer in its slice, from 0 (the first, and tensors outside the layers) to 1 (the
-   *   last)
+   * @param t position of the layer in its slice, from 0 (first, or outside the layers) to 1 (last)
    * @returns undefined if no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {
@@ -126,7 +122,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Filters that no tensor has matched so far. */
+  /** Filters without a match so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -157,7 +153,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Interpolates numbers linearly between the equidistant values of a list; for other types, picks one. */
+/** Interpolates between the equidistant numbers of a list; picks other values. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -167,7 +163,7 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   return (1 - fraction) * a + fraction * b;
 };
 
-/** The error of an invalid value in a recipe, with its path. */
+/** The error of an invalid value in a recipe. */
 export const invalid = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
   new LayerloomError(
     'INVALID_PARAMETER',
@@ -179,7 +175,7 @@ export const invalid = (path: RecipePath, value: unknown, expected: string): Lay
  * Returns a parameter's value for a tensor: from the first setting that has one, else the default.
  *
  * @param settings most specific first
- * @throws LayerloomError INVALID_PARAMETER without a value or a default
+ * @throws LayerloomError INVALID_PARAMETER without any
  */
 export const resolveSetting = (
   name: string,

@@ -3,18 +3,15 @@ import type { Consensus, Pruning } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';
 
-// Building blocks of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a
-// sparsified δᵢ = xᵢ − b (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
+// Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
+// δᵢ = xᵢ − b (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
 // arithmetic).
 
 /** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
-  /** Weight of a model's task vector, here, in its own entry or in `weights`; required. */
+  /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
-  /**
-   * Divide by the sum of the weights that count at the element. Default: true for `ties` and `della`, else
-   * false.
-   */
+  /** Divide by the weights that count at the element. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;
@@ -24,11 +21,11 @@ export interface TaskVectorParameters {
 
 /** Parameters of methods that sparsify task vectors. */
 export interface SparseParameters extends TaskVectorParameters {
-  /** Share of each task vector to keep: 0 (nothing) to 1. Default 1. */
+  /** Share to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
   /**
-   * `true` and `norm` rescale what is kept to the task vector's L1 norm (mergekit); `density` divides it by
-   * the density (PEFT, DARE's authors). Default: true for `dare_…` and `della…`, else false.
+   * `true` and `norm` restore the task vector's L1 norm (mergekit); `density` divides by the density (PEFT,
+   * DARE's authors). Default: true for `dare_…` and `della…`.
    */
   rescale?: SettingInput<Rescale> | undefined;
 }
@@ -47,7 +44,7 @@ export interface OutlierParameters extends SparseParameters {
 
 /** Parameters of methods that drop elements at random by rank. */
 export interface RankParameters extends RandomParameters {
-  /** Spread of the probabilities: 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
+  /** Spread of the probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;
 }
 
@@ -77,16 +74,16 @@ const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && va
 
 const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
 
-/** Parameters that each model may have its own values of. */
+/** Parameters for each model. */
 export const wholeChanges = { weight };
 export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** Parameters shared by all models; `normalize` is the default. */
+/** Shared parameters, with the default of `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** `sumOf` for methods that sparsify; `rescaled` is the default of `rescale`. */
+/** `sumOf` for methods that sparsify, with the default of `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -94,10 +91,9 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** `sparseSumOf` for methods that sparsify at random; rescales by default. */
+/** `sparseSumOf` for methods that sparsify at random, which rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
-/** A tensor of a task-vector method: its operands, and the parameters for it. */
 interface TaskVectorInput<Own, Shared> {
   readonly tensor: string;
   readonly base: ModelTensor;
@@ -118,12 +114,10 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/**
- * Chooses a model's pruning. `draw` (tensor and model index) distinguishes the random numbers of one seed.
- */
+/** Chooses a model's pruning. `draw` distinguishes the random numbers of a seed. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
-/** Removes a whole task vector, as every sparsifier does at density 0 (mergekit). */
+/** Removes everything, as every sparsifier does at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
 /** Returns null at density 1, which keeps everything. */
@@ -162,7 +156,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** Returns the terms of a consensus: a change for each model, in order. */
+/** Returns a consensus's terms. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,
@@ -178,10 +172,7 @@ interface Combination {
   readonly lambda: number;
 }
 
-/**
- * Sums the elements whose sign is that of the weighted sum. With `normalize`, divides by the weights that
- * count.
- */
+/** Sums the elements with the sign of the weighted sum; `normalize` divides by the weights that count. */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,
@@ -194,10 +185,7 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/**
- * Sums all elements. With `normalize`, divides by the sum of weights. Without pruning it is a linear
- * combination.
- */
+/** Sums all elements; `normalize` divides by the weights. Without pruning, a linear combination. */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -8,24 +8,23 @@ import type { Value } from './program.js';
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Takes rows (along dimension 0) of several operands, each at the same index, byte for byte. Rows in no part
- * are 0. The first part has most of the tensor, for words and pictures.
+ * Takes rows (along dimension 0) of several operands, each at the same index, byte for byte; others are 0.
+ * The first part has most of the tensor.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';
   readonly parts: readonly { readonly source: T; readonly rows: readonly RowRange[] }[];
 }
 
-/** Returns the elements of a row along dimension 0. */
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** Returns [first row, part, rows] of all parts, ascending. */
+/** Returns [first row, part, rows], ascending. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Returns why ranges of rows are invalid, if they are: each must have rows, and no two may overlap. */
+/** Returns why ranges of rows are invalid: an empty range, or an overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

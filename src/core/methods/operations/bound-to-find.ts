@@ -1,22 +1,21 @@
 import type { MagnitudeBound } from '../../native/job.js';
 import type { Value } from './program.js';
 
-/** A bound to find among a value's magnitudes. */
 export interface BoundToFind {
   readonly value: Value;
   /** Number of elements above it. */
   readonly kept: number;
-  /** Order of elements of the bound's magnitude: true puts lower indexes above, false higher ones. */
+  /** Order of equal magnitudes: true puts lower indexes above. */
   readonly early: boolean;
-  /** True to find only a magnitude: all tied elements count as above the bound. */
+  /** True if all elements of the bound's magnitude count as above it. */
   readonly threshold?: boolean;
-  /** For a vote's term: index in the vote's tally (`src/core/native/tally.ts`). */
+  /** Index in the tally of a vote (`src/core/native/tally.ts`). */
   readonly tallied?: number;
 }
 
-/** Bounds guessed from a sample, so that a tensor is computed before the exact bounds are known. */
+/** Bounds guessed from a sample, to compute a tensor before exact bounds are known. */
 export interface GuessedBounds {
-  /** All bounds of the tensor; undefined until guessed. If set beforehand, they are used as they are. */
+  /** Undefined until guessed; used as they are if set beforehand. */
   bounds: readonly MagnitudeBound[] | undefined;
   /** The bounds that are guesses, and what to find for each. */
   wanted: readonly (BoundToFind & { readonly index: number })[];

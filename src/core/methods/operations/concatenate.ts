@@ -8,10 +8,10 @@ import { sharedList } from './shared-list.js';
 import { describeSum } from './words.js';
 
 /**
- * Concatenates matrices, along `rows` (one below the other) or `columns` (side by side), each times its
- * factor and rounded once to the output's dtype. A part of factor 1 and of that dtype is moved bit by bit.
- * Each operand has the output's shape, but only the part's own rows or columns are read. Adds low-rank
- * changes: the sum's factors are the rows of all A and the columns of all B.
+ * Concatenates matrices along `rows` or `columns`, each times its factor, rounded once; a part of factor 1
+ * and the output's dtype is moved bit by bit. Each operand has the output's shape, but only the part's own
+ * rows or columns are read. Adds low-rank changes: the sum's factors are the rows of all A and the columns of
+ * all B.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';
@@ -21,14 +21,14 @@ export interface Concatenate<T> {
     /** Rows or columns of the part. */
     readonly count: number;
     readonly factor: number;
-    /** Weight of the change that the part is a factor of; only for words and pictures. */
+    /** Weight of the change; only for words and pictures. */
     readonly weight: number;
   }[];
 }
 
 /**
- * Returns the row width for placing parts side by side: the greatest common divisor of the parts' columns, so
- * that every part's row is a whole number of such rows.
+ * Returns the greatest common divisor of the parts' columns: every part's row is a whole number of rows of
+ * this width.
  */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
@@ -39,7 +39,7 @@ export const commonWidth = (counts: readonly number[]): number =>
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
 
-/** Returns runs that interleave `counts` columns of each part in each row, in units of `width`. */
+/** Interleaves `counts` columns of each part in each row, in units of `width`. */
 const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
   const runs: number[] = [];
   let to = 0;

@@ -5,21 +5,20 @@ import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
 /**
- * A factor of a matrix of `shape`, Δ = Σ coefficient · source: of its truncated singular value decomposition
- * left [rows, rank] · right [rank, columns], with √σ in both. The two factors of a matrix are in the same
- * shard under the same `of`; the engine makes them together, in a job of its own kind.
+ * A factor of Δ = Σ coefficient · source: of its truncated singular value decomposition left [rows, rank] ·
+ * right [rank, columns], with √σ in both. A matrix's two factors are in one shard under the same `of`; a job
+ * of its own kind makes them together.
  */
 export interface Factor<T> {
   readonly kind: 'factor';
-  /** The matrix: the name of the parameter that it changes. */
+  /** The name of the changed parameter. */
   readonly of: string;
   readonly side: 'left' | 'right';
-  /** [rows, columns] of Δ. */
   readonly shape: readonly [number, number];
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** Weight of the term's model; only for words and pictures. */
+    /** Weight of the term's model; only for words. */
     readonly weight: number;
   }[];
 }
@@ -30,7 +29,6 @@ const extent = z.int().positive();
 const sketchOf = (rank: number, most: number): number =>
   16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
 
-/** Most rows and elements of a tile. */
 const [tileRows, tileElements] = [64, 4 * 1024 * 1024];
 
 export const factor = {
@@ -48,8 +46,8 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   isWhole: true,
-  // The basis in float64 and float32, four small squares in float64; also a second basis, or the product in
-  // float32 with both factors. For each tile, the sum and each term in float32.
+  // The basis in float64 and float32, four small squares in float64; also a second basis, or the float32
+  // product with both factors. For each tile, the sum and each term in float32.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
     const rank = Number(shape[side === 'left' ? 1 : 0]);
     const width = sketchOf(rank, Math.min(rows, columns));

@@ -5,8 +5,7 @@ import { decimals } from './words.js';
 
 /**
  * Σ wᵢxᵢ / Σ wᵢ at each element, with wᵢ = weight · (importance + eps) of source i (Matena & Raffel 2022;
- * operations in the order of fusion-bench). An importance has its source's shape; a negative importance has
- * no mean.
+ * operations in the order of fusion-bench). Undefined for a negative importance.
  */
 export interface Fisher<T> {
   readonly kind: 'fisher';

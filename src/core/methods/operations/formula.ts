@@ -18,7 +18,7 @@ import type { Same } from './same.js';
 import type { Sce } from './sce.js';
 import type { Spectral } from './spectral.js';
 
-/** The kinds of formula over operands `T`. A new operation has a line here and one in index.ts. */
+/** The kinds of formula. A new operation has a line here and one in index.ts. */
 export interface Formulas<T> {
   copy: Copy<T>;
   same: Same<T>;
@@ -44,9 +44,8 @@ export interface Formulas<T> {
 export type FormulaKind = keyof Formulas<unknown>;
 
 /**
- * A tensor computed from operands of type `T`: models' tensors in a method, byte ranges in a plan. If a
- * formula needs statistics of whole tensors (a threshold, a Gram matrix), the engine measures them just
- * before computing it.
+ * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. The engine measures a
+ * formula's statistics of whole tensors (a threshold, a Gram matrix) just before.
  */
 export type Formula<T> = Formulas<T>[FormulaKind];
 

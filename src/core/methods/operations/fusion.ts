@@ -6,9 +6,9 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * Takes the source's elements whose importance is at least median + 1.5 · interquartile range of the whole
- * tensor, and the base's elsewhere. Importance is |source − base| · the Kullback-Leibler divergence of the
- * row (mergekit's `arcee_fusion`).
+ * Takes the source's elements of importance at least median + 1.5 · interquartile range of the whole tensor,
+ * and the base's elsewhere. Importance is |source − base| · the row's Kullback-Leibler divergence (mergekit's
+ * `arcee_fusion`).
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

@@ -9,8 +9,7 @@ import { decimals } from './words.js';
 
 /**
  * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes cᵢ from the Gram matrix
- * of the xᵢ − origin: for the whole tensor, or for each output row (along the last dimension) or input row
- * (along dimension 0).
+ * of the xᵢ − origin: for the tensor, or for each output row (last dimension) or input row (dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';
@@ -21,7 +20,6 @@ export interface GramFormula<T> {
   readonly parameters: RuleParameters;
 }
 
-/** The sources' weights, for rules that use them. */
 const weightsIn = ({ weights }: RuleParameters, count: number): readonly number[] | undefined =>
   Array.isArray(weights) && weights.length === count ? (weights as readonly number[]) : undefined;
 
@@ -84,7 +82,7 @@ export const gram = {
           rule,
           `the rule returned ${coefficients.length} coefficients for ${count} operands`,
         );
-      // Written as a weighted sum of origin and the x, which rounds once.
+      // A weighted sum of origin and the x rounds only once.
       if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
       weights.push(...coefficients);
     }

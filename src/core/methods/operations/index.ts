@@ -33,7 +33,7 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** The operation of each kind of formula. A new kind does not compile until it has an operation here. */
+/** A new kind does not compile until it has an operation here. */
 const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   copy,
   same,
@@ -56,7 +56,7 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   random,
 };
 
-/** An operation of unknown kind. It accepts only formulas of its kind, which the types cannot express. */
+/** Accepts only formulas of its kind, which the types cannot express. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -73,26 +73,23 @@ export const formulaSchemas = Object.values(operations).map(({ schema }) => sche
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>
   operationOf(formula).map(formula, to);
 
-/** Returns the operands of a formula, in order. */
 export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   const operands: T[] = [];
   mapOperands(formula, (operand) => operands.push(operand));
   return operands;
 };
 
-/** Returns the bytes of private memory, beside a tile, of a thread that makes a tensor by the formula. */
+/** Bytes of private memory, beside a tile, of a thread that makes a tensor. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
-/** Returns an alternative for recipes that takes less memory; undefined for formulas that need only tiles. */
+/** An alternative for recipes that takes less memory, if the formula needs more than tiles. */
 export const lighterThan = (formula: Formula<unknown>): string | undefined =>
   operationOf(formula).lighter?.(formula);
 
-/** Returns the shape of each operand. */
 export const operandShapes = (formula: Formula<unknown>, shape: Shape): readonly Shape[] =>
   operationOf(formula).operandShapes?.(formula, shape) ?? operandsOf(formula).map(() => shape);
 
-/** Returns the statistics of whole tensors to measure first. */
 export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
   operationOf(formula).statistics?.(formula) ?? [];
 
@@ -100,12 +97,9 @@ export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;
 
-/** True if a job of its own kind computes the formula, never a program. */
 export const isWhole = ({ kind }: { readonly kind: FormulaKind }): boolean =>
   operationOf({ kind }).isWhole === true;
 
-/**
- * True if the formula makes a part of a matrix (a factor, codes or scales) and other tensors make the rest.
- */
+/** True for a part of a matrix (a factor, codes or scales). */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
   formula.kind === 'factor' || formula.kind === 'quantise';

@@ -9,18 +9,17 @@ export interface KeptChange {
   readonly norm: number;
   /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1 changes are lost, above 1 rounding adds noise. */
   readonly share: number | null;
-  /** Cosine of δ and δ'. 0 if nothing survives; null if nothing changed. */
+  /** Cosine of δ and δ'; 0 if nothing survives, null if nothing changed. */
   readonly cosine: number | null;
 }
 
-/** `KeptChange` of a tensor, in results and in `layerloom.json`. */
+/** For a tensor, in results and `layerloom.json`. */
 export interface KeptTensor extends KeptChange {
   readonly name: string;
   /** Null outside the layers. */
   readonly layer: number | null;
 }
 
-/** Measures how much of a matrix's change from its base survives quantisation. */
 export const measureKept = async (
   value: Value,
   base: Value,
@@ -37,7 +36,7 @@ export const measureKept = async (
   return { squares: itemAt(sums, 0), products: itemAt(sums, 1), keptSquares: itemAt(sums, 2) };
 };
 
-/** Combines the sums of several tensors. */
+/** Combines tensors. */
 export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   const total = (number: keyof KeptSums) => sums.reduce((sum, one) => sum + one[number], 0);
   const [norm, kept] = [Math.sqrt(total('squares')), Math.sqrt(total('keptSquares'))];
@@ -45,6 +44,6 @@ export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   return { norm, share: kept / norm, cosine: kept === 0 ? 0 : total('products') / norm / kept };
 };
 
-/** True if less than half of a change survives, or the rest points elsewhere. */
+/** True if less than half of a change survives, or it points elsewhere. */
 export const isLost = ({ share, cosine }: KeptChange): boolean =>
   share !== null && cosine !== null && (share < 0.5 || cosine < 0.5);

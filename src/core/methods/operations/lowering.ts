@@ -4,7 +4,7 @@ import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
 /**
- * Sums over a matrix, of its change δ = value − base and of the change after quantising both: δ' = Q(value) −
+ * Sums over a matrix of its change δ = value − base, and of the change after quantising: δ' = Q(value) −
  * Q(base).
  */
 export interface KeptSums {
@@ -14,18 +14,14 @@ export interface KeptSums {
   readonly keptSquares: number;
 }
 
-/** The context for lowering an expression: the program to append to, and a measurer of statistics. */
+/** The context for lowering an expression. */
 export interface Lowering {
-  /** The tensor's name, for errors. */
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /**
-   * Allows guessing the bounds of a consensus, the only vote of the program. The caller must recompute after
-   * wrong guesses.
-   */
+  /** Allows guessing the bounds of the program's only vote. The caller must recompute after wrong guesses. */
   readonly guessed?: GuessedBounds | undefined;
-  /** Receives how much of a quantised matrix's change survives; if absent, that is not measured. */
+  /** Receives how much of a quantised matrix's change survives; measured only if set. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 
@@ -36,7 +32,6 @@ export const difference = ({ program }: Lowering, x: Value, base: Value): Value 
 /**
  * Sets the dimension of the program's rows.
  *
- * @param method name for the error
  * @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension
  */
 export const takeRows = (
@@ -48,6 +43,6 @@ export const takeRows = (
     throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
 };
 
-/** Returns MERGE_UNDEFINED for a tensor on which a method has no result. */
+/** For a tensor on which a method has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

@@ -12,10 +12,10 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds bounds with exactly `kept` elements above each; ties are broken by index. All searches share their
+ * Finds bounds with exactly `kept` elements above each; ties are broken by index. Searches share their
  * passes.
  *
- * @param guessed allows guesses instead, if a sample makes good ones
+ * @param guessed allows guesses, if a sample makes good ones
  */
 export const boundsOf = async (
   { program, measurer }: Lowering,
@@ -57,7 +57,7 @@ export const boundsOf = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // A magnitude of 0 needs no tie-breaking: kept and dropped zeros are both 0.
+    // Kept and dropped zeros are both 0.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -71,8 +71,8 @@ export const boundsOf = async (
 };
 
 /**
- * Returns a bound with a share of a magnitude's elements above it, assuming they are evenly distributed. The
- * cutoff is between rows.
+ * A bound with a share of a magnitude's elements above it, assuming they are spread evenly. The cutoff is
+ * between rows.
  */
 const boundAt = (
   { elements, columns }: Program,
@@ -80,14 +80,14 @@ const boundAt = (
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Whether zeros are kept makes no difference, so all nonzero elements are above.
+  // Whether zeros are kept makes no difference.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;
   return { bits, cutoff: early ? above : elements - above, early };
 };
 
-/** Returns the largest magnitude of a value; 0 if it is empty, or the magnitude is NaN or infinite. */
+/** Returns the largest magnitude; 0 for an empty value, NaN and infinity. */
 export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
   if (to.program.elements === 0) return 0;
   const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);

@@ -4,8 +4,8 @@ import type { Operation, Statistic } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * The first `from` rows of a matrix, followed by rows equal to their mean: summed in float64, rounded to
- * float32, then to the dtype. For vocabulary rows without a token.
+ * The first `from` rows, followed by rows equal to their mean (summed in float64, rounded to float32, then to
+ * the dtype). For vocabulary rows without a token.
  */
 export interface PadRows<T> {
   readonly kind: 'padRows';

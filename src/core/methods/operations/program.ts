@@ -16,7 +16,7 @@ import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../
 import { sharedNumbers } from './shared-list.js';
 import { watchedFor } from './watched.js';
 
-/** A value of a program under construction: a stored tensor or a node's result. */
+/** A stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
 
 interface Node {
@@ -25,36 +25,34 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A stored tensor that a program reads, and how it is sliced if not element by element. */
+/** A stored tensor, and how it is sliced if not element by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Rows as sums of other rows: row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
+/** Row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
   /** Pairs of a row index and a coefficient. */
   readonly terms: ArrayLike<number>;
 }
 
-/** A program as workers run it: only the sources and nodes that the wanted values depend on. */
+/** A program for workers: only what the wanted values depend on. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
-  /** Indexes of the wanted values. */
   readonly values: readonly number[];
   /** Values checked for NaN and infinity; `watchedOf[i]`: those that wanted value i depends on. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
-  /** Elements of a row. */
   readonly columns: number;
   /** Slices are multiples of this many rows, except at the tensor's end. */
   readonly rowsTogether: number;
 }
 
 /**
- * Builds a program that computes tensors of one shape. Each method appends a node and returns its value,
- * rounded to `dtype` (default float32).
+ * Builds a program for tensors of one shape. Methods append a node and return its value, rounded to `dtype`
+ * (default float32).
  */
 export class Program {
   readonly shape: readonly number[];
@@ -62,7 +60,6 @@ export class Program {
   #rows: 'first' | 'last' | undefined;
   readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
-  /** Values of nested recipes. */
   readonly #results: Value[] = [];
 
   readonly #idOf: IdOfSource;
@@ -81,8 +78,8 @@ export class Program {
   }
 
   /**
-   * Views the tensor as a matrix: rows are along the last dimension, or for input rows along the first, with
-   * all others as columns. Up to two dimensions, both are the same.
+   * Makes rows run along the last dimension, or for input rows along the first. Up to two dimensions, both
+   * are the same.
    *
    * @returns false if the program already uses the other kind of rows
    */
@@ -92,16 +89,16 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Returns the value of a stored tensor. Equal byte ranges of equal dtype share a source. */
+  /** Equal byte ranges of equal dtype share a source. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
 
   /**
-   * Gathers rows of `width` elements from a stored tensor: rows [to, to + count) are its rows [from, from +
-   * count); rows in no run are 0.
+   * Gathers rows of `width` elements: rows [to, to + count) are the source's rows [from, from + count);
+   * others are 0.
    *
-   * @param runs (to, from, count), ascending by `to` and disjoint; or these numbers flat
+   * @param runs (to, from, count), ascending by `to` and disjoint; or flat
    */
   gather(
     source: StoredTensor,
@@ -113,7 +110,7 @@ export class Program {
   }
 
   /**
-   * B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]; for experts see
+   * B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]. For experts see
    * `src/core/native/job.ts`.
    */
   product(
@@ -124,7 +121,7 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** Sums rows of a stored tensor into rows of `width` elements, in float64, rounded to float32. */
+  /** Sums rows of a tensor into rows of `width` elements, in float64, rounded to float32. */
   combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
     return this.#add(
       { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
@@ -132,10 +129,7 @@ export class Program {
     );
   }
 
-  /**
-   * Dequantises a tensor to float32. @param sources in the order of the node's inputs
-   * (`src/core/native/job.ts`)
-   */
+  /** @param sources in the order of the node's inputs (`src/core/native/job.ts`) */
   dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
     return this.#add(
       { kind: 'dequantise', ...how },
@@ -143,12 +137,12 @@ export class Program {
     );
   }
 
-  /** Unpacks a tensor that GGUF stores in blocks, to float32. */
+  /** Unpacks GGUF's blocks to float32. */
   unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** Quantises `value`. Returns the decoded values in float32, or the codes as bytes labelled F8_E4M3. */
+  /** Returns decoded values in float32, or codes as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -193,9 +187,7 @@ export class Program {
     return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
   }
 
-  /**
-   * `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0.
-   */
+  /** `value` · `scale` where `by` is above `lower` and not above `upper`, else 0. */
   keep({
     value,
     by,
@@ -220,7 +212,6 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** 64-bit key of the counter-based random generator. */
     key: bigint;
     probability: number;
     scale: number;
@@ -228,10 +219,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /**
-   * `drop` with a probability that rises from `lowest` to `highest` with the rank of the element's magnitude
-   * in its row.
-   */
+  /** `drop` with a probability rising from `lowest` to `highest` with the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -240,7 +228,6 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** 64-bit key of the counter-based random generator. */
     key: bigint;
     lowest: number;
     highest: number;
@@ -260,9 +247,9 @@ export class Program {
   }
 
   /**
-   * base + scale · (Σ weightᵢ · changeᵢ) / divisor. With an election, an element's sum takes only changes of
-   * the elected sign. The divisor is 1, or over the changes in the sum: the sum of their weights, or their
-   * number. It is at least `least`; with `least` 0, a divisor of 0 becomes 1.
+   * base + scale · (Σ weightᵢ · changeᵢ) / divisor; with an election, over changes of the elected sign. The
+   * divisor is 1, the sum of the counted weights, or their number. It is at least `least`; with `least` 0, a
+   * divisor of 0 becomes 1.
    */
   vote({
     base,
@@ -340,7 +327,7 @@ export class Program {
     return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
   }
 
-  /** Rows of `value` where `kept` is 1, else of `base`, bit by bit: both must have `dtype`. */
+  /** Rows of `value` where `kept` is 1, else of `base`, bit by bit. */
   select({
     value,
     base,
@@ -358,8 +345,7 @@ export class Program {
   }
 
   /**
-   * Assembles rows of `width` elements from several values, bit by bit: all must have `dtype`. Rows in no run
-   * are 0.
+   * Copies bits of rows of `width` elements from several values of `dtype`; others are 0.
    *
    * @param runs triples (first row, index of the value, rows), ascending and disjoint
    */
@@ -377,7 +363,7 @@ export class Program {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
   }
 
-  /** `value` bit by bit, except rows from `from` on: they are `values`, a value for each column. */
+  /** `value` bit by bit, except rows from `from` on: they are `values`. */
   fillRows({
     value,
     from,
@@ -392,10 +378,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /**
-   * Marks a value to be checked like a written one: a nested recipe's result, which a separate merge would
-   * write.
-   */
+  /** Marks a nested recipe's result, to check it like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -405,11 +388,10 @@ export class Program {
   }
 
   /**
-   * Returns the program of some values, without nodes and sources that they do not need.
+   * Returns the program of some values, without unneeded nodes and sources.
    *
-   * @param watch which values to check for NaN and infinity. `results`: values that are written; stored ones
-   *   are only copied, so not checked. `all`: also wanted values that are stored, since measurements compute
-   *   with them
+   * @param watch which values to check for NaN and infinity. `results`: written values, but not stored ones,
+   *   which are only copied. `all`: stored ones too, since measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

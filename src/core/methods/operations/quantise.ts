@@ -8,7 +8,6 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { quantisedValue } from './quantised-value.js';
 
-/** Schemes for outputs, and the dtype of their codes. */
 const codeDtypes = { float8: 'F8_E4M3', int8: 'I8' } as const satisfies Partial<
   Record<QuantisingScheme, Dtype>
 >;
@@ -18,30 +17,24 @@ export type WrittenScheme = keyof typeof codeDtypes;
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
 /**
- * The codes of a quantised matrix, or its scales in float32: a row of scales for each row of blocks. If both
- * are in one shard, they are computed together.
+ * The codes of a quantised matrix, or its float32 scales: a row for each row of blocks. In one shard, both
+ * are computed together.
  */
 export interface Quantise<T> {
   readonly kind: 'quantise';
-  /** The matrix: the name of the model's tensor. */
   readonly of: string;
   readonly part: 'codes' | 'scales';
   readonly scheme: WrittenScheme;
-  /** [rows, columns] of the matrix. */
   readonly shape: readonly [number, number];
   readonly block: readonly [rows: number, columns: number];
   readonly source: T;
-  /**
-   * The matrix before it was changed, to measure how much of the change survives. Does not affect any
-   * element.
-   */
+  /** The matrix before the change, to measure how much of it survives; affects no element. */
   readonly base?: T | undefined;
 }
 
 const extent = z.int().positive();
 const pair = z.tuple([extent, extent]);
 
-/** Returns the rows and columns of blocks of a matrix. */
 export const gridOfMatrix = ({
   shape: [rows, width],
   block,

@@ -9,10 +9,10 @@ import type { Program, Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * base + Σ mᵢδᵢ / c, where δᵢ is the task vector sourceᵢ − base, mᵢ is 1 where |δᵢ| > `epsilon`, and c counts
+ * base + Σ mᵢδᵢ / c with task vectors δᵢ = sourceᵢ − base, where mᵢ is 1 if |δᵢ| > `epsilon`, and c counts
  * such changes at the element (mergekit's `ram`). With `bonus`, elements that only one model changes are
- * multiplied by 1 + rate · min(ρᵢ, most). ρᵢ is the number of elements that model changes together with
- * others, over the number it changes alone (mergekit's `ramplus_tl`).
+ * multiplied by 1 + rate · min(ρᵢ, most) (mergekit's `ramplus_tl`). ρᵢ is the number of elements it changes
+ * with others over the number it changes alone.
  */
 export interface Ram<T> {
   readonly kind: 'ram';
@@ -87,8 +87,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs of a vote that counts every nonzero change once. Each change is paired with its negative, so signs
- * cancel and the positive one of each pair is elected.
+ * Inputs of a vote that counts every nonzero change once: with each change's negative, signs cancel, and the
+ * positive one of each pair is elected.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */
@@ -101,7 +101,7 @@ const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
     least: 0,
   }) as const;
 
-/** A value that is 0 if at most one change is nonzero, and above 0 elsewhere. */
+/** 0 if at most one change is nonzero, otherwise above 0. */
 const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [first] = changes;
   if (first === undefined) throw new RangeError('ram has a source');

@@ -8,9 +8,8 @@ import { decimals, describeSum } from './words.js';
 export type Distribution = 'normal' | 'uniform';
 
 /**
- * `scale` · a random number for each element, in float32, plus `weight` · source if there is one; rounded
- * once. Numbers are a function of the seed and the element's index. With scale 0 and no source, all elements
- * are 0.
+ * `scale` · a random number for each element, in float32, plus `weight` · source if given; rounded once.
+ * Numbers are a function of seed and index. With scale 0 and no source, all elements are 0.
  */
 export interface Random<T> {
   readonly kind: 'random';

@@ -4,8 +4,8 @@ import type { Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * Merges matrices W [outputs, inputs], each with the Gram matrix G [inputs, inputs] of its inputs, into the
- * one with the nearest outputs: (Σ wWG̃)(Σ wG̃ + εI)⁻¹ (RegMean, Jin et al. 2023). G̃ is G with off-diagonal
+ * Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the one
+ * with the nearest outputs: (Σ wWG̃)(Σ wG̃ + εI)⁻¹ (RegMean, Jin et al. 2023). G̃ is G with off-diagonal
  * elements times `scaling`; ε is `ridge` times the mean diagonal of Σ wG̃. Weights sum to 1.
  */
 export interface RegMean<T> {
@@ -15,7 +15,7 @@ export interface RegMean<T> {
   readonly ridge: number;
 }
 
-/** Limit on inputs: solving a wider system would take gigabytes for each thread. */
+/** A wider system would take gigabytes for each thread. */
 const mostInputs = 65_536;
 
 export const regMean = {

@@ -14,12 +14,12 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** Parameters of a rule, from its formula; they are part of the plan. */
+/** Parameters of a rule, part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**
  * Computes the coefficients cᵢ of a linear combination of vectors from their dot products, or returns why
- * they are undefined. Must be pure: a merge is reproducible only if equal numbers give equal bits.
+ * they are undefined. Must be pure, so that merges are reproducible.
  */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 
@@ -40,8 +40,8 @@ const spherical = (cosine: number, t: number): [number, number] => {
 };
 
 /**
- * Spherical linear interpolation of two vectors by the angle between them, without normalising lengths.
- * Linear if they are nearly parallel (|cos| > 0.9995), as in mergekit's `slerp`.
+ * Spherical interpolation of two vectors by their angle, without normalising lengths; linear if |cos| >
+ * 0.9995 (mergekit's `slerp`).
  */
 const slerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
@@ -50,10 +50,7 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/**
- * `slerp` without that tolerance: linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's
- * `nuslerp`).
- */
+/** `slerp` that is linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -61,10 +58,7 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/**
- * Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of two combinations (coefficients x and y) of the vectors
- * divided by `by`.
- */
+/** Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of combinations x and y of the vectors divided by `by`. */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
@@ -77,8 +71,7 @@ const unit = (count: number, at: number): number[] =>
   Array.from({ length: count }, (_, i) => (i === at ? 1 : 0));
 
 /**
- * Barycentric interpolation on a sphere, in the tangent space at the weighted mean direction (mergekit's
- * `multislerp`).
+ * Barycentric interpolation on a sphere, in the tangent space at the weighted mean (mergekit's `multislerp`).
  */
 const multislerp: GramRule = (gram, parameters) => {
   const { count } = gram;
@@ -105,10 +98,7 @@ const multislerp: GramRule = (gram, parameters) => {
   );
 };
 
-/**
- * The Karcher (Fréchet) mean of the directions on the sphere, by gradient descent, times the mean norm
- * (mergekit's `karcher`).
- */
+/** The Karcher mean of the directions by gradient descent, times the mean norm (mergekit's `karcher`). */
 const karcher: GramRule = (gram, parameters) => {
   const { count } = gram;
   if (count === 1) return [1];
@@ -147,8 +137,8 @@ const karcher: GramRule = (gram, parameters) => {
 };
 
 /**
- * t/N for each of N task vectors, with t = N·c / (1 + (N−1)·c), where c is the mean cosine over their pairs
- * (Jang et al. 2024). If the denominator is nearly 0, all coefficients are 0, as in mergekit.
+ * t/N for each of N task vectors, with t = N·c / (1 + (N−1)·c) and the mean cosine c over their pairs (Jang
+ * et al. 2024); 0 if the denominator is nearly 0, as in mergekit.
  */
 const modelStock: GramRule = (gram) => {
   const { count } = gram;
@@ -165,11 +155,11 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** True if the rule takes these parameters and `count` vectors. A plan may come from another program. */
+  /** Checked because a plan may come from another program. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Limit on a rule's iterations: rules run on the main thread and cannot be cancelled. */
+/** Limit on iterations: rules run on the main thread and cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -199,7 +189,7 @@ const rules = new Map<string, NamedRule>([
 ]);
 
 /**
- * Registers a rule for formulas of this process. The rule must check its own parameters.
+ * Registers a rule for this process. The rule must check its own parameters.
  *
  * @throws LayerloomError USAGE if the name is taken
  */
@@ -212,7 +202,7 @@ export const registerRule = (name: string, rule: GramRule): void => {
 /**
  * Returns a rule by name.
  *
- * @param tensor the tensor whose formula names it, for the error
+ * @param tensor for the error
  * @throws LayerloomError MERGE_UNDEFINED if this process has no such rule
  */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {

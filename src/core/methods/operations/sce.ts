@@ -9,9 +9,9 @@ import { gramOf } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * SCE (select, calculate, erase) over task vectors sourceᵢ − base. Keeps the elements of largest variance
- * over the task vectors: a `share` of those with variance above 0. Weights each vector by the mean square of
- * its kept elements, and sums those of the elected sign.
+ * SCE (select, calculate, erase) over task vectors sourceᵢ − base. Keeps a `share` of the elements whose
+ * variance over them is above 0, those with the largest. Weights each vector by the mean square of its kept
+ * elements, and sums those of the elected sign.
  */
 export interface Sce<T> {
   readonly kind: 'sce';

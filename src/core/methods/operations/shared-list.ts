@@ -1,9 +1,8 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * Returns a list in shared memory: the same list for the same key, as long as it is in use. Matrices of every
- * layer have equal lists of megabytes each. V8 does not count shared memory as heap, so it would collect
- * duplicates too late.
+ * Returns a list in shared memory, the same for equal keys while in use. Every layer has equal lists of
+ * megabytes, and V8 would collect duplicates too late, since it does not count shared memory.
  *
  * @param key identifies the numbers
  */
@@ -16,10 +15,7 @@ export const sharedList = (key: string, make: () => ArrayLike<number>): Float64A
   return made;
 };
 
-/**
- * Returns numbers in shared memory, so that jobs need not carry copies; numbers already there are returned
- * unchanged.
- */
+/** Returns numbers in shared memory, so that jobs need not carry copies. */
 export const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {
   if (numbers instanceof Float64Array && numbers.buffer instanceof SharedArrayBuffer) return numbers;
   const shared = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));

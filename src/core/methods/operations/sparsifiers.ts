@@ -7,17 +7,14 @@ import type { Program, Value } from './program.js';
 import { randomKey } from './random-key.js';
 import { decimals } from './words.js';
 
-/** Keeps the ⌊density · n⌋ elements of largest magnitude, at least `least`; ties go to the lower index. */
+/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; ties go to the lower index. */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/**
- * Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ largest of the others; ties go to the higher
- * index.
- */
+/** Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ next; ties go to the higher index. */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
@@ -32,8 +29,8 @@ export interface ByRandom {
 }
 
 /**
- * Keeps each element independently with a probability that rises from density − epsilon to density + epsilon
- * with its rank in the row.
+ * Keeps each element independently with a probability rising from density − epsilon to density + epsilon with
+ * its rank in the row.
  */
 export interface ByRank {
   readonly by: 'rank';
@@ -42,24 +39,22 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** Keeps elements of at least this magnitude, which was found over the whole model. */
+/** Keeps elements of at least this magnitude, found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
 }
 
-/** Chooses the elements of a task vector to keep; the others become 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** Everything the other code knows about a kind of sparsifier. */
+/** Everything the other code knows about a sparsifier. */
 interface SparsifierKind<S> {
-  /** Structure in a plan's JSON. */
   readonly schema: z.ZodType<S>;
   /** True if the program ranks elements within whole rows. */
   readonly needsRows?: true;
-  /** Returns the magnitude bounds that `append` needs; finding them takes passes over the tensor. */
+  /** The magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** Appends the sparsified value times `scale`. `bounds` are those of `cuts`, in order. */
+  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
   append(
     program: Program,
     value: Value,
@@ -79,7 +74,7 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Appends the elements of magnitude `atLeast` or more, times `scale`; the others become 0. */
+/** Keeps elements of magnitude `atLeast` or more, times `scale`. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
@@ -154,9 +149,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/**
- * Returns the kind of a sparsifier. It accepts only sparsifiers of that kind, which the types cannot express.
- */
+/** Accepts only sparsifiers of its kind, which the types cannot express. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

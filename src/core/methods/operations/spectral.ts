@@ -8,14 +8,13 @@ const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
 export type SpectralRule = keyof typeof rules;
 
 /**
- * Merges matrices into their base by the singular values of the changes Δ = source − base. Adds to the base
- * `scale` times:
+ * Merges matrices by the singular values of the changes Δ = source − base. Adds to the base `scale` times:
  *
- * - `iso_c`: σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of ΣΔ, and σ̄ the mean of its singular
- *   values (Marczak et al. 2025). Directions in which nothing changes stay unchanged.
- * - `tsv_m`: Σ UΣVᵀ over the T changes. Each keeps its floor(n / T) leading singular triples; all left and
- *   all right vectors are replaced by the polar factors of the matrices with these columns (Gargiulo et al.
- *   2025). Singular values up to 2⁻¹⁶ of the largest are dropped.
+ * - `iso_c`: σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of ΣΔ, and σ̄ the mean singular value
+ *   (Marczak et al. 2025). Directions without change stay unchanged.
+ * - `tsv_m`: Σ UΣVᵀ over the T changes, each with its floor(n / T) leading singular triples; all left and all
+ *   right vectors are replaced by polar factors (Gargiulo et al. 2025). Singular values up to 2⁻¹⁶ of the
+ *   largest are dropped.
  */
 export interface Spectral<T> {
   readonly kind: 'spectral';
@@ -25,7 +24,7 @@ export interface Spectral<T> {
   readonly scale: number;
 }
 
-/** Limit on the extents: larger matrices would take gigabytes for each thread. */
+/** Larger matrices would take gigabytes for each thread. */
 const mostExtent = 65_536;
 
 export const spectral = {
@@ -42,8 +41,8 @@ export const spectral = {
     base: to(formula.base),
     sources: formula.sources.map(to),
   }),
-  // `iso_c`: the change in float64 and half of the system. `tsv_m`: two such changes, and the smaller side of
-  // all kept vectors. Both: for 512 rows the float64 solution, each source twice in float32, and the result.
+  // `iso_c`: the change in float64 and half of the system. `tsv_m`: two changes, and the smaller side of all
+  // kept vectors. Both: for 512 rows the float64 solution, each source twice in float32, and the result.
   threadBytes: ({ rule, sources }, [rows = 1, columns = 1]) => {
     const extent = Math.min(rows, columns);
     const matrices = { iso_c: [8, 4], tsv_m: [16, 12] } as const;

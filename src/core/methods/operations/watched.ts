@@ -1,7 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 import type { ProgramNode } from '../../native/job.js';
 
-/** Operations that copy bits. */
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
 /** Operations whose inputs are whole tensors, not values at the same elements. */
@@ -14,12 +13,11 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 };
 
 /**
- * Returns the values to check for NaN and infinity, so that every one in a result or its computation is
- * found. A sum shows those of its terms; a value that may be pruned is checked itself. Bits that are only
- * moved are not checked. Results are handled separately, since another result may not show the same terms.
+ * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
+ * shows those of its terms; a value that may be pruned is checked itself. Moved bits are not checked. Each
+ * result is handled separately, since another may not show the same terms.
  *
  * @param nodes of the program; values are numbered with the sources first
- * @param sources number of sources
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were
  */
@@ -31,10 +29,10 @@ export const watchedFor = (
 ): number[] => {
   const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
-  // A dequantised or unpacked tensor counts as an input: it is checked, not the stored tensors behind it.
+  // A dequantised or unpacked tensor is checked instead of the stored tensors behind it.
   const isInput = (value: number) =>
     value < sources || ['dequantise', 'unpack'].includes(itemAt(nodes, value - sources).kind);
-  // Checks the input of `quantise`, not its codes, which are not numbers.
+  // Checks the input of `quantise`, not its codes.
   const isComputed = (value: number) => {
     if (isInput(value)) return false;
     const { kind } = itemAt(nodes, value - sources);

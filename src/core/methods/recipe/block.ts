@@ -12,7 +12,7 @@ export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
 export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
 
-/** Returns what a setting expects, and its values that are names. */
+/** Returns a setting's expected values, in words and as names. */
 const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
   const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
   const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
@@ -31,11 +31,7 @@ interface Fault {
   readonly nearest?: string | undefined;
 }
 
-/**
- * Returns the error for a value in a block that was checked as plain values.
- *
- * @param block name; undefined for the whole file
- */
+/** @param block undefined for the whole file */
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],
@@ -53,7 +49,7 @@ export const faultIn = (
     { context: { recipePath: [...(block === undefined ? [] : [block]), ...path] } },
   );
 
-/** Checks values by a block, and describes the first wrong one. */
+/** Checks values and describes the first wrong one. */
 const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record<string, unknown>>) => {
   const { data, error } = schema.safeParse(values);
   if (error === undefined) return { data };
@@ -77,7 +73,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 /**
  * Checks a block of settings with snake-case keys.
  *
- * @param block name for messages; undefined for a whole file, whose keys are known
+ * @param block undefined for a whole file, whose keys are known
  * @throws LayerloomError RECIPE_INVALID with the path of the value
  */
 export const parseBlock = <Block extends z.ZodObject>(
@@ -87,7 +83,7 @@ export const parseBlock = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // A misspelt key is also a missing one; report it as misspelt.
+  // Report a misspelt key as such, although it is also missing.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));
@@ -105,9 +101,9 @@ export const parseBlock = <Block extends z.ZodObject>(
 };
 
 /**
- * Checks values with camel-case names: options of a function, keys of a recipe.
+ * Checks values with camel-case names.
  *
- * @param at path of the values, if they are part of a recipe
+ * @param at path of the values in a recipe
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const checkOptions = <Block extends z.ZodObject>(

@@ -7,10 +7,9 @@ import type { ModelInput } from '../recipes.js';
 import { nearest } from './nearest.js';
 
 /**
- * Checks `tokenizerSource` and `tokenizer` of a recipe. Without a source, our own dialect uses `auto`;
- * mergekit merges rows by number.
+ * Checks a recipe's tokenizer. Without a source, our own dialect uses `auto`; mergekit merges rows by number.
  *
- * @param references the recipe's models, then its companions; the request refers to their indexes
+ * @param references models, then companions; the request refers to their indexes
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const checkTokenizer = (

@@ -15,16 +15,14 @@ import { invalid } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
-/** Begin and end of a part of a text. */
 export type TextPart = readonly [begin: number, end: number];
 
-/** Words for a kind of file in messages. */
 export interface DocumentKind {
   readonly name: string;
   /** The expected form of a document, after "expected". */
   readonly document: string;
   /**
-   * Snake-case keys; each such file has at least one. A file without them may be any file, so messages do not
+   * Snake-case keys, at least one in each such file. A file without them may be any file, so messages do not
    * quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
@@ -32,7 +30,6 @@ export interface DocumentKind {
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
-/** A duplicate key in a mapping. */
 export interface RepeatedKey {
   readonly key: string;
   readonly mark: Mark;
@@ -43,7 +40,7 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
-/** Returns an error text for a non-empty text without any of its kind's keys. */
+/** Returns an error text for a text without its kind's keys. */
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
   // Keys at the start of a line, or after a bracket or comma.
@@ -54,11 +51,10 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents of a recipe's file, each a mapping; skips empty documents. Uses the core schema of
- * YAML 1.2, in which `1e-5` is a number, with anchors and `<<`, which recipes for Python's YAML use.
+ * Parses the documents of a recipe's file, each a mapping; skips empty ones. Uses the core schema of YAML
+ * 1.2, in which `1e-5` is a number, with anchors and `<<`, as recipes for Python use.
  *
- * @param file the file's name in messages
- * @param what the kind of file, for messages
+ * @param file name in messages
  * @param part of the text to parse; marks refer to the whole text
  * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
  *   is given), a document that is not a mapping, no document
@@ -89,9 +85,9 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
   }
 };
 
-/** Converts the nodes of a document to a tree, replacing aliases by their anchors' values. */
+/** Converts a document to a tree, replacing aliases by their anchors' values. */
 class Reader {
-  /** The value of each anchor, and how many values it contains. */
+  /** Each anchor's value, and how many values it contains. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -202,7 +198,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalid(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges: one, or a list in which earlier ones take precedence. */
+/** Returns the mappings that `<<` merges; earlier ones take precedence. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

@@ -22,21 +22,20 @@ export interface Scope {
   /**
    * Reads the recipe that a word refers to: another document of the file, or another file.
    *
-   * @param folder the start of relative file names
-   * @returns undefined if the word is a model, not a recipe
+   * @param folder start of relative file names
+   * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** Warns of input that mergekit accepts but the author probably did not mean. */
+  /** Warns of accepted but probably unintended input. */
   warn(oddity: Oddity): void;
 }
 
-/** Reads one value of a recipe. */
 export type Field = (value: Tree) => Promise<Tree>;
 
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** Drops keys whose value is null, which count as absent. */
+/** Drops null values, which count as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -67,7 +66,7 @@ export const notAModel = ({ kind, mark }: Tree): Error =>
     expected: 'a directory, org/name, a file or a recipe',
   });
 
-/** Reads the items of a list sequentially, so that the first mistake is reported. */
+/** Sequential, so that the first mistake is reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -77,7 +76,7 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads the values of keys that have a field; leaves the others unchanged. */
+/** Reads the values of keys that have a field. */
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,
@@ -91,10 +90,8 @@ export const readFields = async (
 };
 
 /**
- * Converts keys to camel case. Refuses keys not in snake case: two spellings (`int8-mask`, `int8Mask`) could
- * otherwise be the same key.
- *
- * @param place names the mapping in messages
+ * Converts keys to camel case. Refuses keys not in snake case: `int8-mask` and `int8Mask` could otherwise be
+ * the same key.
  */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));

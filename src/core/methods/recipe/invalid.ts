@@ -7,13 +7,11 @@ interface Fault {
   /** The wrong word. */
   readonly key?: string;
   readonly reason: string;
-  /** Text after "expected". */
   readonly expected?: string;
-  /** Text after "did you mean". */
   readonly nearest?: string | undefined;
 }
 
-/** Shortens a quotation of the file to one short line. */
+/** Shortens a quotation to one line. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -45,7 +43,7 @@ export const unknownKey = (
   });
 };
 
-/** Returns the error for an unknown key of a block that was checked as plain values, with its path. */
+/** For an unknown key of a block that was checked as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

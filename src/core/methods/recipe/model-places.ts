@@ -8,11 +8,9 @@ type Json = Readonly<Record<string, unknown>>;
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Replaces every model of a recipe: in roles, `models`, shared experts, parts, slices and their sources,
- * files of importances and Gram matrices, and the tokenizer. Nested recipes are passed to `replace` as they
- * are.
+ * Replaces every model of a recipe, wherever it is named. Nested recipes are passed to `replace` as they are.
  *
- * @param recipe keys in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
+ * @param recipe in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
  */
 export const replaceModels = (
   recipe: Json,

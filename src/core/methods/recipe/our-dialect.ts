@@ -29,8 +29,7 @@ import {
 /**
  * Reads a recipe in our own dialect (`method:`). Converts keys to camel case and resolves relative paths
  * against the file's folder. Nested recipes may replace a model, in place or by the name of their document or
- * file. Parameters may be beside the other keys or, as in mergekit, under `parameters`; they are not checked
- * here.
+ * file. Parameters may be beside the other keys or under `parameters`; they are not checked here.
  *
  * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */
@@ -88,7 +87,7 @@ const methodName: Field = async (value) => {
   throw invalid(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
-/** Moves keys from `parameters` to the level above. */
+/** Moves `parameters` up a level. */
 const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   const flat = inCamelCase(entries, place);
   const parameters = flat.get('parameters');

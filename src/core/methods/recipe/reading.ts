@@ -25,10 +25,10 @@ import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
 import { type RecipeWarning, warningOf } from './warning.js';
 
-/** Limit on the recipes that a recipe expands to: documents that use each other twice double at each step. */
+/** Limit on expanded recipes: documents that use each other twice double at each step. */
 const mostMerges = 1000;
 
-/** A recipe being read. A chain of them leads here; a repeated link is a cycle. */
+/** A recipe being read; a repeated link in a chain is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -39,24 +39,22 @@ interface Surroundings {
   readonly documents: ReadonlyMap<string, RecipeDocument>;
   /** Names of documents that others use. */
   readonly used: Set<string>;
-  /** Finds a model that the file names. */
   readonly find: (model: string) => Promise<string>;
-  /** True for the text of a model that the file records. */
+  /** True for a model that the file records. */
   readonly isRecorded: (word: string) => boolean;
 }
 
-/** A document after reading. */
 interface Finished {
   readonly name: string | undefined;
   readonly mark: Mark;
   readonly recipe: Mapping;
 }
 
-/** Reads a recipe and those it uses. Each file and document is read once, in sequence. */
+/** Reads a recipe and those it uses, each once and in sequence. */
 export class Reading {
-  /** The inputs that the file itself records, if it belongs to a merge's output. */
+  /** The inputs that a merge's output records. */
   recorded: RecordedInputs | undefined;
-  /** Warnings about input in mergekit's dialect, in the order of reading. */
+  /** Warnings, in the order of reading. */
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
@@ -158,7 +156,7 @@ export class Reading {
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /** Reads the recipe of a link once. Refuses a recipe that uses itself. */
+  /** Reads a link's recipe once. Refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -194,10 +192,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/**
- * Returns a function that finds a file's models: in its folder, and for an output's recipe also at the
- * models' recorded paths.
- */
+/** Finds a file's models in its folder, and for an output's recipe also at their recorded paths. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -213,8 +208,7 @@ const finderIn =
   };
 
 /**
- * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as that
- * recipe's mistake.
+ * Reads a file's documents. If a recipe names it (at `mark`), an unreadable file is that recipe's mistake.
  */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
@@ -254,7 +248,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
 /** Returns the document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
-  // At least one is unused: if every document were used, they would form a cycle, which was refused.
+  // At least one is unused: a cycle would have been refused.
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)

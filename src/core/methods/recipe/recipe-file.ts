@@ -14,17 +14,15 @@ import { nearest } from './nearest.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 import { isText, type Mapping, mapping } from './tree.js';
 
-/** A document of a recipe's file. */
 export interface RecipeDocument {
   readonly name: string | undefined;
-  /** The document without its `name`. */
   readonly recipe: Mapping;
 }
 
-/** True for a recipe given as text instead of a file: a mapping in YAML's flow style, such as JSON. */
+/** True for a recipe as text: a mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
-/** Keys of recipes in either dialect; each recipe has at least one. */
+/** Each recipe, in either dialect, has at least one. */
 export const recipeKeys = [
   ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
   ...['merge_method', 'base_model', 'experts'],
@@ -33,19 +31,19 @@ export const recipeKeys = [
 /** Limit on a recipe's bytes, in case a checkpoint is named by mistake. */
 const largest = 1_000_000;
 
-/** Limit on a layerloom.json, which has lines for each shard, and with `revert` for each tensor. */
+/** Limit on a layerloom.json, with lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
-  /** For a merge's output: the inputs it was made from. */
+  /** The inputs of a merge's output. */
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** Duplicate keys in documents of mergekit's dialect: the last one counts. */
+  /** Duplicate keys in mergekit's dialect: the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
 /**
- * Reads a recipe's file: YAML, a model card (`.md`), or an output's layerloom.json.
+ * Reads YAML, a model card (`.md`), or an output's layerloom.json.
  *
  * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
  */
@@ -99,9 +97,8 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
 };
 
 /**
- * @param what the kind of file, for messages
- * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is too large (by default above
- *   a megabyte)
+ * @param what the kind of file
+ * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is too large
  */
 export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {

@@ -1,8 +1,8 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe as YAML without a final newline, with lists of numbers on one line. */
+/** Formats a recipe as YAML without a final newline; lists of numbers are on one line. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
-  // Does not fold lines, since spaces in templates and names matter.
+  // Does not fold lines, since spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_key, node) => {
@@ -10,6 +10,6 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  // Removes only one newline: earlier ones may belong to a chat template.
+  // Removes only one newline: others may belong to a chat template.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };

@@ -25,41 +25,38 @@ import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';
 
-/** A recipe whose parameters are unknown at compile time, such as a file's. */
+/** A recipe whose parameters are unknown at compile time. */
 export interface UncheckedRecipe {
   readonly method: string;
   readonly [parameter: string]: unknown;
 }
 
-/** A checked recipe, which later code trusts; no model has been opened yet. */
+/** A checked recipe, which later code trusts. No model is open yet. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /**
-   * The recipe as given: its settings other than models are repeated in a recipe that reproduces the merge.
-   */
+  /** As given: its settings are repeated in a recipe that reproduces the merge. */
   readonly given: UncheckedRecipe;
-  /** The recipe's layout of shards; options override it. */
+  /** The layout of shards; options override it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** Whether experts of mixtures are fused or separate in the output; options override it. */
+  /** The form of a mixture's experts; options override it. */
   readonly experts: ExpertForm | undefined;
-  /** The scheme for quantising the output. */
   readonly quantize: WrittenName | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** For merges of adapters: the highest rank of averaged products. */
+  /** For merges of adapters: highest rank of averaged products. */
   readonly rank: number | undefined;
-  /** True to compute with NaN and infinity instead of refusing them. */
+  /** Compute with NaN and infinity instead of refusing them. */
   readonly allowNonFinite: boolean;
-  /** The output's tokenizer; refers to models by index, in `models` and then `companions`. */
+  /** Refers to models by index, in `models` and then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** Set if the output is the first model with the second model's tokenizer. */
+  /** Set if the first model gets the second's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
   /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
-  /** Which stack of layers to use; undefined for the only one. */
+  /** Undefined for the only stack of layers. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -67,20 +64,17 @@ export interface Recipe {
   readonly nested: ReadonlyMap<RecipeInput, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
-  /** True if models may differ in their number of layers. */
   readonly stacksLayers: boolean;
-  /** Statistics of whole models that `compile` needs. */
   readonly statistics: NeededStatistics | undefined;
   readonly compile: (context: CompileContext) => Compiled;
 }
 
-/** Limit on the nesting of recipes. */
 const mostNesting = 16;
 
 /**
  * Checks a recipe before anything is read.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the faulty value's `path`
+ * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), with the `path`
  */
 export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
   if (typeof input !== 'object' || input === null)
@@ -107,10 +101,10 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   const common = checkSettings(commonSettings, given, path);
-  // `as` is not used here: it was resolved before parsing (compile/adapters/form.ts).
+  // `as` was resolved before parsing (compile/adapters/form.ts).
   const output = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
-  // Only methods with dialects have the parameter `dialect`.
+  // Only methods with dialects have this parameter.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
     checkParameters(
@@ -191,7 +185,7 @@ const under = (path: RecipePath, reference: ModelReference): ModelReference => (
   path: [...path, ...(reference.path ?? [reference.role])],
 });
 
-/** Runs work and prefixes a nested recipe's path to its errors. */
+/** Prefixes a nested recipe's path to errors. */
 const within = <T>(path: RecipePath, work: () => T): T => {
   try {
     return work();
@@ -219,7 +213,6 @@ const checkParameters = (method: Method<never>, given: Readonly<Record<string, u
   return result.data;
 };
 
-/** Keys of every recipe, whatever its method. */
 const settingsOfAll: ReadonlySet<string> = new Set([
   ...['method', 'tokenizerSource', 'tokenizer'],
   ...Object.keys(commonSettings.shape),
@@ -272,7 +265,6 @@ const fromIssue = (
   );
 };
 
-/** Returns the parameters known at a path of the recipe. */
 const knownAt = (method: Method<never>, path: RecipePath): string[] => {
   let shape = method.schema.shape as Record<string, z.ZodType>;
   for (const key of path) {

@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** An input as `layerloom.json` records it; keys not needed here are dropped. */
+/** An input in `layerloom.json`; other keys are dropped. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -28,7 +28,6 @@ export const inputsSchema = z.array(inputSchema);
 
 /** A file of a recorded input, with what tells whether it changed. */
 export interface RecordedFile {
-  /** Name without the folder. */
   readonly file: string;
   readonly bytes: number;
   readonly mtimeNs: string;
@@ -38,7 +37,7 @@ export interface RecordedFile {
   readonly sha256?: string;
 }
 
-/** A model of a merge, as `layerloom.json` records it, with its path on the merging machine. */
+/** A model of a merge as recorded, with its path on the merging machine. */
 export interface RecordedInput extends FoundModel {
   readonly role: string;
   /** Set if it was a base with an adapter. */
@@ -46,12 +45,11 @@ export interface RecordedInput extends FoundModel {
   readonly files: readonly RecordedFile[];
 }
 
-/** The inputs of a merge, for finding the models of its recipe. */
+/** A merge's inputs, for finding the models of its recipe. */
 export class RecordedInputs {
-  /** The `layerloom.json` that records them. */
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** The records of models that were found, by the text that the recipe then uses for them. */
+  /** Records of found models, by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -61,21 +59,20 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** True for the text of a recorded model. */
+  /** True for a recorded model's text. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
 
   /**
-   * Finds a model of the recipe at its recorded path.
+   * Finds a model at its recorded path.
    *
-   * @returns its path, with `NAME=` before it if the folder has another name; undefined if it is not there
+   * @returns its path, after `NAME=` if the folder has another name; undefined if absent
    * @throws LayerloomError READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // Without permission, the recorded paths belong to whoever merged; models found elsewhere are compared
-    // instead.
+    // Without permission, the paths belong to whoever merged; models found elsewhere are compared.
     if (input === undefined || !(await allWithinReach(foundParts(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
@@ -83,7 +80,7 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Records that a model of the recipe was found as `found`, not at its recorded path. */
+  /** Records that a model was found elsewhere. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -10,32 +10,32 @@ import { fencedBlocks } from '../../texts/markdown.js';
 import type { TextPart } from './document.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
-// Files of an output that contain its recipe: the model card, and layerloom.json.
+// Files of an output that contain its recipe: the card and layerloom.json.
 
 /** A recipe's text within a file, and the inputs recorded with it. */
 export interface RecordedRecipe {
-  /** The text of the whole file, so that lines and columns are the file's. */
+  /** The whole file, so that lines and columns are the file's. */
   readonly text: string;
-  /** The recipe's part of the text. Default: all. */
+  /** Default: all. */
   readonly part?: TextPart;
   readonly recorded?: RecordedInputs;
-  /** True to try recorded paths of models before the file's folder. */
+  /** Try recorded paths of models before the file's folder. */
   readonly recordedFirst: boolean;
 }
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RECIPE_INVALID', { file, reason });
 
-/** Matches a line of a recipe that other text of a card does not contain. */
+/** Matches a line that only recipes contain. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
-/** Returns the places of a card's recipes: blocks fenced as YAML, and others that name a method. */
+/** Returns blocks fenced as YAML, and others that name a method. */
 const recipePlaces = (card: string): TextPart[] =>
   fencedBlocks(card)
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** Returns the text of the first recipe in a model card; undefined if it has none. */
+/** Returns a card's first recipe, if any. */
 export const recipeBlock = (card: string): string | undefined => {
   const all = recipePlaces(card);
   const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
@@ -43,8 +43,8 @@ export const recipeBlock = (card: string): string | undefined => {
 };
 
 /**
- * Returns the recipe of a model card: its YAML block; if there are several, the one that names a method.
- * Models that are not beside the card are searched where the layerloom.json beside it recorded them.
+ * Returns a card's recipe: its YAML block; of several, the one that names a method. Models that are not
+ * beside the card are searched where its layerloom.json recorded them.
  *
  * @throws LayerloomError RECIPE_INVALID without such a block, and for several recipes
  */
@@ -58,7 +58,7 @@ export const cardRecipe = async (card: string, file: string): Promise<RecordedRe
   return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
 };
 
-/** Reads the inputs that the layerloom.json beside a card records; undefined if it does not exist. */
+/** Reads the inputs in the layerloom.json beside a card, if there. */
 const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
   const file = join(dirname(card), provenanceName);
   if (!(await exists(file))) return undefined;
@@ -66,7 +66,7 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Parses a text as layerloom's provenance; undefined if it is anything else, such as a recipe. */
+/** Parses layerloom's provenance; undefined for anything else, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
   // A recipe's file may be YAML with any name.
   const value = jsonOrNone(text, ownFile);
@@ -74,10 +74,9 @@ const provenanceIn = (text: string): Record<string, unknown> | undefined => {
 };
 
 /**
- * Returns the complete recipe of a layerloom.json, with its inputs; undefined if the text is not a
- * provenance.
+ * Returns the complete recipe of a layerloom.json, with its inputs; undefined for other text.
  *
- * @throws LayerloomError RECIPE_INVALID if an older version wrote it without a complete recipe
+ * @throws LayerloomError RECIPE_INVALID if an older version recorded no complete recipe
  */
 export const provenanceRecipe = (json: string, file: string): RecordedRecipe | undefined => {
   const provenance = provenanceIn(json);

@@ -14,7 +14,7 @@ import { isText, leaf, list, type Mapping, type MappingEntry, mapping, type Tree
 
 // Reads `tokenizer:` of both dialects as `TokenizerParameters`.
 
-/** Called with a mapping and its known keys; by default an unknown key is an error. */
+/** By default an unknown key is an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
@@ -73,7 +73,7 @@ export const readMergekitTokenizer = async (
   ];
 };
 
-/** Reads a quoted number as a number, as pydantic does; 0 means no padding. */
+/** Reads a quoted number as pydantic does; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -118,7 +118,7 @@ const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Pr
   return list(mark, tokens);
 };
 
-/** Reads the source of an embedding: a model, `kind: zero`, or `kind: model_token`. */
+/** Reads a model, `kind: zero`, or `kind: model_token`. */
 const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const kind = value.kind === 'mapping' ? value.entries.get('kind') : undefined;
   if (value.kind !== 'mapping' || kind === undefined) return model(value);
@@ -154,7 +154,7 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
 };
 
 /**
- * Reads `tokenizer` of our own dialect: converts keys to camel case and finds models.
+ * Reads `tokenizer` of our own dialect.
  *
  * @param model finds a model, or reads a nested recipe
  * @throws LayerloomError RECIPE_INVALID

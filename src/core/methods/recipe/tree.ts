@@ -3,9 +3,7 @@ import { type Location, locationOf, type Mark } from './source.js';
 /** The path of a value in a recipe: keys of mappings, indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/**
- * A value of a recipe with the place where it was written. Immutable; parts may come from different files.
- */
+/** A value with the place where it was written. Immutable; parts may come from different files. */
 export type Tree = Leaf | List | Mapping;
 
 export interface Leaf {
@@ -28,7 +26,6 @@ export interface Mapping {
   readonly entries: Entries;
 }
 
-/** The value of a key, and the key's place. */
 export interface MappingEntry {
   readonly key: Mark;
   readonly value: Tree;
@@ -46,10 +43,7 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/**
- * Converts a tree to a plain value. A tree that occurs several times becomes one object, so that aliases do
- * not multiply.
- */
+/** Converts a tree to a plain value. A repeated tree becomes one object, so that aliases do not multiply. */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -63,8 +57,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Returns where the value at a path was written, or its key: `value` for a wrong value, `key` for a key that
- * should not exist. If the value does not exist, the innermost existing one on the path counts.
+ * Returns where the value at a path was written, or its key (for a key that should not exist). If absent, the
+ * innermost existing value on the path counts.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };

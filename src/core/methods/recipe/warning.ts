@@ -6,25 +6,22 @@ import { nearest } from './nearest.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
-/** A warning about input that mergekit accepts but the author probably did not mean. */
+/** A warning about accepted but probably unintended input. */
 export interface RecipeWarning {
-  /** A line: file, line, column, what is ignored, and the nearest known key if there is one. */
+  /** A line: file, line, column, what is ignored, and the nearest known key. */
   readonly text: string;
   readonly place: Location;
   /** The error for `strict`. */
   readonly error: LayerloomError<'RECIPE_INVALID'>;
 }
 
-/** The subject of a warning. */
 export interface Oddity {
   readonly mark: Mark;
   readonly key: string;
   readonly reason: string;
   /** The consequence. Default: it is ignored, as in mergekit. */
   readonly effect?: string;
-  /** Text after "expected". */
   readonly expected?: string | undefined;
-  /** Text after "did you mean". */
   readonly nearest?: string | undefined;
 }
 
@@ -53,9 +50,8 @@ export const warningOf = ({
 };
 
 /**
- * Warns about keys that a mapping in mergekit's dialect does not have.
+ * Warns about unknown keys of a mapping in mergekit's dialect.
  *
- * @param place names the mapping
  * @param parameters names that the mapping has under `parameters`
  */
 export const warnOfUnknown = (

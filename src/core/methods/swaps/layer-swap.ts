@@ -27,9 +27,9 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32
- * layers; their sum must not exceed the number of layers. Instead of counts, `langLayers` and `baseLayers`
- * name any layers, and `parts` any layers and modules of any number of models.
+ * Parameters of `layer_swap` (paper, Algorithm 1). Counts default to those of §4.2, for 32 layers; their sum
+ * must not exceed the number of layers. Instead, `langLayers` and `baseLayers` name any layers, and `parts`
+ * any layers and modules of any models.
  */
 export interface LayerSwapParameters {
   /** The task expert: gives all remaining layers, and the output's side files. */
@@ -37,61 +37,55 @@ export interface LayerSwapParameters {
   /** The language expert: gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * The experts' common base: checked against them and named in the model card. Required for `weights:
-   * 'magnitude'`, `baseLayers` and parts from `base`.
+   * The common base: checked against the experts and named in the card. Required for `weights: 'magnitude'`,
+   * `baseLayers` and parts from `base`.
    */
   base?: ModelInput | undefined;
-  /** Layers from the language expert next to the embeddings: a whole number, 0 or more. Default 5 (§4.2). */
+  /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */
   bottom?: number | undefined;
-  /** Layers from the language expert next to the head: a whole number, 0 or more. Default 2 (§4.2). */
+  /** Layers from the language expert next to the head. Default 2 (§4.2). */
   top?: number | undefined;
-  /** Averaged layers above the bottom ones: a whole number, 0 or more. Default 0. */
+  /** Averaged layers above the bottom ones. Default 0. */
   bottomTransition?: number | undefined;
-  /** Averaged layers below the top ones: a whole number, 0 or more. Default 0. */
+  /** Averaged layers below the top ones. Default 0. */
   topTransition?: number | undefined;
   /**
-   * Weights of task and language expert in averages, divided by their sum, which must not be 0; or
-   * `magnitude`: 1 / mean MAV of each task vector (§5). Default [1, 1].
+   * Weights of task and language expert in averages, divided by their sum; or `magnitude`: 1 / mean MAV of
+   * each task vector (§5). Default [1, 1].
    */
   weights?: readonly [number, number] | 'magnitude' | undefined;
   /**
-   * Tensors outside the layers (embeddings, final norm, head): the average of both experts, or one expert's.
-   * `lang` is short for `language`. Default `average` (Algorithm 1).
+   * Tensors outside the layers: the average of both experts, or one expert's. `lang` is short for `language`.
+   * Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
   /**
-   * Norms inside a layer: with their `layer`, or like tensors outside the layers (`average`), the literal
-   * reading of Algorithm 1. Default `layer`.
+   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`, Algorithm 1 read
+   * literally). Default `layer`.
    */
   norms?: 'layer' | 'average' | undefined;
-  /**
-   * Scale the counts from the paper's 32 layers to the models': count · L / 32, rounded half up. Default
-   * false.
-   */
+  /** Scale the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
    * Choose each tensor's expert by a partition instead of by layers: the path of the `partition.json` that
    * `partition` wrote, or its parts. Tensors that both train are averaged by `weights`; those that neither
-   * trains come from the task expert.
+   * trains are the task expert's.
    */
   partition?: string | TensorParts | undefined;
-  /**
-   * Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, one number, or a list of
-   * both.
-   */
+  /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
   langLayers?: LayerSet | undefined;
-  /** Numbers of layers from the base. Default: none. */
+  /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * Parts of the output, each with its model, instead of all other settings of layers. Every tensor must be
-   * in exactly one part. Models are `task`, `language` and `base` for the recipe's, or others.
+   * Parts of the output, instead of all other settings of layers. Every tensor must be in exactly one. Models
+   * are `task`, `language` and `base` for the recipe's, or others.
    */
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** A swap in which every part names its model, so that no experts are required. */
+/** A swap in which every part names its model. */
 export interface SwapOfParts {
-  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or else of the first part. */
+  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or of the first part. */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;
@@ -145,7 +139,7 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// Parameters without effect beside one that overrides them.
+// Parameters that another one overrides.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
@@ -243,13 +237,11 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
     : { kind: 'linear', terms };
 };
 
-/**
- * In the literal reading of Algorithm 1, block norms have no layer number, so they are outside the layers.
- */
+/** Read literally, Algorithm 1 gives block norms no layer number. */
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** The source of each part of a partition; tensors that neither trains are equal in both experts. */
+/** The source of each part; tensors that neither trains are equal in both experts. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',
@@ -257,11 +249,7 @@ const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   neither: 'task',
 };
 
-/**
- * Refuses parameters that another parameter overrides.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER for parameters that another one overrides */
 const refuseBeside = (
   parameters: Parameters,
   decides: string,

@@ -18,34 +18,33 @@ export const gateModes = [
 /** A dense model whose MLPs become an expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
-  /** Texts to route to this expert, and texts not to route to it. */
+  /** Texts to route to this expert, and texts not to. */
   positivePrompts?: readonly string[] | undefined;
   negativePrompts?: readonly string[] | undefined;
-  /** Factor of its down projections, and so of its contribution to the residual stream. Default 1. */
+  /** Factor of its down projections: of what it adds to the residual stream. Default 1. */
   residualScale?: number | undefined;
-  /** Standard deviation of normal noise added to its weights. Default 0. */
+  /** Standard deviation of normal noise on its weights. Default 0. */
   noiseScale?: number | undefined;
 }
 
 export interface MixtureParameters {
   /** The dense model that gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
-  /** The experts that routers choose from. */
   models: readonly (ModelInput | MixtureExpert)[];
   /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
-   * The source of the routers: `random` (normal) or `uniform_random` numbers of `seed`; or a file, `gates`,
-   * that `layerloom_gates` makes from the prompts. It uses hidden states (`hidden`; `hidden_last`: of the
-   * last token; `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
+   * The source of the routers: `random` (normal) or `uniform_random` numbers; or the file `gates`, which
+   * `layerloom_gates` makes from the prompts' hidden states (`hidden`; `hidden_last`: of the last token;
+   * `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
   gates?: string | undefined;
   /** Experts that a router chooses for a token. Default 2. */
   expertsPerToken?: number | undefined;
   /**
-   * The family of the mixture: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default:
-   * the first that can hold the models.
+   * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
+   * can hold the models.
    */
   architecture?: string | undefined;
   /** Seed of random routers and noise. Default 0. */
@@ -54,13 +53,11 @@ export interface MixtureParameters {
 
 const prompts = z.array(z.string({ error: 'a text: put it in quotes' }), { error: 'a list of texts' });
 
-/** Converts a model to an expert without prompts. */
 const asExpert = (value: ModelInput | MixtureExpert): unknown =>
   typeof value === 'object' && value !== null && 'model' in value && !('method' in value)
     ? value
     : { model: value };
 
-/** An expert: a model, or a mapping with a model. */
 export const expertSchema = z.preprocess(
   asExpert,
   z.strictObject({
@@ -79,7 +76,6 @@ const experts = z
   .array(expertSchema, { error: 'a list of models, each with its prompts' })
   .min(1, { error: 'at least one expert' });
 
-/** Modes with random routers. */
 const drawn: ReadonlySet<string> = new Set(['random', 'uniform_random']);
 
 const schema = schemaOf<MixtureParameters>()(
@@ -131,8 +127,8 @@ const schema = schemaOf<MixtureParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * A mixture of experts from dense models, as mergekit-moe makes it: attention, norms and embeddings of the
- * base, each model's MLPs as an expert in each layer, and routers from random numbers or a file.
+ * A mixture of experts from dense models, as mergekit-moe makes it: the base's attention, norms and
+ * embeddings, each model's MLPs as experts, and routers from random numbers or a file.
  */
 export const mixture: Method<Parameters> = {
   name: 'mixture',

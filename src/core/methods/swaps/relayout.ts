@@ -5,7 +5,6 @@ import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
 export interface RelayoutParameters {
-  /** The checkpoint to write in other shards. */
   model: ModelInput;
 }
 
@@ -13,9 +12,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/**
- * Rewrites a checkpoint in other shards, so that later merges can link the shards of layers they take whole.
- */
+/** Rewrites a checkpoint in other shards, so that later merges can link the shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

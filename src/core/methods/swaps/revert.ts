@@ -18,31 +18,29 @@ import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js'
 /**
  * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
  * (`threshold` or `targetKept`, and `rows`) or by a partition (`partition`, `side`). `modules` limits the
- * first two to certain tensors.
+ * first two.
  */
 export interface RevertParameters {
-  /** The model that the expert was fine-tuned from. */
+  /** The expert's base. */
   base: ModelInput;
   /** The expert to revert in part. */
   model: ModelInput;
-  /** Number of first layers: a whole number, 0 or more. Default 5. */
+  /** Number of first layers. Default 5. */
   bottom?: number | undefined;
-  /** Number of last layers: a whole number, 0 or more. Default 2. */
+  /** Number of last layers. Default 2. */
   top?: number | undefined;
   /**
-   * The layers that stay the expert's: the `middle`, for a task expert (§3.3); or the first and last ones,
-   * for a language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default
-   * `middle`.
+   * Layers that stay the expert's: the `middle`, for a task expert (§3.3); or the first and last, for a
+   * language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
   /**
-   * Norms inside a layer: with their `layer`, or like tensors outside the layers (`average`). Default
-   * `layer`.
+   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`). Default `layer`.
    */
   norms?: 'layer' | 'average' | undefined;
-  /** Revert rows with a lower MAV: 0 or more, in the units of the weights. */
+  /** Revert rows with a lower MAV, in the units of the weights. */
   threshold?: number | undefined;
   /**
    * Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most
@@ -50,22 +48,20 @@ export interface RevertParameters {
    */
   targetKept?: number | undefined;
   /**
-   * Rows of a matrix: for each input feature (a stored column) or each output feature. Default `input`, as in
-   * the paper.
+   * Rows are for each input feature (a stored column) or output feature. Default `input`, as in the paper.
    */
   rows?: 'input' | 'output' | undefined;
   /**
-   * Revert only tensors of these names (§3.3, "specific parameter tensors"): parts of names, or with `*`
-   * patterns of whole names; a list, or a text with commas. `targetKept` is then a share of these tensors'
-   * parameters. Default: all tensors.
+   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names, or with `*` patterns; a
+   * list, or a text with commas. `targetKept` is then a share of their parameters. Default: all.
    */
   modules?: string | readonly string[] | undefined;
   /**
-   * Keep exactly the tensors that a partition lets `side` train, and revert all others, instead of by
-   * location or rows. The path of the `partition.json` that `partition` wrote, or its parts.
+   * Keep exactly the tensors that a partition lets `side` train, and revert all others: the path of the
+   * `partition.json` that `partition` wrote, or its parts.
    */
   partition?: string | TensorParts | undefined;
-  /** The expert's side of `partition`. Required with it. */
+  /** The expert's side; required with `partition`. */
   side?: 'language' | 'task' | undefined;
 }
 
@@ -136,24 +132,23 @@ const schema = schemaOf<RevertParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** Model indexes in expressions. */
+/** Model indexes. */
 const EXPERT = 0;
 const BASE = 1;
 
 /**
  * Reverts parts of an expert to its base (paper §3.3).
  *
- * By location: the first `bottom` and last `top` layers, or with `keep: top_bottom` those between them; with
+ * By location: the first `bottom` and last `top` layers, or with `keep: top_bottom` those between; with
  * `others: revert` also everything outside the layers. A math expert with its first 5 and last 2 layers
  * reverted performed equally well.
  *
- * By rows: rows with a MAV below `threshold` take the base's bits; or, with `targetKept`, uses the largest
- * threshold that keeps at least that share of the parameters. Keeping the gain required more than 70–80% of
- * them.
- *
- * With `modules`, tensors that no filter matches stay the expert's.
+ * By rows: those with a MAV below `threshold`; or with `targetKept`, below the largest threshold that keeps
+ * that share of the parameters. Keeping the gain required more than 70–80% of them.
  *
  * By a partition: everything that its side does not train, the follow-up's train-then-revert.
+ *
+ * With `modules`, tensors that no filter matches stay the expert's.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -268,7 +263,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** The rows of tensors that a filter matches. */
+/** Rows of matching tensors. */
 const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
   [...vectors].flatMap(([name, vector]) =>
     filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],

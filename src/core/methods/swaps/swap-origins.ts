@@ -5,7 +5,7 @@ import { layerSwap } from './layer-swap.js';
 import { countsFor } from './swap-counts.js';
 import { partsOf } from './swap-parts.js';
 
-/** The source of modules in a layer, or outside the layers. */
+/** The source of modules, in a layer or outside. */
 export interface SwapOrigin {
   /** `attention`, `embeddings` and the like. */
   readonly module: string;
@@ -14,8 +14,8 @@ export interface SwapOrigin {
 }
 
 /**
- * Returns the sources of each layer, layer 0 first, and of tensors outside the layers, from the parameters
- * alone. If counts exceed the number of layers, earlier ones take precedence.
+ * Returns the sources of each layer from 0, and of tensors outside the layers, from the parameters alone. If
+ * counts exceed the number of layers, earlier ones take precedence.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
  * @throws LayerloomError INVALID_PARAMETER

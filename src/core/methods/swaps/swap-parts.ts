@@ -15,7 +15,7 @@ type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** The parameters that divide a swap's output, besides counts. */
+/** Parameters that divide a swap's output, besides counts. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -26,7 +26,6 @@ export interface Dividing {
   readonly parts?: readonly PartParameters[] | undefined;
 }
 
-/** The models of a swap, and the parts that name them. */
 export type SwapModels = Omit<Dividing, 'others' | 'langLayers'>;
 
 const range = (first: number, end: number): readonly number[] =>
@@ -35,10 +34,9 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns the parts of a swap: those it names, or those its layers amount to. The task expert gives all
- * remaining layers.
+ * Returns a swap's parts: those it names, or those of its layers. The task expert gives all remaining layers.
  *
- * @param average of the task and the language expert
+ * @param average of both experts
  */
 export const partsOf = (
   { others, langLayers, baseLayers, parts }: Dividing,
@@ -89,7 +87,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** True if tensors come from the base, so that it is a merged model. */
+/** True if the base is a merged model. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -99,8 +97,8 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Returns the models of a swap. The first gives names, dtypes and side files: the task expert, or without one
- * the model of the part `rest`, or of the first part.
+ * Returns the models of a swap. The first gives names, dtypes and side files: the task expert, or the model
+ * of the part `rest`, or of the first part.
  *
  * @throws LayerloomError INVALID_PARAMETER for a part from a model that the recipe does not name
  */
@@ -151,7 +149,7 @@ const referenceOf = (
   return { role: of, model };
 };
 
-/** Returns a function that maps a part's model to its index in `swapModels`. */
+/** Maps a part's model to its index in `swapModels`. */
 export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {

@@ -6,7 +6,7 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import type { Counts } from './swap-counts.js';
 import { spellLayers } from './swap-parts.js';
 
-/** Parameters of a swap that records contain, with their defaults. */
+/** Recorded parameters of a swap. */
 interface SwapRecord {
   readonly weights: 'magnitude' | readonly number[];
   readonly others: string;
@@ -25,7 +25,7 @@ interface Described {
   readonly position: (of: ModelInput) => number;
 }
 
-/** Returns the parameters, without models, that reproduce the swap. */
+/** Returns parameters that reproduce the swap. */
 export const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
   const { others, norms, langLayers, baseLayers } = parameters;
   // A complete recipe lists its parts with its models.
@@ -42,11 +42,11 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
   };
 };
 
-/** Returns weights that give the same shares again. */
+/** Weights that give the same shares again. */
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-/** Returns the parameters used, in YAML's spelling. */
+/** The parameters used, in YAML's spelling. */
 export const resolve = ({
   parameters,
   counts,

@@ -12,14 +12,12 @@ import { transplantedRows, transplantNotes } from './transplanted.js';
 export interface TransplantParameters {
   /** The model that gets another tokenizer. */
   model: ModelInput;
-  /**
-   * The model whose tokenizer it gets. Layers of this model are not used, and may have any size and number.
-   */
+  /** The model whose tokenizer it gets. The layers are not used, and may have any size. */
   donor: ModelInput;
   /**
    * Embedding rows for tokens that the model lacks. `omp`: sums of rows of shared tokens, found in the
    * donor's embeddings by orthogonal matching pursuit; `subword`: the mean of the rows of the tokens into
-   * which the model's own tokenizer splits the text; `mean`: the mean of all rows; or `zero`. Default `omp`.
+   * which the model's tokenizer splits the text; `mean`: the mean of all rows; or `zero`. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
   /** For `omp`: most rows in a sum, 1 to 4096. Default 64. */
@@ -48,7 +46,7 @@ const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
  * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Rows of shared tokens are copied,
- * others are made; all other tensors stay unchanged.
+ * others made; other tensors stay unchanged.
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

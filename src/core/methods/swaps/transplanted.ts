@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** Counts a plan's embedding rows by their source; undefined for a plan without a transplant. */
+/** Counts a plan's embedding rows by source; undefined without a transplant. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -32,9 +32,7 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/**
- * Returns the numbers of rows from the first operand and from others; undefined if rows are not assembled.
- */
+/** Numbers of rows from the first operand and from others; undefined if rows are not assembled. */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')
@@ -56,7 +54,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** Returns a tensor's own formula, or that of a nested operand. */
+/** A tensor's own formula, or a nested operand's. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

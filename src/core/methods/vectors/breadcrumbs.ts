@@ -13,8 +13,7 @@ export type BreadcrumbsParameters = OutlierParameters;
 
 /**
  * Model Breadcrumbs (Davari and Belilovsky 2023): base + λ · Σ wᵢδᵢ, where δᵢ drops the `gamma` share of
- * largest changes and keeps the `density` share of the next largest. The largest stay if there are too few
- * others.
+ * largest changes and keeps the `density` share of the next. The largest stay if there are too few others.
  */
 export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
   tensorMethod({

@@ -13,8 +13,8 @@ export type DareLinearParameters = RandomParameters;
 
 /**
  * DARE (Yu et al. 2023): base + λ · Σ wᵢδᵢ, where each change is kept with probability `density` and
- * rescaled. The random numbers are a function of `seed`, tensor name, model index and element index: the same
- * on every machine.
+ * rescaled. Random numbers are a function of `seed`, tensor name, model index and element index: the same on
+ * every machine.
  */
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',

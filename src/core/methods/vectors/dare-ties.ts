@@ -12,7 +12,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type DareTiesParameters = RandomParameters;
 
 /**
- * DARE with TIES' election (Yu et al. 2023): keeps each change with probability `density`, rescaled; then
+ * DARE (Yu et al. 2023) with TIES' election: keeps each change with probability `density`, rescaled; then
  * like `ties`, not normalised.
  */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({

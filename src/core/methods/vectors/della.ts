@@ -12,8 +12,8 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type DellaParameters = RankParameters;
 
 /**
- * DELLA (Deep et al. 2024): keeps a change with a probability that rises from density − epsilon to density +
- * epsilon with the rank of its magnitude in its row; rescaled; then like `ties`.
+ * DELLA (Deep et al. 2024): keeps a change with a probability rising from density − epsilon to density +
+ * epsilon with its magnitude's rank in the row; rescaled; then like `ties`.
  */
 export const della: TensorMethod<'required', DellaParameters, 'weight' | 'density' | 'epsilon'> =
   tensorMethod({

@@ -9,7 +9,7 @@ import type { ModelInput } from '../framework/recipe-input.js';
 export interface IsoCParameters {
   /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The models' common base. It gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor λ of what is added to the base. Default 1. */
   lambda?: number | undefined;
@@ -26,8 +26,8 @@ const schema = schemaOf<IsoCParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Iso-C (Marczak et al. 2025): adds to each matrix in a layer of the base λ times the sum of the task vectors
- * with all singular values replaced by their mean; to other tensors λ times the mean of the task vectors.
+ * Iso-C (Marczak et al. 2025): adds to each matrix in the base's layers λ times the sum of the task vectors
+ * with all singular values replaced by their mean; to other tensors λ times the mean task vector.
  */
 export const isoC: Method<Parameters> = {
   ...bySingularValues,

@@ -8,14 +8,14 @@ export interface RamParameters {
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** The spec of `epsilon`, also for `ramplus_tl`. */
+/** Also for `ramplus_tl`. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });
 
 /**
- * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): each element of the base plus the mean of
- * the task vectors that change it by more than `epsilon`. A change by a single model stays whole.
+ * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): the base plus the mean of the task vectors
+ * that change the element by more than `epsilon`. A change by a single model stays whole.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

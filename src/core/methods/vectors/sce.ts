@@ -4,7 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface SceParameters {
-  /** Share to keep of the elements with nonzero variance: above 0, at most 1. Default 1. */
+  /** Share to keep of the elements that vary: above 0, at most 1. Default 1. */
   selectTopk?: SettingInput<number> | undefined;
   /** Accepted for mergekit's recipes; has no effect. */
   int8Mask?: SettingInput<boolean> | undefined;
@@ -12,8 +12,7 @@ export interface SceParameters {
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
- * most, among those that vary. Weights models by their mean squared change in these elements, and keeps
- * elements with the sign of the sum.
+ * most. Weights models by their mean squared change there, and keeps elements with the sign of the sum.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

@@ -21,13 +21,12 @@ export type TiesParameters = SparseParameters;
  * base.
  *
  * - `dialect: mergekit` (default): keeps ⌊density·n⌋ elements of each tensor, at least 1; ties go to the
- *   lowest index. Weighted election.
+ *   lowest index.
  * - `paper`, the authors' code: the threshold is the whole model's, and elements equal to it stay. Unweighted
- *   election; mean over the models that count; `weight` is not used. If changes cancel, the sign is the whole
- *   model's majority: that of the sum of all elements' signs. With a majority of 0 the authors keep the
- *   negative changes.
- * - `peft`: like mergekit, but ⌊density·n⌋ may be 0 and the election is unweighted; divides by the number of
- *   models that count.
+ *   election; mean over the models that count; `weight` is not used. If changes cancel, the sign is that of
+ *   the sum of all elements' signs in the model; if this is 0, negative changes are kept.
+ * - `peft`: like mergekit, but ⌊density·n⌋ may be 0, the election is unweighted, and the divisor is the
+ *   number of models that count.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({
@@ -57,7 +56,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
             rescale: null,
           },
         }));
-        // The authors keep negative changes unless the majority sign is positive.
+        // The authors keep negative changes unless the majority is positive.
         return counted(base, terms, majoritySign > 0 ? 'positive' : 'negative', shared.lambda);
       }
       return dialect === 'peft'
@@ -66,7 +65,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** The mean over the models with the elected sign, without weights. */
+/** The unweighted mean over the models with the elected sign. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],

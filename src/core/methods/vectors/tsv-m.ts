@@ -9,7 +9,7 @@ import type { ModelInput } from '../framework/recipe-input.js';
 export interface TsvMParameters {
   /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The models' common base. It gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor α of what is added to the base. Default 1. */
   alpha?: number | undefined;
@@ -26,10 +26,9 @@ const schema = schemaOf<TsvMParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * TSV-Merge (Gargiulo et al. 2025): adds to each matrix in a layer of the base α times the sum of the
- * truncated task vectors. Each of T task vectors keeps the leading 1 / T of its singular triples, and all
- * singular vectors are replaced by the nearest orthonormal ones. Adds to other tensors α times the mean of
- * the task vectors.
+ * TSV-Merge (Gargiulo et al. 2025): adds to each matrix in the base's layers α times the sum of the truncated
+ * task vectors. Each of T task vectors keeps the leading 1 / T of its singular triples, and all singular
+ * vectors are replaced by the nearest orthonormal ones. Adds to other tensors α times the mean task vector.
  */
 export const tsvM: Method<Parameters> = {
   ...bySingularValues,

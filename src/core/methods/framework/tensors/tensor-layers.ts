@@ -5,7 +5,7 @@ import type { ModelInput } from '../recipe-input.js';
 import { invalid } from '../settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** A layer of the output: its slice, its index in the slice, and its position from 0 to 1. */
+/** A layer of the output: its slice, and its index and position (0 to 1) in it. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -63,7 +63,6 @@ export const checkRanges = (
 
 const indexed = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** A model's tensor names by layer and module. */
 const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, string> => {
   const names =
     indexed.get(view) ??
@@ -140,17 +139,14 @@ export const stacked = (
   };
 };
 
-/** Returns the prefix of layer names before the number: `model.layers.`. */
+/** Returns the prefix of layer names: `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
   return undefined;
 };
 
-/**
- * True for a tensor named like a layer's. Outside the layers, that is multi-token prediction after the last
- * layer.
- */
+/** True for a name like a layer's: outside the layers, that is multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

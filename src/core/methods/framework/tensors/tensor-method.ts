@@ -18,7 +18,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** Converts a model to an entry. A plain model has no parameters; `name` belongs to the model. */
+/** Converts a plain model to an entry; `name` belongs to the model. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };
@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Schemas of parameters whose values `Setting` checks later. */
+/** Schemas of parameters that `Setting` checks later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -48,7 +48,6 @@ const unknowns = (
     ]),
   );
 
-/** The values of no parameters. */
 type None = Readonly<Record<never, never>>;
 
 /**
@@ -73,7 +72,7 @@ export const tensorMethod = <
   keyof NoInfer<PerModel>,
   NoInfer<Dialect>
 > => {
-  // `expression` only sees counts and values that were checked against the spec.
+  // Counts and values are checked before `expression` sees them.
   const spec = typed as unknown as TensorMethodSpec;
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
   const entry = z.strictObject({ model: modelSchema, ...unknowns(perModel, true) });
@@ -149,10 +148,7 @@ export const tensorMethod = <
   };
 };
 
-/**
- * Returns a model's parameter that must not vary over tensors, since a statistic of the whole model depends
- * on it.
- */
+/** Returns a model's parameter that must not vary over tensors, for a statistic of the whole model. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -275,7 +271,7 @@ const compileTensors = (spec: TensorMethodSpec, recipe: TensorRecipe, context: C
   };
 };
 
-/** The recipe as recorded: in YAML's spelling, with the models' names. */
+/** The recipe as recorded, in YAML's spelling. */
 const describe = (
   { models, slices, settings, dialect, base }: TensorRecipe,
   references: readonly ModelReference[],

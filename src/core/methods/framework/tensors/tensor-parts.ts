@@ -21,14 +21,14 @@ const names = z
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
 /**
- * A partition as a parameter: its parts. Before the recipe is checked, planning replaces the path of a
- * `partition.json` by its parts.
+ * A partition's parts. Planning replaces the path of a `partition.json` by its parts before the recipe is
+ * checked.
  */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Finds the part of a tensor, and remembers which patterns have matched. */
+/** Finds a tensor's part, and remembers matching patterns. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
@@ -53,7 +53,7 @@ export class PartOfTensor {
     return part;
   }
 
-  /** Patterns that no name has matched so far. */
+  /** Patterns without a match so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#parts
       .filter(({ pattern }) => !this.#used.has(pattern))

@@ -23,7 +23,7 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** A recipe of a tensor method, checked as far as possible without its models. */
+/** A tensor method's recipe, checked as far as possible without its models. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** True for the same model: equal text, or nested recipes of equal content. */
+/** True for equal text, or nested recipes of equal content. */
 export const same = (a: ModelInput | undefined, b: ModelInput | undefined): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 

@@ -3,12 +3,10 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../me
 import type { ModelInput } from '../recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../settings.js';
 
-/** Parameter values for a tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /**
- * The use of a base. `ignored`: in mergekit's dialect the base is one of the models, otherwise it is only
- * checked against them.
+ * The use of a base. `ignored`: one of the models in mergekit's dialect, otherwise only checked against them.
  */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
@@ -24,9 +22,7 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/**
- * An item for each model: a tuple for exactly one or two models, else a list of at least the required length.
- */
+/** A tuple for exactly one or two models, else a list of at least the required length. */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -39,7 +35,7 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** An output tensor as a method sees it: the models' tensors and the parameters for it. */
+/** An output tensor as a method sees it. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -47,16 +43,14 @@ export interface TensorInput<
   PerModel = Values,
 > {
   readonly tensor: string;
-  /** The base's tensor, if the recipe has a base. */
   readonly base: BaseTensor<Base>;
-  /** The other models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
-  /** The parameters of each of these models, in the same order. */
+  /** Parameters of each model. */
   readonly perModel: EachModel<Count, PerModel>;
   readonly shared: Shared;
   /**
-   * Magnitudes that `statistics` requested, for each model; and the sign that prevails among the sums of
-   * changes that reach them.
+   * Magnitudes from `statistics` for each model; and the prevailing sign of the summed changes that reach
+   * them.
    */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
@@ -64,7 +58,7 @@ export interface TensorInput<
   readonly path: RecipePath;
 }
 
-/** A recipe, for a statistic of whole models. */
+/** A recipe, for statistics. */
 export interface WholeModels<PerModel = Values, Dialect extends string = string> {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
@@ -78,8 +72,8 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
 }
 
 /**
- * Defines a method that makes each tensor from the same tensor of several models. The type arguments are the
- * parameters' values, the number of models and the use of a base; they determine the type of `expression`.
+ * Defines a method that makes each tensor from the same tensor of several models. The type arguments
+ * determine the type of `expression`.
  */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
@@ -93,18 +87,18 @@ export interface TensorMethodSpec<
   readonly tags?: readonly string[];
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if the merge starts from the base (slerp at t = 0), which is then no ancestor of the models. */
+  /** True if the merge starts from the base, which is then no ancestor of the models. */
   readonly startsFromBase?: boolean;
-  /** The number of models without the base; default one or more. */
+  /** Without the base; default one or more. */
   readonly models?: Count;
   /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters that each model may have its own value of. */
+  /** Parameters for each model. */
   readonly perModel?: ParameterSpecs<PerModel>;
-  /** Dialects besides mergekit's, which is the default. */
+  /** Dialects besides mergekit's, the default. */
   readonly dialects?: readonly Dialect[];
-  /** Statistics of whole models that `expression` needs; called only for recipes in one of `dialects`. */
+  /** Statistics for `expression`; called only for recipes in one of `dialects`. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** Returns the output tensor's expression. Pure: called for each output tensor, in any order. */
+  /** Returns the output tensor's expression. Pure: called in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }

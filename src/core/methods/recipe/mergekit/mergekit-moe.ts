@@ -19,7 +19,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** mergekit-moe's keys of a recipe, and our names. mergekit does not know the last two and ignores them. */
+/** mergekit-moe's keys of a recipe, and our names. mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
@@ -30,9 +30,8 @@ const ofRecipe = {
 };
 
 /**
- * Reads a file of mergekit-moe (`base_model`, `experts`, …) and translates it to our method `mixture`. Paths
- * start in the working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores are
- * ignored with a warning.
+ * Translates a file of mergekit-moe (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
+ * working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores cause a warning.
  *
  * @throws LayerloomError RECIPE_INVALID
  */

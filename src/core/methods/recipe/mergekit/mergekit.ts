@@ -41,10 +41,10 @@ const recipeKeys = [
 ];
 
 /**
- * Reads a recipe in mergekit's dialect (`merge_method:`) and translates it to ours: parameters beside the
- * other keys, names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, so they start in the
- * working directory. Keys and parameters that mergekit silently ignores are ignored with a warning. `dtype`
- * and `outDtype` are kept; mergekit's `dtype` is that of the arithmetic.
+ * Translates a recipe in mergekit's dialect (`merge_method:`) to ours: parameters beside the other keys,
+ * names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, so they start in the working
+ * directory. Keys and parameters that mergekit silently ignores cause a warning. `dtype` and `outDtype` are
+ * kept; mergekit's `dtype` is that of the arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -58,7 +58,6 @@ class MergekitReader {
   readonly #model: Field;
   readonly #shared: ParameterPlace;
   readonly #ofModel: ParameterPlace;
-  /** The method's parameters in snake case. */
   readonly #names: readonly string[];
 
   constructor(recipe: Mapping, scope: Scope) {
@@ -108,10 +107,7 @@ class MergekitReader {
     );
   }
 
-  /**
-   * Reads a chat template. An unknown name is an error if mergekit builds a tokenizer; otherwise mergekit
-   * only logs it.
-   */
+  /** An unknown template is an error if mergekit builds a tokenizer; otherwise mergekit only logs it. */
   #chatTemplate(): [string, MappingEntry][] {
     const { entries } = this.#given;
     const given = entries.get('chat_template');
@@ -136,7 +132,7 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Returns the module of `modules`. Names of modules do not matter, so several must have equal content. */
+  /** Returns the module of `modules`. Names do not matter, so several must have equal content. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -227,8 +223,8 @@ const wholeNumbers = (range: Tree): Tree =>
 const parts = ['models', 'slices', 'modules'] as const;
 
 /**
- * Drops keys that mergekit treats as absent: null, an empty text, and empty `models`, `slices` or `modules`
- * beside a non-empty one.
+ * Drops what mergekit treats as absent: null, empty text, and empty `models`, `slices` or `modules` beside a
+ * non-empty one.
  */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);

@@ -2,10 +2,10 @@ import { layerloomCommand } from '../../../base/command-line.js';
 import { invalid } from '../invalid.js';
 import type { Entries } from '../tree.js';
 
-/** A file of another program of mergekit, which does not merge tensors of equal models. */
+/** A file of another program of mergekit. */
 interface OtherTool {
   readonly program: string;
-  /** A key that only this program's files have; the error points there. */
+  /** A key that only these files have; the error points there. */
   readonly key: string;
   readonly remedy: string;
 }
@@ -25,9 +25,9 @@ const otherTools: readonly OtherTool[] = [
 ];
 
 /**
- * Refuses a file of another program of mergekit, naming the program.
+ * Refuses a file of another program of mergekit.
  *
- * @throws LayerloomError RECIPE_INVALID at the key that identifies it
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const refuseOtherTools = (entries: Entries): void => {
   if (['models', 'slices', 'modules', 'method'].some((key) => entries.has(key))) return;
