@@ -1,5 +1,5 @@
-// N-API only: converts arguments and returns a status. The work is in jobs/ and io/; the TypeScript side is
-// src/core/native/addon.ts. Arguments are not trusted: decode.cpp checks them.
+// N-API only: the work is in jobs/ and io/, the TypeScript side in src/core/native/addon.ts. decode.cpp
+// checks the arguments.
 #include <napi.h>
 
 #include <cfenv>
@@ -15,7 +15,7 @@ namespace layerloom {
 namespace {
 
 /// Sets round-to-nearest and subnormals while a job runs: an addon built with -ffast-math may have changed
-/// them in its thread, which would change bits.
+/// its thread's settings.
 class FloatingPointDefaults {
   public:
     FloatingPointDefaults() {
@@ -57,8 +57,8 @@ Napi::Object fromStatus(Napi::Env env, const Status& status) {
     return result;
 }
 
-/// Runs `call(kernels)`, which decodes its arguments and returns a status. If the environment ends meanwhile,
-/// node-addon-api swallows the error of returning the status (CMakeLists.txt).
+/// Decodes arguments and returns a status. If the environment ends meanwhile, node-addon-api swallows the
+/// error (CMakeLists.txt).
 template <class Call>
 Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     const Napi::Env env = info.Env();
@@ -67,14 +67,14 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     try {
         return fromStatus(env, call(*kernels()));
     } catch (const std::system_error& error) {
-        // From starting the guard's watching thread: the process may have no threads left.
+        // The process may have no thread left for watching the guard.
         return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
     } catch (const BadJob& error) {
         throw Napi::RangeError::New(env, std::string("bad job: ") + error.what());
     }
 }
 
-/// run(job, control: BigInt64Array over shared memory) → { outcome, source, reason, nonFinite }
+/// run(job, control: BigInt64Array in shared memory) → { outcome, source, reason, nonFinite }
 Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);
@@ -84,7 +84,7 @@ Napi::Value runJob(const Napi::CallbackInfo& info) {
     });
 }
 
-/// measure({ program, measures }, out: a Float64Array to fill for each measure, control) → as run
+/// measure({ program, measures }, out: a Float64Array for each measure, control) → as run
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const MeasureCall call = toMeasureCall(info[0], info[1]);
@@ -147,7 +147,7 @@ Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
 }
 
-/// exchange(a, b) → true when exchanged, false if the file system does not support it; throws on failure
+/// exchange(a, b) → false if the file system does not support it; throws on failure
 Napi::Value exchangePaths(const Napi::CallbackInfo& info) {
     const std::string a = toPath(info[0], "a"), b = toPath(info[1], "b");
     const int error = exchange(a, b);
@@ -166,7 +166,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
     exports.Set("mergeSpectra", Napi::Function::New(env, mergeSpectraOf, "mergeSpectra"));
     exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
-    // Without SHA instructions, Node's OpenSSL is faster than our own code.
+    // Without SHA instructions, Node's OpenSSL is faster.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));

@@ -4,16 +4,16 @@
 #include "../jobs/check.hpp"
 #include "read.hpp"
 
-/// Decodes and checks jobs from JavaScript (types in src/core/native/job.ts and measure.ts). All later code
-/// trusts them. All functions throw TypeError, RangeError or BadJob.
+/// Decodes and checks jobs from JavaScript (src/core/native/job.ts and measure.ts); later code trusts them.
+/// All functions throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// Returns a program that is not yet checked.
+/// Not yet checked.
 Program toProgram(const Napi::Value& value);
 
-/// A measurement, and the caller's array for each measure.
+/// A measurement, and an array of the caller for each measure.
 struct MeasureCall {
     Measurement measurement;
     std::vector<std::span<double>> out;
@@ -21,7 +21,6 @@ struct MeasureCall {
 
 MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
-/// A factorisation, and the caller's array for its results.
 struct FactorCall {
     Factorisation what;
     std::span<double> out;
@@ -29,7 +28,6 @@ struct FactorCall {
 
 FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
 
-/// A regression, and the caller's array for its results.
 struct RegressionCall {
     Regression what;
     std::span<double> out;
@@ -38,7 +36,6 @@ struct RegressionCall {
 RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
 
 Spectral toSpectral(const Napi::Value& value);
-/// A pursuit, and the caller's array for its results.
 struct PursuitCall {
     Pursuit what;
     std::span<double> out;
@@ -46,7 +43,6 @@ struct PursuitCall {
 
 PursuitCall toPursuitCall(const Napi::Value& pursuit, const Napi::Value& out);
 
-/// Ranges of files, and the caller's array of their states.
 struct HashCall {
     std::vector<HashedRange> ranges;
     std::span<std::uint32_t> states;
@@ -59,21 +55,18 @@ Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);
 
-/// `{ fd, begin }`
 Location toLocation(const Napi::Value& value);
 
 DType readDType(const Napi::Object& object);
 Rows readRows(const Napi::Object& object);
-/// Reads the number of a source or a node.
 ValueId readValue(const Napi::Object& object, const char* key);
 std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
-/// Reads a 32-bit integer up to `most`.
+/// A 32-bit integer up to `most`.
 std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
 
 /// Largest bits of a float32 magnitude.
 inline constexpr std::uint32_t kMostMagnitude = 0x7FFF'FFFF;
 
-/// Reads an alternative of a variant.
 template <class Variant>
 struct Reader {
     const char* kind;

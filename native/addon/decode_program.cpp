@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// Copies, since another thread of the caller may change the memory.
+/// Copies: another thread may change the memory.
 template <class Number>
 std::vector<Number> readVector(const Napi::Object& object, const char* key) {
     const std::span<Number> numbers = toSpan<Number>(object.Get(key), key);
@@ -16,11 +16,10 @@ struct Slice {
     std::uint64_t first, count;
 };
 
-/// Reads the runs of rows that overlap a slice, as triples: first row, its content, number of rows. Uses
-/// binary search in the sorted runs, so that the cost depends only on the slice's rows. Copies, since threads
-/// share the numbers.
+/// Reads the runs that overlap a slice, as triples: first row, content, number of rows. A binary search
+/// limits the cost to the slice's rows. Copies, since threads share the numbers.
 ///
-/// @param advances true if the content's number increases along a run's rows
+/// @param advances true if the content's number increases along a run
 template <class Run>
 std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const Slice& slice,
                           bool advances) {
@@ -46,7 +45,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     for (; low < numbers.size() / 3; ++low) {
         auto [to, what, count] = runAt(low);
         if (std::max(to, begin) >= end) break;
-        // Refuses unsorted runs here, before they could fill the memory.
+        // Refuses unsorted runs before they fill the memory.
         require(
             count >= 1 && to + count > begin && (runs.empty() || to >= runs.back().to + runs.back().count),
             "runs");
@@ -56,8 +55,8 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
-/// Reads the terms of the slice's rows; row r has terms starts[r] to starts[r + 1]. Copies, since threads
-/// share the numbers.
+/// Reads the slice's terms; row r has terms starts[r] to starts[r + 1]. Copies, since threads share the
+/// numbers.
 void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
     const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
     const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");

@@ -7,33 +7,32 @@
 
 #include "../jobs/check.hpp"
 
-/// Readers of JavaScript values. All throw TypeError for a wrong type and RangeError for a number out of
-/// range, naming the value.
+/// Readers of JavaScript values. All throw TypeError for a wrong type and RangeError out of range, naming the
+/// value.
 namespace layerloom {
 
 std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
-/// @return the index of a string among `names`
+/// @return the index among `names`
 std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names);
 double toNumber(const Napi::Value& value, const char* name);
-/// Refuses NUL, at which the system would cut the path.
+/// Refuses NUL, which would cut the path.
 std::string toPath(const Napi::Value& value, const char* name);
 Napi::Object toObject(const Napi::Value& value, const char* name);
 Napi::Array toArray(const Napi::Value& value, const char* name);
 
-/// The numbers of a typed array of this element type; empty if it was detached or its buffer is too short.
-/// Call when no more JavaScript runs: a getter could detach it.
+/// The numbers of a typed array; empty if it was detached or its buffer is too short. Call when no more
+/// JavaScript runs, since a getter could detach it.
 template <class Number>
 std::span<Number> toSpan(const Napi::Value& value, const char* name);
 
 std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most = kMostInteger);
 double readNumber(const Napi::Object& object, const char* key);
 bool readBoolean(const Napi::Object& object, const char* key);
-/// Reads 64 bits from a BigInt.
 std::uint64_t readWord64(const Napi::Object& object, const char* key);
 Napi::Object readObject(const Napi::Object& object, const char* key);
 Napi::Array readArray(const Napi::Object& object, const char* key);
 
-/// Reads a name of an enumeration; `names` are in its order.
+/// `names` are in the enumeration's order.
 template <class Enumeration, std::size_t count>
 Enumeration readName(const Napi::Object& object, const char* key, const char* const (&names)[count]) {
     return static_cast<Enumeration>(indexOfName(object.Get(key), key, names));

@@ -9,19 +9,18 @@
 namespace layerloom {
 namespace {
 
-/// A handler that the guard's handler replaced, and the one before it.
+/// A replaced handler, and the one before it.
 struct Former {
     struct sigaction action;
     const Former* older;
 };
 
-/// Never freed, since a signal handler may be reading it. Grows by one each time the host changes the
-/// handler.
+/// Never freed, since a signal handler may be reading it.
 std::atomic<const Former*> newest = nullptr;
 static_assert(std::atomic<const Former*>::is_always_lock_free);
 
-// The signal handler may be a thread's first access, so it must not allocate. glibc allocates on first access
-// unless the model is initial-exec; musl allocates at dlopen, and cannot load libraries with that model.
+// The signal handler may be a thread's first access, so it must not allocate. glibc allocates unless the
+// model is initial-exec; musl allocates at dlopen, and cannot load that model.
 #ifdef __GLIBC__
 #define LAYERLOOM_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
 #else
@@ -29,10 +28,10 @@ static_assert(std::atomic<const Former*>::is_always_lock_free);
 #endif
 
 LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
-/// The handler to which this thread's signal was passed on, while it runs.
+/// The handler to which this thread's signal was passed, while it runs.
 LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
-/// Number of armed guards in all threads.
+/// Armed guards in all threads.
 std::atomic<int> guards = 0;
 
 bool watches(const Guard& guard, const void* address) {
@@ -53,7 +52,7 @@ bool isSame(const struct sigaction& a, const struct sigaction& b) {
     return takesInfo(a) ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
 }
 
-/// Restores the default action, which ends the process when the instruction faults again.
+/// Restores the default action, which ends the process at the next fault.
 void endProcess(int signal) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -64,7 +63,7 @@ void endProcess(int signal) {
 
 /// Does what would have happened without this handler.
 void passOn(int signal, siginfo_t* info, void* context) {
-    // A handler may itself pass a signal on to the one it replaced, which is this one.
+    // A handler may pass a signal on to the one it replaced, which is this one.
     const Former* const outer = passedTo;
     const Former* const to = outer != nullptr ? outer->older : newest.load();
     if (to == nullptr || !isHandler(to->action)) {
@@ -86,38 +85,36 @@ void onBusError(int signal, siginfo_t* info, void* context) {
     passOn(signal, info, context);
 }
 
-/// Returns the action of SIGBUS, and replaces it if `action` is given. This call cannot fail.
+/// Returns the action of SIGBUS, and replaces it if `action` is given.
 struct sigaction replaceAction(const struct sigaction* action) {
     struct sigaction replaced = {};
     sigaction(SIGBUS, action, &replaced);
     return replaced;
 }
 
-/// Makes `action` the target for passing signals on.
 void passOnTo(const struct sigaction& action) {
     for (const Former* former = newest; former != nullptr; former = former->older)
         if (isSame(former->action, action)) return newest.store(former);
     newest.store(new Former{action, isHandler(action) ? newest.load() : nullptr});
 }
 
-/// Installs the handler if it is not installed.
 void install() {
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
-    // SA_NODEFER: a host's handler may leave by siglongjmp, which must not leave the signal blocked.
+    // SA_NODEFER: a host's handler may leave by siglongjmp, which must not block the signal.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (isSame(replaceAction(nullptr), action)) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    // Records the former handler before ours can run; repeats if the host changed it in between.
+    // Records the former handler before ours can run; repeats if the host changed it meanwhile.
     for (struct sigaction former = replaceAction(nullptr); !isSame(former, action);
          former = replaceAction(&action))
         passOnTo(former);
 }
 
-/// If a host installs a handler that returns while a guarded read runs, the read faults forever. This thread
-/// therefore reinstalls ours as long as a guard is armed.
+/// If a host installs a handler that returns during a guarded read, the read faults forever. This thread
+/// therefore reinstalls ours while a guard is armed.
 void watch() {
     // Leaves the process's signals to the host's threads.
     sigset_t all;

@@ -31,8 +31,8 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        // A call both reads and writes. A full disk is a write error. For anything else (other file systems,
-        // old kernels, a zero before the end), the caller copies itself and learns which side failed.
+        // A call both reads and writes. A full disk is a write error. Otherwise (other file systems, old
+        // kernels, a zero before the end) the caller copies itself and learns which side failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) copied.writeError = errno;
         if (n <= 0) break;
         copied.bytes += static_cast<std::uint64_t>(n);

@@ -3,11 +3,11 @@
 
 namespace layerloom {
 
-/// Takes an exclusive lock on an open file without waiting, until the file is closed or the process ends.
-/// Returns 0, EWOULDBLOCK if another process holds it, or another errno.
+/// Takes an exclusive lock on an open file, until it is closed or the process ends. Returns 0, EWOULDBLOCK if
+/// it is held, or another errno.
 int lockFile(int fd);
 
-/// Exchanges two directory entries atomically. Returns 0, or an errno; ENOTSUP if that is not supported.
+/// Exchanges two directory entries atomically. Returns 0, or an errno; ENOTSUP if not supported.
 int exchange(const std::string& a, const std::string& b);
 
 }  // namespace layerloom

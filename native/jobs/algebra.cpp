@@ -10,10 +10,10 @@
 namespace layerloom {
 namespace {
 
-/// A column of length 1 with a smaller squared distance from the span of earlier ones is left out.
+/// Smaller squared distances from the span of earlier columns, for length 1, mean dependence.
 constexpr double kDependent = 1e-14;
 
-/// Limit on QL steps for an eigenvalue; usually it takes two.
+/// Limit on QL steps for an eigenvalue; usually two.
 constexpr std::size_t kMostSteps = 60;
 
 /// A symmetric matrix as Qᵀ T Q with tridiagonal T.
@@ -22,7 +22,6 @@ struct Tridiagonal {
     Matrix q;
 };
 
-/// Reduces a symmetric matrix by Householder reflections.
 Tridiagonal reduce(Matrix a) {
     const std::size_t n = a.rows;
     Tridiagonal to{std::vector<double>(n), std::vector<double>(n), Matrix(n, n)};
@@ -37,7 +36,7 @@ Tridiagonal reduce(Matrix a) {
         for (std::size_t i = k + 1; i < n; ++i) v[i] = a(i, k);
         v[k + 1] -= onto;
         const double beta = 2 / (v[k + 1] * v[k + 1] + squares);
-        // A ← H A H for the rest, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
+        // A ← H A H, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
         std::fill(w.begin(), w.end(), 0.0);
         for (std::size_t j = k + 1; j < n; ++j)
             for (std::size_t i = k + 1; i < n; ++i) w[i] += a(j, i) * v[j];
@@ -61,7 +60,7 @@ Tridiagonal reduce(Matrix a) {
     return to;
 }
 
-/// Returns the first index from `from` on after which T splits into two blocks.
+/// The first index from `from` on after which T splits.
 std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     std::size_t at = from;
     for (; at + 1 < of.diagonal.size(); ++at) {
@@ -71,7 +70,7 @@ std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     return at;
 }
 
-/// An implicit QL step with Wilkinson's shift on rows [from, to] of T; applies the rotations to Q.
+/// An implicit QL step with Wilkinson's shift on rows [from, to] of T; rotates Q too.
 void step(Tridiagonal& of, std::size_t from, std::size_t to) {
     auto& [d, e, q] = of;
     double g = (d[from + 1] - d[from]) / (2 * e[from]);

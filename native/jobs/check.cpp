@@ -16,7 +16,7 @@ void checkJob(const Same& same) {
     checkElements(same.to, 1, same.first, same.count, "to");
 }
 
-/// Scales are contiguous, a scale for each block, so there are at most as many as elements.
+/// Scales are contiguous, at most as many as elements.
 void checkScales(ValueId value, const Location& to, DType dtype, const Program& program) {
     require(value >= program.sources.size(), "value");
     const NodeOperation& operation = program.nodes[value - program.sources.size()].operation;
@@ -36,7 +36,7 @@ void checkJob(const Compute& compute) {
             continue;
         }
         require(dtype == program.dtypeOf(value), "dtype");
-        // A source is written unchanged, so its rows must not be permuted.
+        // A source is written unchanged.
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;
@@ -46,7 +46,7 @@ void checkJob(const Compute& compute) {
     }
     require(!compute.outputs.empty(), "outputs");
     if (compute.tally.empty()) return;
-    // The program must contain exactly one vote, its last node.
+    // The program's only vote must be its last node.
     require(!program.nodes.empty(), "tally");
     const Node& last = program.nodes.back();
     require(std::holds_alternative<Vote>(last.operation), "tally");

@@ -18,18 +18,18 @@ void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) 
 
 void checkFinite(double number, const char* what) { require(std::isfinite(number), what); }
 
-/// @param rows length of the list, which has `each` numbers per row
+/// @param rows length of the list, with `each` numbers per row
 void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& program, const char* what) {
     if (sense == Rows::Input)
         require(rows == checkedLength(program.columns, each, what), what);
     else
-        // Rows are counted from the start of the tensor to the end of the slice.
+        // Rows are counted from the start of the tensor.
         require(rows >= checkedLength((program.first + program.count + program.columns - 1) / program.columns,
                                       each, what),
                 what);
 }
 
-/// Runs of the slice's rows must be ascending, disjoint and within the slice.
+/// Runs must be ascending, disjoint and within the slice.
 template <class Run>
 void checkRuns(const std::vector<Run>& runs, std::uint64_t width, const Program& program) {
     require(width >= 1, "width");
@@ -123,7 +123,7 @@ void check(const FillRows& fill, const Node& node, const Program& program) {
     require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
 }
 
-/// The factors must have whole rows and columns, and the product must reach to the end of the slice.
+/// Factors must have whole rows and columns, up to the end of the slice.
 void check(const Product& product, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     require(product.rank >= 1, "rank");
@@ -146,7 +146,7 @@ std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t of) {
     return elements / of + (elements % of == 0 ? 0 : 1);
 }
 
-/// Checks that the codes of whole matrices fit in `bytes` bytes.
+/// The codes of whole matrices must fit in `bytes` bytes.
 void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes) {
     using enum Codes::Order;
     require(codes.rows >= 1 && codes.columns >= 1 && codes.stride >= codes.columns, "rows");
@@ -223,7 +223,7 @@ void check(const CombineRows& combine, const Node& node, const Program& program)
     for (const auto& [row, coefficient] : combine.terms) require(row < rows, "terms");
 }
 
-/// The file must contain all rows of the heads that the slice touches.
+/// The file must contain all rows of the slice's heads.
 void check(const Unpack& what, const Node& node, const Program& program) {
     checkInputs(node, 1, 1);
     const StoredSource& bytes = program.sources[node.inputs[0]];
@@ -237,7 +237,7 @@ void check(const Unpack& what, const Node& node, const Program& program) {
     require(bytes.elements >= checkedLength(whole, inRow, "width"), "elements");
 }
 
-/// The slice must consist of whole rows of blocks, except at the matrix's end.
+/// The slice must consist of whole rows of blocks, except at the end.
 void check(const Quantise& what, const Node& node, const Program& program) {
     using enum Quantise::Scheme;
     checkInputs(node, 1, 1);
@@ -255,7 +255,7 @@ void check(const Quantise& what, const Node& node, const Program& program) {
             require(of->blockRows == what.blockRows, "block");
 }
 
-/// @param known number of values before the node
+/// @param known values before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);
     for (const ValueId id : node.inputs) require(id < known && whole == program.isWhole(id), "inputs");

@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// Largest system; its tiles, and those of rows to solve, are in the process's memory.
+/// Limit for the memory of the system's tiles, and of those of rows to solve.
 constexpr std::uint64_t kMostInputs = 65'536;
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// Largest system; its tiles and the matrix are in the process's memory.
+/// Limit for the memory of the system's tiles and the matrix.
 constexpr std::uint64_t kMostExtent = 65'536;
 
 }  // namespace

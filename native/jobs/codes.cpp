@@ -25,7 +25,7 @@ constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {
 constexpr Table kE2M1{0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
 /// 0 to 15 mean −8 to 7.
 constexpr Table kU4{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-/// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes' get_4bit_type).
+/// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes).
 constexpr Table kNF4{-1.0f,
                      -0.6961928009986877f,
                      -0.5250730514526367f,
@@ -42,7 +42,7 @@ constexpr Table kNF4{-1.0f,
                      0.5626170039176941f,
                      0.7229568362236023f,
                      1.0f};
-/// bitsandbytes' 4-bit numbers, divided by the largest, 12, in float32.
+/// bitsandbytes' 4-bit numbers, divided by the largest, 12.
 constexpr Table kFP4{0.f / 12,  0.0625f / 12, 8.f / 12,  12.f / 12,     4.f / 12,  6.f / 12,
                      2.f / 12,  3.f / 12,     -0.f / 12, -0.0625f / 12, -8.f / 12, -12.f / 12,
                      -4.f / 12, -6.f / 12,    -2.f / 12, -3.f / 12};
@@ -76,13 +76,11 @@ std::uint32_t wordAt(const std::byte* data, std::uint64_t index) {
     return word;
 }
 
-/// The row of words that contains a row's codes.
 std::uint64_t rowOfWords(const Codes& codes, std::uint64_t row) {
     const std::uint64_t each = codes.inWord();
     return row / codes.rows * ((codes.rows + each - 1) / each) + row % codes.rows / each;
 }
 
-/// Decodes `Down`: codes of consecutive rows share a word.
 void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, std::uint64_t column,
                 std::size_t count, float* out) {
     data += 4 * (rowOfWords(codes, row) * codes.stride + column);
@@ -102,7 +100,7 @@ void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, st
     }
 }
 
-/// Decodes `Interleaved`: columns 0, 2, 4, 6, 1, 3, 5, 7 of eight, from a word's lowest bits on.
+/// Columns 0, 2, 4, 6, 1, 3, 5, 7 of eight, from a word's lowest bits on.
 void decodeInterleaved(const Codes& codes, const std::byte* data, std::uint64_t first, std::size_t count,
                        float* out) {
     const Table& table = kTables[tableOf(codes.kind)];

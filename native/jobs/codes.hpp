@@ -7,8 +7,7 @@
 
 namespace layerloom {
 
-/// Decodes codes [column, column + count) of a row, counted over all matrices. All values are exact in
-/// float32.
+/// Decodes codes [column, column + count) of a row, counted over all matrices. Values are exact in float32.
 void decode(const Kernels& kernels, const Codes& codes, const std::byte* data, std::uint64_t row,
             std::uint64_t column, std::size_t count, float* out);
 

@@ -13,9 +13,9 @@
 namespace layerloom {
 namespace {
 
-/// Bytes of a tile for each output if several share inputs: all tiles must fit in the cache.
+/// Bytes of a tile if outputs share inputs: all tiles must fit in the cache.
 constexpr std::size_t kSharedTileBytes = 256 * 1024;
-/// Elements that a program of several nodes processes together: their tiles stay in the L1 cache.
+/// Elements that several nodes process together: tiles stay in the L1 cache.
 constexpr std::size_t kStep = 1024;
 
 std::span<std::byte> tileBuffer() {
@@ -27,14 +27,14 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
-/// The output range of `count` scales from that of element `first` on, which starts a row of blocks.
+/// The output range of `count` scales from element `first` on, which starts a row of blocks.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
     const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);
     return rangeOf(output.to, sizeof(float), rowOfBlocks * what.across(program.columns), count);
 }
 
-/// Writes tiles of a program's outputs: from buffers that the evaluator fills, or sources unchanged.
+/// Writes tiles: from buffers that the evaluator fills, or sources unchanged.
 class OutputTiles {
   public:
     OutputTiles(const Compute& compute, std::size_t count)
@@ -52,7 +52,7 @@ class OutputTiles {
         scales_.resize(compute.outputs.size());
     }
 
-    /// Returns for each node its place in a tile, for elements from `at` on; null if it is not written.
+    /// Returns for each node its place in a tile from `at` on, or null.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)
@@ -61,7 +61,6 @@ class OutputTiles {
         return places_;
     }
 
-    /// Takes the scales of the values that were just computed.
     void takeScales(const Evaluator& evaluator) {
         for (std::size_t o = 0; o < tiles_.size(); ++o) {
             if (!compute_.outputs[o].scales) continue;
@@ -84,7 +83,7 @@ class OutputTiles {
                 data = windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
             }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
-            // A lost page of a source makes the write fail with EFAULT: system calls raise no signal.
+            // A lost page makes the write fail with EFAULT: system calls raise no signal.
             if (error == EFAULT) return windows.lostPage();
             if (error != 0) return {Outcome::WriteFailed, error};
             control.count(0, to.length);
@@ -106,8 +105,8 @@ class OutputTiles {
     std::vector<std::byte*> places_;
 };
 
-/// True if every computed node is an output and depends only on sources. Then nodes need no tiles of their
-/// own: one pass goes from sources to outputs.
+/// True if every computed node is an output and depends only on sources: then nodes need no tiles, and one
+/// pass suffices.
 bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };

@@ -9,15 +9,14 @@
 namespace layerloom {
 namespace {
 
-/// Steps of copies within the kernel, which use no cache of ours and may be longer.
+/// Copies within the kernel use no cache of ours.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
-/// A range of a location in bytes.
 Range bytesOf(const Location& at, std::uint64_t first, std::uint64_t count) {
     return rangeOf(at, 1, first, count);
 }
 
-/// Writes from the mapped input, which saves a copy through a buffer.
+/// Saves a copy through a buffer.
 Status copyMapped(const Range& source, const Range& to, Control control) {
     const Windows windows({&source, 1});
     if (windows.status.outcome != Outcome::Done) return windows.status;

@@ -21,7 +21,7 @@ Definite::Definite(std::size_t size)
       packed_(kTileColumns * kTileColumns) {
     for (std::size_t row = 0; row < tiles(); ++row)
         rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
-    // The padding of the last tile is an identity matrix.
+    // Padding is an identity matrix.
     for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
 }
 
@@ -94,7 +94,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
             at(row, c) = sum / at(c, c);
         }
     }
-    // In place, column by column: a column of the inverse needs L's columns from its own on.
+    // In place: a column of the inverse needs L's columns from its own on.
     for (std::size_t c = 0; c < n; ++c) {
         at(c, c) = 1 / at(c, c);
         for (std::size_t row = c + 1; row < n; ++row) {

@@ -9,21 +9,20 @@
 
 namespace layerloom {
 
-/// A pivot of a Cholesky factorisation that is too small: its column, and the diagonal element before
-/// factorising.
+/// A pivot that is too small: its column, and the diagonal element before factorising.
 struct SmallPivot {
     std::size_t column;
     double diagonal;
 };
 
-/// A symmetric positive definite matrix of float64. Stores its lower half in square tiles: about 4 · size²
-/// bytes. The Cholesky factor L gives X ← X S⁻¹ without inverting S. The order of each inner product is
-/// fixed, on every instruction set.
+/// A symmetric positive definite matrix of float64, with its lower half in square tiles: about 4 · size²
+/// bytes. The factor L gives X ← X S⁻¹ without inverting S. The order of inner products is fixed, on every
+/// instruction set.
 class Definite {
   public:
     explicit Definite(std::size_t size);
 
-    /// An element on or below the diagonal; may be changed.
+    /// An element on or below the diagonal.
     double& at(std::size_t row, std::size_t column);
 
     /// Adds XᵀX, in order of blocks of kTileColumns rows, each summed from 0. @return Done or Cancelled
@@ -37,20 +36,20 @@ class Definite {
 
     /// Replaces S by its factor, and the diagonal tiles by their inverses.
     ///
-    /// @param least stops at a pivot below this share of its diagonal element
-    /// @return Done or Cancelled; sets `small` if a pivot is too small
+    /// @param least smallest pivot, as a share of its diagonal element
+    /// @return Done or Cancelled; sets `small` if a pivot is smaller
     Outcome factorise(const Kernels& kernels, double least, const Control& control,
                       std::optional<SmallPivot>& small);
 
-    /// x ← x S⁻¹, once factorised. @return Done or Cancelled
+    /// x ← x S⁻¹, once factorised.
     Outcome solve(const Kernels& kernels, TiledRows& x, const Control& control);
 
-    /// x ← x L⁻ᵀ, once factorised: if S was xᵀx, the columns become orthonormal. @return Done or Cancelled
+    /// x ← x L⁻ᵀ, once factorised: if S was xᵀx, columns become orthonormal.
     Outcome divide(const Kernels& kernels, TiledRows& x, const Control& control);
 
     std::size_t size() const { return size_; }
     std::size_t tiles() const { return rows_.size(); }
-    /// Rows and columns of a diagonal tile, a multiple of kPanel.
+    /// Size of a diagonal tile, a multiple of kPanel.
     std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
     /// A row-major tile on or below the diagonal.
     double* tile(std::size_t row, std::size_t column) {
@@ -62,7 +61,7 @@ class Definite {
     void divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed);
     /// x_j ← x_j − x_from · L(from, j), or L(j, from)ᵀ.
     void subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j, bool transposed);
-    /// Packs sign · L(row, column), or its transpose, as the right side of a product.
+    /// Packs sign · L(row, column), or its transpose, as a right side.
     void pack(std::size_t row, std::size_t column, bool transposed, double sign);
     /// Replaces a diagonal tile by the inverse of its factor.
     std::optional<SmallPivot> invert(std::size_t tile, double least);

@@ -11,15 +11,14 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// Elements of a block of a transposed tensor, which stays in an L2 cache of 2 MiB.
+/// Elements of a block, which stays in an L2 cache of 2 MiB.
 constexpr std::size_t kDequantisedElements = 256 * 1024;
-/// Blocks have a multiple of this many rows, so that blocks of 4-bit codes start at aligned bytes.
+/// Blocks of 4-bit codes start at aligned bytes.
 constexpr std::uint64_t kRowsTogether = 32;
-/// Stored rows transposed together, so that each cache line of the block is written once, in full. Rows of a
-/// block are often a multiple of 4 KiB apart, so that single lines would evict each other.
+/// Stored rows transposed together, so that each cache line of the block is written once. Rows are often a
+/// multiple of 4 KiB apart, so that lines would evict each other.
 constexpr std::uint64_t kStrip = 16;
 
-/// Bytes of a cache line.
 constexpr std::size_t kLine = 64;
 
 std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (elements + each - 1) / each; }
@@ -47,8 +46,7 @@ void transpose(const float* rows, std::size_t count, std::size_t columns, float*
             for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
 }
 
-/// Transposes an 8×8 matrix of bytes, a row in each word: exchanges halves of words, then quarters, then
-/// bytes.
+/// Transposes an 8×8 matrix of bytes, a row in each word: halves of words, then quarters, then bytes.
 void transposeWords(std::uint64_t (&x)[8]) {
     constexpr std::uint64_t masks[] = {0x0000'0000'FFFF'FFFF, 0x0000'FFFF'0000'FFFF, 0x00FF'00FF'00FF'00FF};
     for (int stage = 0, apart = 4; stage < 3; ++stage, apart /= 2)
@@ -171,7 +169,7 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    // Rows of codes may be in any group, so computes all groups of a matrix at once.
+    // Rows of codes may be in any group.
     const bool all = what_.transposed && what_.hasGroups;
     const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
     const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);

@@ -9,35 +9,32 @@
 
 namespace layerloom {
 
-/// Dequantises elements to float32 (Dequantise in program.hpp). A transposed tensor is computed in blocks of
-/// whole output rows, so that each cache line of codes serves many elements. Private memory is then a block
-/// of about kDequantisedElements.
+/// Dequantises to float32 (Dequantise in program.hpp). Transposed tensors are computed in blocks of whole
+/// output rows, of about kDequantisedElements, so that each cache line of codes serves many elements.
 class Dequantiser {
   public:
-    /// @param inputs of the node, whole
     /// @param columns elements of a row of the output
     Dequantiser(const Kernels& kernels, const Dequantise& what, std::span<const Source> inputs,
                 std::uint64_t columns);
 
-    /// Writes elements [first, first + count) of the output.
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
-    /// Computes elements [column, column + count) of a stored row, counted over all matrices.
+    /// Elements [column, column + count) of a stored row, counted over all matrices.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// Scales decoded codes if each column has its own group.
+    /// For groups of single columns.
     void scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// Scales decoded codes in consecutive blocks.
+    /// For consecutive blocks.
     void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// Computes scales and zero points of columns [first, first + count) in a row of blocks, counted over all
-    /// matrices: `scalesNow_` and `zerosNow_`. Keeps those of the last call, since rows share them.
+    /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, counted over
+    /// all matrices. Keeps those of the last call, since rows share them.
     void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
     void findScales(std::uint64_t first, std::size_t count, float* out) const;
     void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count, float* out) const;
     std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
-    /// `fillTransposed` for 4-bit codes, two to a byte along rows: transposes bytes.
+    /// For 4-bit codes, two to a byte along rows: transposes bytes.
     void fillHalves(std::uint64_t first, std::size_t count, float* out);
     void computeHalves(std::uint64_t outputRow);
     void widen(const Source& source, std::uint64_t element, std::size_t count, float* out) const;

@@ -15,8 +15,8 @@
 
 namespace layerloom {
 
-/// Calls work(row, first column, offset in the run, length) for each piece of a row in a run of `count`
-/// elements from element `first` of a matrix.
+/// Calls work(row, first column, offset, length) for each piece of a row in elements [first, first + count)
+/// of a matrix.
 template <class Work>
 void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, const Work& work) {
     for (std::size_t at = 0; at < count;) {
@@ -27,45 +27,42 @@ void forEachRow(std::uint64_t first, std::size_t count, std::uint64_t columns, c
     }
 }
 
-/// Evaluates a program tile by tile. Private memory is a tile for each node, for any tensor size. Watched
-/// values are checked while their tile is in the cache.
+/// Evaluates a program tile by tile; private memory is a tile for each node. Watched values are checked while
+/// their tile is in the cache.
 class Evaluator {
   public:
-    /// @param windows the program's sources, mapped
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
         : Evaluator(kernels, program, windows, FusedVotes(program)) {}
     /// @param fusedVotes nodes that it skips have no value
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, FusedVotes fusedVotes);
 
-    /// Returns the most elements to compute at once; whole rows if the program needs them.
+    /// Most elements to compute at once; whole rows if needed.
     std::size_t step(std::size_t wanted) const;
 
-    /// Computes every node for elements [begin, begin + count) of the slice. @param places output of each
-    /// node; null keeps it in the evaluator
+    /// Computes every node for elements [begin, begin + count) of the slice. @param places outputs of nodes,
+    /// or null
     void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
 
     /// Computes and checks the watched values of the current tile.
     void look();
 
-    /// The first NaN or infinity of each watched value in the tiles so far.
+    /// The first NaN or infinity of each watched value so far.
     std::vector<NonFiniteElement>& nonFinite() { return nonFinite_; }
 
-    /// From now on tallies the bounds of the program's fused vote, if it has one.
+    /// From now on tallies the bounds of the program's fused vote, if any.
     void tally();
-    /// Tallies for each term of that vote, and the number of tallied elements; a tile counts only if it is
-    /// all finite.
+    /// Tallies for each term, and the number of tallied elements; a tile counts only if it is all finite.
     std::span<const Tallies> tallies() const { return tallies_; }
     std::uint64_t tallied() const { return tallied_; }
 
-    /// The scales of a quantising node, for the last computed tile.
+    /// For a quantising node and the last tile.
     std::span<const float> scalesOf(std::size_t node) const;
 
-    /// Moves to elements [begin, begin + count) of the slice; nodes are computed on demand.
+    /// Moves to elements [begin, begin + count) of the slice; computes nodes on demand.
     void moveTo(std::size_t begin, std::size_t count);
 
-    /// A value of the tile, in its dtype.
     Source value(ValueId id);
-    /// A value of the tile, widened to float32.
+    /// The value in float32.
     const float* floats(ValueId id);
 
     /// A float32 value as a sum for kernels: sources of `dtype`, from element `from` of the tile on. Valid
@@ -74,7 +71,7 @@ class Evaluator {
         Terms terms;
         DType dtype;
     };
-    /// Returns a node's sum without computing it, if kernels accept it; otherwise a sum of only the value.
+    /// Returns a node's sum without computing it, if kernels accept it; otherwise of the value alone.
     Sum sum(ValueId id, std::size_t from);
 
   private:
@@ -85,7 +82,6 @@ class Evaluator {
         float* floats(std::size_t count) { return reinterpret_cast<float*>(of(count * sizeof(float))); }
     };
 
-    /// A node being computed.
     struct Work {
         const Node& node;
         std::size_t index;
@@ -93,7 +89,7 @@ class Evaluator {
         bool isKept;  ///< in a buffer of the evaluator, which is aligned
     };
 
-    /// Tables that an operation derives from its fields at the first tile.
+    /// Tables that operations derive at the first tile.
     struct Prepared {
         std::vector<std::uint64_t>
             words;                   ///< DropRanked: for each rank, the random words below its probability
@@ -107,12 +103,10 @@ class Evaluator {
         std::unique_ptr<Unpacker> unpacker;
     };
 
-    /// Computes a node after its inputs.
     void need(ValueId id);
-    /// Calls visit(input) for each value that a node needs.
     template <class Visit>
     void forEachInput(std::size_t node, const Visit& visit) const;
-    /// `value` and `floats` for computed values.
+    /// For computed values.
     Source found(ValueId id) const;
     const float* widened(ValueId id);
 
@@ -138,35 +132,33 @@ class Evaluator {
     void evaluate(const Quantise& what, const Work& work);
     void evaluate(const Unpack& what, const Work& work);
 
-    /// Computes `linear` into a node's tile, and notes whether the results are finite.
+    /// Computes `linear` into a tile, and notes whether results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,
                  std::size_t count);
-    /// Checks the tile of a watched value.
     void look(ValueId id);
     bool isFiniteAt(ValueId id, std::size_t i) const;
-    /// Returns the value that a NaN or infinity comes from.
+    /// The origin of a NaN or infinity.
     ValueId causeOf(ValueId id, std::size_t i) const;
-    /// Returns the source whose file contains a cause, or the cause itself.
+    /// The source whose file contains a cause, or the cause.
     ValueId storedCause(ValueId id) const;
 
-    /// Calls fill(out) for a float32 buffer, and rounds the result to the sink's dtype.
+    /// Calls fill(out) for float32, and rounds to the sink's dtype.
     template <class Fill>
     void inFloats(const Work& work, const Fill& fill);
     void linearByRows(const RowLinear& linear, const Work& work);
     void linearByColumns(const RowLinear& linear, const Work& work);
-    /// Returns the output of a node, or null if the evaluator keeps it.
+    /// A node's output, or null.
     std::byte* placeOf(std::size_t node) const;
     /// Finds the tile of a source with permuted rows: in place if it is a single run, else copied.
     void gather(std::size_t source);
-    /// Returns a node's tile.
     const std::byte* dataOf(std::size_t node) const;
     /// True for float32 that kernels may read in place.
     bool isAligned(ValueId id) const;
-    /// Uses an input's tile as the node's tile without copying, unless an output was given.
+    /// Uses an input's tile as the node's, unless an output was given.
     bool standsFor(const Work& work, ValueId input);
-    /// Returns the node's inputs in float32; valid until the next call.
+    /// Valid until the next call.
     const float* const* allFloats(const Node& node);
-    /// Returns 32 random bits for each element of the tile.
+    /// 32 random bits for each element.
     const std::uint32_t* randoms(std::uint64_t key);
     std::size_t columns() const { return static_cast<std::size_t>(program_.columns); }
     /// Index in the tensor of the tile's first element.
@@ -178,7 +170,7 @@ class Evaluator {
     const FusedVotes fusedVotes_;
     std::vector<Buffer> values_;              ///< for each node
     std::vector<const std::byte*> standIns_;  ///< for each node: the input's tile that it uses, or null
-    /// A source with permuted rows: its tile, memory for a copied one, and the first element of its window.
+    /// A source with permuted rows: its tile, memory for a copy, and the first element of its window.
     struct Gathered {
         const std::byte* tile = nullptr;
         Buffer copied;

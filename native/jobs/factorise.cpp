@@ -11,16 +11,16 @@
 namespace layerloom {
 namespace {
 
-/// Minimum of random columns beyond the rank; otherwise half of the rank, since spectra of fine-tuning fall
+/// At least so many random columns beyond the rank; usually half the rank, since spectra of fine-tuning fall
 /// slowly.
 constexpr std::size_t kOversampling = 10;
-/// Passes that apply ΔᵀΔ. With three, the error is within 1 % of the optimum for the rank.
+/// With these passes of ΔᵀΔ, the error is within 1 % of the optimum.
 constexpr int kPowerIterations = 3;
-// Rows of a tile, and columns summed in float32. Part of the numeric contract, like the order of sums.
+// Part of the numeric contract: rows of a tile, and columns summed in float32.
 constexpr std::size_t kTileRows = 64;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 constexpr std::size_t kBlock = 256;
-/// Distance of rows in a packed block: not a power of two, which would map all rows to a few cache sets.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 
 /// Rows of a factor that are computed and written together.
@@ -38,7 +38,7 @@ Buffer<Number> zeros(std::size_t count) {
     return std::make_unique<Number[]>(count);
 }
 
-/// Repacks rows of `panels` panels of float64 into panels. @param rows of a panel
+/// Repacks rows into panels. @param rows of a panel
 template <class Number>
 void toPanels(const double* from, std::size_t count, std::size_t panels, Number* to, std::size_t rows) {
     for (std::size_t p = 0; p < panels; ++p)
@@ -48,7 +48,7 @@ void toPanels(const double* from, std::size_t count, std::size_t panels, Number*
                     static_cast<Number>(from[(row * panels + p) * kPanel + j]);
 }
 
-/// A matrix of float64 whose columns fill whole panels.
+/// Columns fill whole panels.
 struct Tall {
     std::size_t rows, panels;
     Buffer<double> numbers;
@@ -103,7 +103,7 @@ struct Small {
 struct Size {
     double squares = 0, nonFinite = 0;
 
-    /// Returns the squares of only these elements.
+    /// Returns these elements' squares.
     double add(const float* tile, std::size_t count) {
         double ofTile = 0;
         for (std::size_t i = 0; i < count; ++i)
@@ -119,7 +119,6 @@ struct Size {
     }
 };
 
-/// A factorisation in progress.
 class Factoriser {
   public:
     Factoriser(const Kernels& kernels, const Factorisation& what, const Windows& windows, Control control)
@@ -133,7 +132,7 @@ class Factoriser {
                  std::max(kOversampling, static_cast<std::size_t>(what.rank) / 2)),
           panels_(panelsOf(std::min({width_, rows_, columns_}))),
           tileRows_(std::clamp(kTileElements / columns_, std::size_t{1}, kTileRows)) {
-        // Filling up the last panel costs nothing.
+        // The last panel's columns cost nothing.
         width_ = std::min({panels_ * kPanel, rows_, columns_});
     }
 
@@ -155,9 +154,8 @@ class Factoriser {
     Status write(const Location& at, bool transposed, std::size_t extent, std::size_t first, std::size_t count,
                  const float* numbers);
     Status findError(double& error);
-    /// Adds tile · b to sums, in blocks of columns.
+    /// Adds tile · b, in blocks of columns.
     void addTimes(Tile tile, std::size_t rows, const float* b, std::size_t panels, double* sums) const;
-    /// Rounds to the factors' dtype, in place.
     void round(float* numbers, std::size_t count);
 
     const Kernels& kernels_;
@@ -214,8 +212,8 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     return status;
 }
 
-/// columns = Δᵀ. The rows of a wide matrix span it exactly; ΔᵀΔ of random columns would square the condition
-/// and lose the smallest singular values.
+/// columns = Δᵀ. The rows of a wide matrix span it exactly; ΔᵀΔ would square the condition and lose small
+/// singular values.
 Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     Size size;
     const Status status = overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
@@ -229,7 +227,7 @@ Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     return status;
 }
 
-/// Makes columns orthonormal and stores them in float32 as the basis. Dependent columns are dropped.
+/// Makes columns orthonormal, and the basis their float32; drops dependent ones.
 void Factoriser::makeOrthonormal(Tall& columns) {
     // Twice is enough: the second time they are nearly orthonormal.
     for (int time = 0; time < 2; ++time) {
@@ -256,7 +254,7 @@ Status Factoriser::multiply() {
     return overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
         std::fill_n(product.get(), rows * stride, 0.0);
         addTimes(tile, rows, basis_.get(), panels_, product.get());
-        // Uses the rounded values, so that the decomposition is of what is stored.
+        // Rounded, as stored.
         float* to = product_.get() + first * stride;
         for (std::size_t i = 0; i < rows * stride; ++i) product[i] = to[i] = static_cast<float>(product[i]);
         addGram(kernels_, product.get(), rows, panels_, gram_.get());
@@ -283,8 +281,8 @@ void Factoriser::round(float* numbers, std::size_t count) {
     linear(kernels_, {&rounded, 1}, kOne, {bytes, DType::F32}, count);
 }
 
-/// Writes rows [first, first + count) of a factor with `extent` rows of `rank` numbers, already rounded.
-/// @param transposed as [rank, extent]
+/// Writes rows [first, first + count) of a factor [extent, rank], already rounded. @param transposed as
+/// [rank, extent]
 Status Factoriser::write(const Location& at, bool transposed, std::size_t extent, std::size_t first,
                          std::size_t count, const float* numbers) {
     const std::size_t size = sizeOf(what_.dtype);
@@ -354,7 +352,7 @@ Status Factoriser::writeLeft(const Matrix& by) {
     return {};
 }
 
-/// ‖Δ − left · right‖², in another pass over Δ: a difference of sums would lose a small error.
+/// ‖Δ − left · right‖², in another pass: a difference of sums would lose a small error.
 Status Factoriser::findError(double& error) {
     constexpr std::size_t blockPanels = kBlock / kPanel;
     const auto sums = zeros<double>(tileRows_ * kBlock);
@@ -381,7 +379,7 @@ Status Factoriser::findError(double& error) {
 Status Factoriser::run(std::span<double> out) {
     basis_ = zeros<float>(columns_ * panels_ * kPanel);
     Tall v(columns_, panels_);
-    // With as many columns as Δ has rows or columns, the basis spans everything at once.
+    // With so many columns, the basis spans everything at once.
     const bool isWhole = width_ == std::min(rows_, columns_), isWide = isWhole && rows_ < columns_;
     if (!isWide) {
         // Uniform numbers work as well as normal ones, and need no logarithm.

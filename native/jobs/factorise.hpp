@@ -6,16 +6,16 @@
 
 namespace layerloom {
 
-/// Approximates a program's value, a matrix Δ [rows, columns], by left · right of low rank: a truncated
-/// singular value decomposition with √σ in both factors.
+/// Approximates a matrix Δ [rows, columns] by left · right: its truncated singular value decomposition with
+/// √σ in both factors.
 struct Factorisation {
     Program program;
     ValueId value;
     std::uint64_t rank;  ///< limit, from 1 to the smaller extent
-    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F, if one up to `rank` does; 1: `rank`.
+    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F, up to `rank`; 1: `rank`.
     double share;
     std::uint64_t key;  ///< selects the random numbers of the sketch
-    /// Writes the factors transposed: left as [rank, rows], right as [columns, rank].
+    /// Left is written as [rank, rows], right as [columns, rank].
     bool transposed;
     DType dtype;  ///< of the factors: BF16, F16 or F32
     Location left, right;
@@ -26,15 +26,14 @@ enum class FactorNumber : std::uint8_t {
     Rank,       ///< of the written factors; 0 if Δ is 0 or not finite
     Squares,    ///< ‖Δ‖²_F
     Error,      ///< ‖Δ − left · right‖²_F for the rounded factors
-    NonFinite,  ///< NaN and infinite elements of Δ; if there are any, nothing else is computed
+    NonFinite,  ///< NaN and infinite elements of Δ; if any, nothing else is computed
 };
 inline constexpr std::size_t kFactorNumbers = 4;
 
-/// Factorises a matrix on the calling thread by a randomised range finder (Halko, Martinsson and Tropp 2011).
-/// V spans (ΔᵀΔ)³ of 1.5 · `rank` random columns, orthonormalised in between; the result is the decomposition
-/// of ΔV. If a wide matrix has no more rows than V has columns, V spans the rows. Each source byte is read at
-/// most five times. Besides tiles, private memory is about (1.5 · rows + 5 · columns) · 1.5 · rank float32.
-/// Equal bits on every instruction set.
+/// Factorises by a randomised range finder (Halko, Martinsson and Tropp 2011). V spans (ΔᵀΔ)³ of 1.5 · `rank`
+/// random columns, orthonormalised in between, or a wide matrix's rows if they are no more; the result is the
+/// decomposition of ΔV. Each source byte is read at most five times. Besides tiles, private memory is about
+/// (1.5 · rows + 5 · columns) · 1.5 · rank float32. Equal bits on every instruction set.
 ///
 /// @param out kFactorNumbers + `rank` zeros: the numbers above, then singular values, largest first
 Status factorise(const Kernels& kernels, const Factorisation& what, std::span<double> out, Control control);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Keep kKeepAll{{0, std::numeric_limits<std::uint64_t>::max(), true}, {0xFFFF'FFFFu, 0, true}, 1};
 
-/// Returns the node of a float32 value if it has this operation, else null.
+/// Returns a float32 value's node if it has this operation, else null.
 template <class Operation>
 const Node* nodeOf(const Program& program, ValueId id) {
     if (id < program.sources.size()) return nullptr;
@@ -15,7 +15,7 @@ const Node* nodeOf(const Program& program, ValueId id) {
     return node.dtype == DType::F32 && std::holds_alternative<Operation>(node.operation) ? &node : nullptr;
 }
 
-/// Returns a vote's change as a pruned difference from its base, if it has that form and the vote's dtype.
+/// Returns a vote's change as a pruned difference from its base, if it is one in the vote's dtype.
 std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, ValueId change) {
     Keep keep = kKeepAll;
     if (const Node* kept = nodeOf<Keep>(program, change)) {

@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// A vote over differences from its base, each pruned by its own magnitude or not at all. A single kernel
-/// computes it from the sources.
+/// A vote over differences from its base, each pruned by its own magnitude or not at all, which a single
+/// kernel computes.
 struct FusedVote {
     struct Term {
         ValueId source;
@@ -17,14 +17,14 @@ struct FusedVote {
     std::vector<Term> terms;
 };
 
-/// A program's votes that a single kernel computes, and nodes that no wanted value needs.
+/// Fused votes, and nodes that no wanted value needs.
 struct FusedVotes {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]
 
     /// Fuses and skips nothing.
     explicit FusedVotes(const Program& program);
-    /// @param wanted values that are needed; others may be skipped
+    /// @param wanted other values may be skipped
     FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
 };
 

@@ -8,7 +8,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes mapped at a time, a whole number of blocks: a few milliseconds of work.
+/// Bytes mapped at a time, a few milliseconds of work.
 constexpr std::uint64_t kWindowBytes = 4 * 1024 * 1024;
 
 /// The state before the first block (FIPS 180-4, 5.3.3).
@@ -27,7 +27,7 @@ struct Stream {
         return {part.range.fd, part.range.offset + done, std::min(kWindowBytes, left())};
     }
 
-    /// Pads and hashes the rest of the file.
+    /// Pads and hashes the rest.
     void finish(const Sha256& sha256) {
         const std::size_t rest = part.range.length % kSha256Block;
         const std::size_t blocks = rest < kSha256Block - 8 ? 1 : 2;
@@ -39,7 +39,7 @@ struct Stream {
     }
 };
 
-/// Hashes a window of each stream. If two have unequal lengths, the longer one's rest is hashed separately.
+/// Hashes a window of each stream, and the longer one's rest separately.
 void take(const Sha256& sha256, std::span<Stream*> streams, const Windows& windows) {
     const auto blocksOf = [&](std::size_t s) { return windows.bytes[s].size() / kSha256Block; };
     std::size_t both = 0;

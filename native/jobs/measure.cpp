@@ -11,18 +11,17 @@ namespace {
 
 constexpr std::size_t kTile = 1024;
 constexpr std::size_t kLongTile = 4096;
-/// Elements of a tile that is measured directly from its sources. Enough rows to amortise column sums in
-/// registers, and few enough that sources of several experts stay in the L2 cache.
+/// Elements of a tile measured from its sources: enough rows to amortise column sums in registers, few enough
+/// for the L2 cache.
 constexpr std::size_t kManyRows = 32 * 1024;
-// `products` sums this many products of each lane in float32: sums then depend only on the block, its rows
-// and the tiling.
+// `products` sums this many products of each lane in float32, so sums depend only on block, rows and tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 
-/// Elements between two checks of the cancel flag.
+/// Elements between checks of the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
-/// Most elements of a tile of rows. Sums of magnitudes do not depend on tiles, and sums of products only if
-/// tiles cut their runs. A computed value needs a buffer of a tile, so tiles of many experts are short.
+/// Most elements of a tile of rows. Sums of products depend on tiles only if these cut their runs. Computed
+/// values need a buffer of a tile, so tiles of many experts are short.
 std::size_t mostOfRows(const Measurement& measurement) {
     std::size_t experts = 0;
     for (const Measure& one : measurement.measures)
@@ -32,7 +31,7 @@ std::size_t mostOfRows(const Measurement& measurement) {
     return std::max(kTile, kManyRows / std::max<std::size_t>(1, experts / 8) / kTile * kTile);
 }
 
-/// Elements of the tile from `begin` in the block, ignoring the block's end.
+/// Elements of the tile from `begin`, ignoring the block's end.
 std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, std::size_t begin) {
     const Program& program = measurement.program;
     switch (tilingOf(measurement.measures.front())) {
@@ -72,7 +71,6 @@ struct Size {
 
 using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
 
-/// Finds the first NaN or infinity of each watched value.
 Status findNonFinite(const Kernels& kernels, const Program& program, const Windows& windows, Control control) {
     Evaluator evaluator(kernels, program, windows);
     const std::size_t step = evaluator.step(kTile);

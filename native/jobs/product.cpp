@@ -8,15 +8,15 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// Elements of a block; with the panels, it fits an L2 cache of 2 MiB.
+/// With the panels, a block fits an L2 cache of 2 MiB.
 constexpr std::size_t kProductElements = 256 * 1024;
-/// Rows of a block: multiples of what kernels process together, and enough to amortise the panels.
+/// Rows of a block: multiples of what kernels take, and enough to amortise the panels.
 constexpr std::size_t kRowsTogether = 12;
 constexpr std::size_t kMostRows = 21 * kRowsTogether;
-/// Ranks and columns of a panel, which stays in the L2 cache for all rows of a block.
+/// A panel stays in the L2 cache for all rows of a block.
 constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
-/// A cache line more than a power of two, so that ranks do not compete for the same cache sets.
+/// Not a power of two, so that ranks do not compete for cache sets.
 constexpr std::size_t kPanelStride = kPanelColumns + 16;
 
 /// Factors of a block for kPanelRanks ranks, and elements to transpose.

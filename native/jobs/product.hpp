@@ -22,24 +22,21 @@ struct Extent {
     std::size_t first, count;
 };
 
-/// The product of two stored matrices (Product in program.hpp), computed in blocks of whole rows, which share
-/// the work of widening the factors. Private memory is a block of about kProductElements, and the thread's
-/// panels.
+/// The product of two stored matrices (Product in program.hpp), in blocks of whole rows, which share the
+/// widening of factors. Private memory is a block of about kProductElements, and the thread's panels.
 class ProductRows {
   public:
-    /// @param size of the product, up to the last row that is needed
+    /// @param size up to the last row that is needed
     ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size);
 
-    /// Returns the product from an element to the end of its block of rows. Call in order: earlier rows are
-    /// discarded.
+    /// Returns elements to the end of their block of rows. Call in order: earlier rows are discarded.
     std::span<const float> from(std::uint64_t element);
 
   private:
     void compute(std::size_t row);
-    /// Widens the left factor of rows of the expert's matrix into [row][rank]. Returns the elements from a
-    /// row to the next.
+    /// Widens the left factor of rows into [row][rank]. Returns the elements from a row to the next.
     std::size_t widenLeft(Extent rows, Extent ranks, float* out) const;
-    /// Widens the right factor of columns into [rank][column], for a panel.
+    /// Widens the right factor of columns into [rank][column].
     void widenRight(Extent columns, Extent ranks, float* out) const;
     void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
     /// Widens ranks of a row of B, in which the experts of a rank are adjacent.

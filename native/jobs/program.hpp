@@ -9,12 +9,12 @@
 
 namespace layerloom {
 
-/// The number of a value in a program: sources first, then nodes in order.
+/// Sources first, then nodes in order.
 using ValueId = std::uint32_t;
 
 // Operations of nodes. A new one is a struct here, a reader in addon/decode_program.cpp, a `check` in
 // check_program.cpp and an `evaluate` in evaluator.cpp; the compiler names missing ones. All compute in
-// float32, except Linear, RowLinear and those that copy bits.
+// float32, except Linear, RowLinear and copies of bits.
 
 /// Σ weights[i] · input[i], by the numeric contract.
 struct Linear {
@@ -40,15 +40,14 @@ struct Drop {
     float scale;
 };
 
-/// Drop with a probability that rises from `lowest` to `highest` with the magnitude's rank in its row.
+/// Drop with a probability rising from `lowest` to `highest` with the magnitude's rank in its row.
 struct DropRanked {
     std::uint64_t key;
     double lowest, highest;
     float scale;
 };
 
-/// A random number · scale for each element, without inputs: standard normal, or uniform between −1 and 1. 0
-/// if the scale is 0.
+/// A random number · scale: standard normal, or uniform between −1 and 1. 0 if the scale is 0.
 struct Random {
     enum class Distribution : std::uint8_t { Normal, Uniform };
     std::uint64_t key;
@@ -70,7 +69,7 @@ struct NearSwap {
     float t;
 };
 
-/// The mean of the first half of the inputs, weighted by the importances in the second half.
+/// The mean of the first half of the inputs, weighted by importances, the second half.
 struct Fisher {
     std::vector<float> weights;  ///< [input of the first half]
     float eps;                   ///< added to each importance
@@ -81,7 +80,7 @@ struct Importance {
     std::vector<double> divergences;  ///< [row of the tensor]
 };
 
-/// Rows of input 0 where `kept` is not 0, else of input 1. Copies bits of any dtype.
+/// Copies bits of rows of input 0 where `kept` is not 0, else of input 1.
 struct Select {
     Rows rows;
     std::vector<std::uint8_t> kept;  ///< [row of the tensor]
@@ -92,20 +91,20 @@ struct InputRun {
     std::uint64_t to, input, count;
 };
 
-/// Copies rows from inputs as the runs say, bits of any dtype; rows in no run are 0.
+/// Copies bits of rows from inputs; rows in no run are 0.
 struct Assemble {
     std::uint64_t width;         ///< elements of a row
     std::vector<InputRun> runs;  ///< the slice's, ascending, disjoint and within its rows
 };
 
-/// Copies the bits of input 0, except rows from `from` on: they are `values`, rounded.
+/// Copies bits of input 0, except rows from `from` on: they are `values`, rounded.
 struct FillRows {
     std::uint64_t from;
     std::vector<double> values;  ///< [column]
 };
 
-/// Sums rows of a `Whole` source: row r is Σ coefficient · row over terms starts[r] to starts[r + 1], in
-/// order, in float64, rounded to float32. 0 without terms.
+/// Row r is Σ coefficient · row of a `Whole` source over terms starts[r] to starts[r + 1], in order, in
+/// float64, rounded to float32.
 struct CombineRows {
     struct Term {
         std::uint64_t row;
@@ -118,8 +117,8 @@ struct CombineRows {
 };
 
 /// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts,
-/// their consecutive matrices: A is [experts][rank][in] and B [out][rank][experts]. The node starts at row
-/// `row` of these. Inputs are `Whole`.
+/// their consecutive matrices from row `row` on: A is [experts][rank][in] and B [out][rank][experts]. Inputs
+/// are `Whole`.
 struct Product {
     std::uint64_t rank;
     bool transposed;
@@ -127,7 +126,7 @@ struct Product {
     std::uint64_t row;
 };
 
-/// Layout of the codes of consecutive matrices. Rows are `stride` codes apart.
+/// Codes of consecutive matrices; rows are `stride` codes apart.
 struct Codes {
     enum class Kind : std::uint8_t {
         F8_E4M3,
@@ -155,18 +154,18 @@ struct Codes {
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
-/// Dequantises to float32: (decoded code − zero point of its block) · scale. Inputs are `Whole` sources:
-/// codes, as bytes; scales [matrix][row of blocks][column of blocks]; then as present a factor of all scales,
-/// zero points, groups, and the numbers and scales of nested scales. Blocks start over in each matrix.
+/// (decoded code − zero point of its block) · scale, in float32. Inputs are `Whole`: codes, as bytes; scales
+/// [matrix][row of blocks][column of blocks]; then as present a factor of all scales, zero points, groups,
+/// and the numbers and scales of nested scales. Blocks start over in each matrix.
 struct Dequantise {
     enum class Scales : std::uint8_t {
         Floats,     ///< values of their dtype
         Exponents,  ///< bytes e that mean 2^(e − 127); 255 is NaN
         Nested,     ///< bytes that index 256 numbers, times a scale, plus an offset
     };
-    /// Scales are multiplied or divided by the factor, and rounded to float32.
+    /// Applied to scales, then rounded to float32.
     enum class Factor : std::uint8_t { None, Times, Divisor };
-    /// A zero point for each block, as codes in a matrix of blocks.
+    /// A zero point for each block, as a matrix of codes.
     struct ZeroPoints {
         Codes codes;
         bool oneMore;  ///< stored code plus one; the largest wraps to the smallest
@@ -182,8 +181,8 @@ struct Dequantise {
     std::uint64_t blockRows, blockColumns;
     bool transposed;  ///< the output has each matrix transposed
     std::optional<ZeroPoints> zeros;
-    /// An input of little-endian 32-bit integers assigns input features to groups; otherwise groups are
-    /// consecutive. Features are columns, or rows of a transposed tensor. An unknown group gives NaN.
+    /// An input of little-endian 32-bit integers assigns input features (columns, or rows if transposed) to
+    /// groups; otherwise groups are consecutive. An unknown group gives NaN.
     bool hasGroups;
     std::optional<NestedScales> nested;
     float after;  ///< a factor for the products, which are then rounded again
@@ -193,8 +192,8 @@ struct Dequantise {
     }
 };
 
-/// Quantises a matrix: blocks of rows and columns, cut at its edges, share a scale derived from their largest
-/// magnitude. Returns decoded values in float32, or codes as bytes, labelled with a one-byte dtype.
+/// Blocks of rows and columns, cut at the matrix's edges, share a scale derived from their largest magnitude.
+/// Gives decoded float32, or codes as bytes, labelled with a one-byte dtype.
 struct Quantise {
     enum class Scheme : std::uint8_t {
         Float8,  ///< F8_E4M3: values · scale, scale 448 · (1 / largest); stores the inverse
@@ -210,23 +209,20 @@ struct Quantise {
     std::uint64_t blockRows, blockColumns;
     float largest;  ///< magnitude of the matrix, for Nvfp4
 
-    /// Blocks in a row of a matrix of `columns` columns.
+    /// Blocks in a row.
     std::uint64_t across(std::uint64_t columns) const { return (columns + blockColumns - 1) / blockColumns; }
 };
 
-/// Unpacks a tensor that GGUF stores in blocks along rows, to float32. The input is a `Whole` source of
-/// bytes.
+/// Unpacks GGUF's blocks to float32. The input is `Whole`, in bytes.
 struct Unpack {
     enum class Type : std::uint8_t { F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K };
 
     Type type;
     std::uint64_t width;  ///< elements of a row
-    /// Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: rows are in
-    /// order.
+    /// Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order.
     std::uint64_t head;
     float plus;  ///< added to each value; 0 adds nothing
 
-    /// Elements of a block.
     std::uint64_t block() const { return type < Type::Q4_0 ? 1 : type < Type::Q4_K ? 32 : 256; }
     std::uint64_t blockBytes() const {
         constexpr std::uint64_t bytes[] = {4, 2, 2, 18, 20, 22, 24, 34, 144, 176, 210};
@@ -256,24 +252,23 @@ struct Node {
     std::vector<ValueId> inputs;
 };
 
-/// A recipe for a slice of a tensor, elementwise; nested recipes, sparsifiers and votes compile to it.
+/// An elementwise recipe for a slice of a tensor; nested recipes, sparsifiers and votes compile to it.
 struct Program {
     std::vector<StoredSource> sources;
     std::vector<Node> nodes;
     std::uint64_t first;    ///< the slice's first element in the tensor
     std::uint64_t count;
     std::uint64_t columns;  ///< elements of a row, along the last dimension
-    /// Values checked for NaN and infinity; they must not be `Whole`.
+    /// Values checked for NaN and infinity, none `Whole`.
     std::vector<ValueId> watched;
 
-    /// The dtype of a source or a node.
     DType dtypeOf(ValueId value) const;
-    /// True for a `Whole` source, which has no value at single elements.
+    /// True for a `Whole` source.
     bool isWhole(ValueId value) const;
-    /// Rows in a group, counted from the tensor's first row; 0 if no node needs groups. Slices consist of
-    /// whole groups, except at the tensor's end.
+    /// Rows in a group, from the tensor's first row on; 0 without groups. Slices consist of whole groups,
+    /// except at the tensor's end.
     std::uint64_t rowsTogether() const;
-    /// Bytes of all sources that elements [begin, begin + count) of the slice need.
+    /// Bytes of sources that elements [begin, begin + count) of the slice need.
     std::uint64_t bytesRead(std::uint64_t begin, std::uint64_t count) const;
     /// The sources' windows for the slice.
     std::vector<Range> windows() const;

@@ -11,17 +11,16 @@
 namespace layerloom {
 namespace {
 
-/// Columns of a product that are summed in float32. Part of the numeric contract.
+/// Columns summed in float32: part of the numeric contract.
 constexpr std::size_t kBlock = 256;
-/// Distance of rows in a block: not a power of two, which would map all rows to a few cache sets.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
-/// Atoms of a tile: a multiple of a panel's columns.
+/// A multiple of a panel's columns.
 constexpr std::size_t kTileAtoms = 64;
-/// An atom counts as dependent if its squared distance from the span of earlier ones is a smaller share of
-/// its squared length.
+/// Smaller squared distances from the span of earlier atoms, as a share of the length, mean dependence.
 constexpr double kDependent = 1e-12;
 
-/// Σ x · y in float64, with lanes in a fixed order on every instruction set.
+/// Σ x · y in float64, with a fixed order of lanes.
 double dot(const float* x, const float* y, std::size_t count) {
     Lanes lanes{};
     std::size_t i = 0;
@@ -39,22 +38,20 @@ double squaresOf(const double* x, std::size_t count) {
     return total(lanes);
 }
 
-/// A target in progress: the Cholesky factor L of its atoms' Gram matrix, row by row, and z with L z = Aᵀy.
+/// The Cholesky factor L of the atoms' Gram matrix, row by row, and z with L z = Aᵀy.
 struct Target {
     std::vector<std::size_t> chosen;
     std::vector<double> factor, z, coefficients;
     double squares = 0, error = 0;
     bool isDone = false;
-    // The best atom so far in the current pass.
+    // In the current pass.
     double best = 0;
     std::size_t atom = 0;
 
     double* row(std::size_t row) { return factor.data() + row * (row + 1) / 2; }
     bool has(std::size_t atom) const { return std::ranges::find(chosen, atom) != chosen.end(); }
 
-    /// Adds an atom.
-    ///
-    /// @param with its products with earlier atoms, then with itself
+    /// @param with products with earlier atoms, then with itself
     /// @return false if it depends on them
     bool add(std::size_t atom, std::span<const double> with, double withTarget) {
         const std::size_t t = chosen.size();
@@ -118,7 +115,7 @@ class Pursuer {
     void update(std::size_t target);
     void pack(const float* tile, std::size_t rows);
     void setLeft(std::size_t target);
-    /// An atom in float32; valid until the next call.
+    /// Valid until the next call.
     const float* atom(std::size_t index) {
         one_.moveTo(index * columns_, columns_);
         return one_.floats(0);
@@ -158,7 +155,7 @@ Status Pursuer::readTargets() {
     return {};
 }
 
-/// Rounds a target's residual to float32 and stores it.
+/// Stores a target's residual in float32.
 void Pursuer::setLeft(std::size_t target) {
     for (std::size_t block = 0; block < blocks_; ++block) {
         const std::size_t at = block * kBlock, count = std::min(kBlock, columns_ - at);
@@ -167,7 +164,7 @@ void Pursuer::setLeft(std::size_t target) {
     }
 }
 
-/// Packs atoms into panels: [panel][column][atom of the panel]; the last panel is padded with zeros.
+/// Packs atoms into panels [panel][column][atom of the panel], padded with zeros.
 void Pursuer::pack(const float* tile, std::size_t rows) {
     for (std::size_t p = 0; p * kPanel < rows; ++p) {
         float* const panel = packed_.data() + p * columns_ * kPanel;
@@ -216,7 +213,7 @@ Status Pursuer::choose(bool isFirst) {
     return {};
 }
 
-/// Adds the chosen atom to a target and updates the residual.
+/// Adds the chosen atom and updates the residual.
 void Pursuer::update(std::size_t index) {
     Target& target = targets_[index];
     const float* const y = y_.data() + index * columns_;

@@ -6,15 +6,14 @@
 
 namespace layerloom {
 
-/// Approximates rows by sums of few rows of another matrix. Each program has a single source, with rows of
-/// `columns` elements.
+/// Approximates rows by sums of few rows of another matrix. Each program has a single source.
 struct Pursuit {
     Program atoms;    ///< all rows that sums may use
     Program targets;  ///< some of the rows to approximate
     std::uint64_t k;  ///< most rows in a sum; at most the number of atoms
 };
 
-/// Results for a target, before k indices of atoms and k coefficients.
+/// Results for a target; then follow k indices of atoms and k coefficients.
 enum class PursuitNumber : std::uint8_t {
     Chosen,   ///< number of atoms: as many indices and coefficients follow, in the order of choice
     Squares,  ///< ‖target‖²
@@ -22,13 +21,12 @@ enum class PursuitNumber : std::uint8_t {
 };
 inline constexpr std::size_t kPursuitNumbers = 3;
 
-/// Number of results for a target.
 constexpr std::size_t numbersOf(std::size_t k) { return kPursuitNumbers + 2 * k; }
 
-/// Approximates targets on the calling thread by orthogonal matching pursuit (Pati, Rezaiifar and
-/// Krishnaprasad 1993). Chooses the atom whose product with the residual is largest in magnitude (the first
-/// on ties), then refits all coefficients by least squares; repeats. Atoms are not normalised. Stops early if
-/// the residual is 0 or the next atom depends on earlier ones.
+/// Approximates targets by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993): chooses the
+/// atom whose product with the residual is largest in magnitude (the first on ties), and refits all
+/// coefficients by least squares. Atoms are not normalised. Stops early if the residual is 0 or the next atom
+/// depends on earlier ones.
 ///
 /// Reads the atoms k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes, and a
 /// tile. Equal bits on every instruction set, for any division of targets between calls.

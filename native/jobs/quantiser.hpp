@@ -10,19 +10,17 @@ namespace layerloom {
 /// Quantises tiles of whole rows of blocks (Quantise in program.hpp).
 class Quantiser {
   public:
-    /// @param columns elements of a row
     Quantiser(const Kernels& kernels, const Quantise& what, std::uint64_t columns);
 
-    /// Writes the values or codes of `rows` rows, which start a row of blocks.
+    /// Rows start a row of blocks.
     void fill(const float* x, std::size_t rows, std::byte* out);
 
-    /// The scales of the last tile, as a model stores them: [row of blocks][column of blocks].
+    /// For the last tile, as a model stores them: [row of blocks][column of blocks].
     const std::vector<float>& scales() const { return scales_; }
 
   private:
-    /// Computes the scales of a row of blocks from its largest magnitudes.
+    /// From the largest magnitudes of a row of blocks.
     void findScales();
-    /// Quantises `count` elements of a block.
     void quantise(const float* x, std::size_t block, std::size_t count, std::byte* out);
 
     const Kernels& kernels_;

@@ -12,15 +12,15 @@
 namespace layerloom {
 namespace {
 
-/// Rows of W that are solved together; no sum depends on it.
+/// Rows solved together; no sum depends on it.
 constexpr std::size_t kRows = 512;
-// Rows of Gram matrices summed together, and limit on their elements. Part of the numeric contract.
+// Rows of Gram matrices summed together, and their most elements: part of the numeric contract.
 constexpr std::size_t kDepth = 256;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
-/// A share of the diagonal that the Gram matrices' float32 cannot distinguish from 0.
+/// Float32 cannot distinguish this share of the diagonal from 0.
 constexpr double kLeastPivot = 0x1p-23;
 
-/// Sums over a row and a column of a Gram matrix may differ by this share of the sum of their magnitudes.
+/// Tolerance for sums over a row and a column, as a share of the sum of magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
 
 class Regressor {
@@ -47,7 +47,7 @@ class Regressor {
     /// Visits rows of the Gram matrices: work(first row, rows).
     template <class Work>
     Status overGrams(const Work& work);
-    /// Factor of a Gram matrix, on or off its diagonal.
+    /// On or off the diagonal.
     double factorOf(std::size_t model, bool onDiagonal) const {
         return onDiagonal ? what_.shares[model] : what_.shares[model] * what_.scaling;
     }
@@ -74,8 +74,7 @@ Status Regressor::overGrams(const Work& work) {
     return status;
 }
 
-/// system = Σ sG̃, models in order. Also checks each G for symmetry: weighted sums of its rows and of its
-/// columns must agree.
+/// system = Σ sG̃, models in order. Checks symmetry: weighted sums of rows and of columns must agree.
 Status Regressor::addGrams(std::span<double> out) {
     struct Sums {
         std::vector<double> rows, columns, magnitudes;

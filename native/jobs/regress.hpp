@@ -8,10 +8,9 @@
 
 namespace layerloom {
 
-/// Merges matrices W [outputs, inputs], each with the Gram matrix G [inputs, inputs] of its inputs, into the
-/// matrix with the nearest outputs: (Σ sWG̃)(Σ sG̃ + εI)⁻¹ (Jin et al. 2023, RegMean). G̃ is G with
-/// off-diagonal elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃; it pulls towards the
-/// mean Σ sW.
+/// Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the one
+/// with the nearest outputs: (Σ sWG̃)(Σ sG̃ + εI)⁻¹ (Jin et al. 2023, RegMean). G̃ is G with off-diagonal
+/// elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃; it pulls towards the mean Σ sW.
 struct Regression {
     Program matrices;
     std::vector<ValueId> values;  ///< the matrix of each model, in order
@@ -27,20 +26,19 @@ struct Regression {
 enum class RegressionNumber : std::uint8_t {
     Column,    ///< the input, from 1, at which that shows; 0 if the matrix was written
     Diagonal,  ///< the system's diagonal there
-    /// The asymmetric Gram matrix, from 1, whose row `Column` is; 0: all are symmetric.
+    /// The Gram matrix, from 1, whose row `Column` is asymmetric; 0: all are symmetric.
     Asymmetric,
 };
 inline constexpr std::size_t kRegressionNumbers = 3;
 
-/// Merges on the calling thread, in float64: W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀,
-/// rounded once. The order of sums is fixed (docs/numbers.md), so bits are equal on every instruction set.
-/// Private memory is about 4 · inputs² bytes, plus 13,000 · inputs for two models. Gram matrices are read
-/// once, and again for every 512 rows.
+/// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. The
+/// order of sums is fixed (docs/numbers.md), so bits are equal on every instruction set. Private memory is
+/// about 4 · inputs² bytes, plus 13,000 · inputs for two models. Gram matrices are read once, and again for
+/// every 512 rows.
 ///
 /// @param out kRegressionNumbers zeros
-/// @return sources are numbered over both programs, as are causes of NaN and infinity, which only the first
-///   program has; a
-///         cause after all of them is the result
+/// @return sources, and causes of NaN and infinity, are numbered over both programs; a cause after all of
+///   them is the result
 Status regress(const Kernels& kernels, const Regression& what, std::span<double> out, Control control);
 
 }  // namespace layerloom

@@ -8,13 +8,13 @@
 
 namespace layerloom {
 
-/// Writes rows of a matrix that a job computes in float64, rounding each element once.
+/// Writes rows of a float64 matrix, rounding each element once.
 class RoundedRows {
   public:
-    /// @param program of the matrix; gives the columns
+    /// @param program gives the columns
     RoundedRows(const Kernels& kernels, const Program& program, DType dtype, const Location& to);
 
-    /// Writes rows [first, first + count), computed by fill(row, numbers) with `row` from 0.
+    /// Writes rows [first, first + count) from fill(row, numbers), `row` from 0.
     template <class Fill>
     Status write(std::size_t first, std::size_t count, Control control, const Fill& fill) {
         rounded_.resize(count * row_.size() * sizeOf(dtype_));
@@ -29,7 +29,6 @@ class RoundedRows {
     const std::optional<NonFiniteElement>& nonFinite() const { return nonFinite_; }
 
   private:
-    /// Rounds a row into its place in the buffer.
     void round(std::size_t first, std::size_t row);
     Status put(std::size_t first, std::size_t count, Control control);
 

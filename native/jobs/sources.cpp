@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Returns Done if a range is within its file at present; `s` is the source's index.
+/// Returns Done if a range is within its file now; `s` is the source.
 Status checkBounds(const Range& range, std::size_t s) {
     struct stat info;
     if (fstat(range.fd, &info) != 0) return {Outcome::ReadFailed, errno, s};

@@ -12,7 +12,7 @@
 namespace layerloom {
 namespace {
 
-/// Rows that are read or written together; no sum depends on it.
+/// No sum depends on it.
 constexpr std::size_t kRows = 512;
 
 class SpectralMerger {
@@ -31,17 +31,16 @@ class SpectralMerger {
     Status run();
 
   private:
-    /// A zero matrix, transposed if wide, so that it has at most as many columns as rows.
+    /// A zero matrix, transposed if wide: it has at most as many columns as rows.
     TiledRows zeros() const { return {std::max(rows_, columns_), extent_}; }
     double& at(TiledRows& x, std::size_t row, std::size_t column) const {
         return isWide_ ? x.at(column, row) : x.at(row, column);
     }
-    /// Visits the sum of some sources' changes row by row: work(row, numbers). Checks for NaN and infinity
-    /// the first time.
+    /// Visits the sum of changes row by row: work(row, numbers). Checks for NaN and infinity the first time.
     template <class Work>
     Status overChanges(std::span<const ValueId> sources, const Work& work);
     Status readChange(std::span<const ValueId> sources, TiledRows& to);
-    /// Compute X and its factor when added to the base: NaN if a change is not finite.
+    /// Compute X and its factor: NaN if a change is not finite.
     Status isotropic(TiledRows& x, double& factor);
     Status taskVectors(TiledRows& x, double& factor);
     Status write(TiledRows& x, double factor);

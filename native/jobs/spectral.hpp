@@ -8,15 +8,15 @@ namespace layerloom {
 
 /// How the changes Δᵢ = Xᵢ − X₀ of a matrix are merged.
 enum class SpectralRule : std::uint8_t {
-    /// σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of Σ Δᵢ, and σ̄ the mean of all min(rows,
-    /// columns) singular values (Marczak et al. 2025, Iso-C). UVᵀ is the polar factor (polar.hpp); σ̄ is the
-    /// mean of σ·f(σ). Directions without change stay unchanged.
+    /// σ̄ · UVᵀ with the singular value decomposition UΣVᵀ of Σ Δᵢ and the mean σ̄ of its min(rows, columns)
+    /// singular values (Marczak et al. 2025, Iso-C). UVᵀ is the polar factor (polar.hpp), σ̄ the mean of
+    /// σ·f(σ). Directions without change stay.
     IsoC,
     /// TSV-Merge (task_vectors.hpp).
     TsvM,
 };
 
-/// Merges matrices X₁ … Xₙ of one shape and their base X₀ by singular values: X₀ + scale · the rule's result.
+/// Merges matrices X₁ … Xₙ into their base X₀: X₀ + scale · the rule's result.
 struct Spectral {
     SpectralRule rule;
     Program program;
@@ -27,12 +27,12 @@ struct Spectral {
     Location to;
 };
 
-/// Merges on the calling thread, in float64, rounded once. The order of sums is fixed (docs/numbers.md), so
-/// bits are equal on every instruction set. With m the larger and n the smaller extent, private memory is
-/// about 8mn + 4n² bytes for IsoC, and 16mn + 12n² for TsvM. Each source byte is read at most twice; the
-/// base's three times, or for TsvM once for each source and once more.
+/// Merges in float64, rounded once. The order of sums is fixed (docs/numbers.md), so bits are equal on every
+/// instruction set. With m the larger and n the smaller extent, private memory is about 8mn + 4n² bytes for
+/// IsoC, 16mn + 12n² for TsvM. Each source byte is read at most twice; the base's three times, or for TsvM
+/// once for each source and once more.
 ///
-/// @return a source with NaN or infinity makes all elements NaN
+/// @return NaN or infinity in a source makes all elements NaN
 Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control);
 
 }  // namespace layerloom

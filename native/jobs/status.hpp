@@ -5,8 +5,7 @@
 
 namespace layerloom {
 
-/// The meaning of a row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output
-/// feature.
+/// A row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output feature.
 enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual, ThreadFailed };
@@ -28,8 +27,8 @@ struct Status {
 
 inline constexpr std::size_t kControlWords = 3;
 
-/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and the
-/// bytes read from inputs and written to outputs.
+/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and bytes
+/// read and written.
 class Control {
   public:
     explicit Control(std::int64_t* shared) : shared_(shared) {}

@@ -6,9 +6,9 @@
 
 namespace layerloom {
 
-/// Merges the changes Δ₁ … Δ_T of a matrix by their singular vectors (Gargiulo et al. 2025, TSV-Merge). Keeps
-/// the floor(columns / T) leading triples of each Δ, and computes Σ Uᵢ Σᵢ Vᵢᵀ with [U₁ … U_T] and [V₁ … V_T]
-/// replaced by their polar factors.
+/// Merges the changes Δ₁ … Δ_T of a matrix (Gargiulo et al. 2025, TSV-Merge): keeps the floor(columns / T)
+/// leading singular triples of each, and computes Σ Uᵢ Σᵢ Vᵢᵀ with [U₁ … U_T] and [V₁ … V_T] replaced by
+/// their polar factors.
 ///
 /// Needs no singular value decomposition. Let Bᵢ and Wᵢ be orthonormal bases of the leading singular
 /// subspaces, and P and R the polar factors of [B₁ … B_T] and [W₁ … W_T]. Then the sum is that of Pᵢ ·
@@ -20,14 +20,13 @@ class TaskVectors {
                 std::size_t columns)
         : kernels_(kernels), control_(control), tasks_(tasks), rows_(rows), columns_(columns) {}
 
-    /// Adds the change of a task. Drops directions with singular values up to 2⁻¹⁶ of the largest. @return
-    /// Done or Cancelled
+    /// Drops directions with singular values up to 2⁻¹⁶ of the largest. @return Done or Cancelled
     Outcome add(TiledRows change);
 
-    /// Sets `sum` to the merged change. Call once. @return Done or Cancelled
+    /// Call once. @return Done or Cancelled
     Outcome merge(TiledRows& sum);
 
-    /// False if a change has NaN or infinity; then do not merge.
+    /// False if a change is not finite; then do not merge.
     bool isFinite() const { return isFinite_; }
 
   private:
@@ -35,7 +34,7 @@ class TaskVectors {
         TiledRows left, right, inner;  ///< Bᵢ, Wᵢ and BᵢᵀΔᵢWᵢ
     };
 
-    /// Sets `joined` to the polar factor of all tasks' bases, side by side, and frees the bases.
+    /// Sets `joined` to the polar factor of all bases, side by side, and frees them.
     Outcome join(TiledRows Task::* side, std::size_t rows, TiledRows& joined);
     /// Sets `stretched` to BᵢᵀΔᵢWᵢRᵢᵀ, one below the other.
     Outcome stretch(TiledRows& stretched);

@@ -8,19 +8,18 @@ namespace layerloom {
 namespace {
 
 /// Columns reduced before the rest is updated: a divisor of kTileColumns. Part of the numeric contract, like
-/// the lanes of an inner product.
+/// the lanes.
 constexpr std::size_t kBlock = 32;
 constexpr std::size_t kInLanes = 8;
-/// Eigenvalues that are bisected together.
 constexpr std::size_t kTogether = 8;
-/// Enough to halve the interval of all eigenvalues down to precision.
+/// Enough to halve any interval down to precision.
 constexpr int kBisections = 56;
 constexpr int kInverseIterations = 2;
 constexpr double kPrecision = 0x1p-52;
 /// For the starting vectors of inverse iterations.
 constexpr std::uint64_t kKey = 0x5453564D;
 
-/// An inner product: element i goes to lane i % kInLanes; lanes are summed in order.
+/// Element i goes to lane i % kInLanes; lanes are summed in order.
 double inner(const double* a, const double* b, std::size_t count) {
     double lanes[kInLanes] = {};
     std::size_t i = 0;
@@ -37,7 +36,7 @@ void add(double by, const double* from, std::size_t count, double* to) {
     for (std::size_t i = 0; i < count; ++i) to[i] += by * from[i];
 }
 
-/// Returns inner(row, left, count) and computes to += by · row, in a single pass over memory.
+/// Returns inner(row, left, count) and does to += by · row in the same pass.
 double innerAndAdd(const double* __restrict row, const double* __restrict left, double by, std::size_t count,
                    double* __restrict to) {
     double lanes[kInLanes] = {};
@@ -58,7 +57,7 @@ double innerAndAdd(const double* __restrict row, const double* __restrict left, 
 
 }  // namespace
 
-/// Makes the reflector that maps `numbers` after the column's diagonal to a multiple of the first axis.
+/// Makes the reflector that maps `numbers` after the diagonal to a multiple of the first axis.
 void Tridiagonal::reflect(std::size_t column, std::vector<double>& numbers, double* reflector) {
     const std::size_t next = column + 1, behind = next + 1;
     const double first = numbers[next];
@@ -173,8 +172,8 @@ std::vector<double> Tridiagonal::leading(std::size_t count) const {
         std::fill_n(lower, kTogether, low);
         std::fill_n(upper, kTogether, high);
         for (int time = 0; time < kBisections; ++time) {
-            // By Sylvester's law, the eigenvalues above `middle` are as many as positive pivots of T −
-            // middle.
+            // By Sylvester's law, as many eigenvalues are above `middle` as pivots of T − middle are
+            // positive.
             double above[kTogether] = {};
             for (std::size_t at = 0; at < kTogether; ++at) {
                 middle[at] = lower[at] + (upper[at] - lower[at]) / 2;
@@ -257,8 +256,8 @@ Outcome Tridiagonal::turn(const Kernels& kernels, TiledRows& z, const Control& c
     std::vector<double> diagonalTile(kTileColumns * kTileColumns), packed(diagonalTile.size()),
         gram(diagonalTile.size()), sums(diagonalTile.size());
     const auto rowsOf = [&](std::size_t i) { return std::min(kTileColumns, size_ - i * kTileColumns); };
-    // Together, the reflectors of a column of tiles are I − VSVᵀ. S⁻¹ is the upper half of VᵀV, with 1 /
-    // factors on its diagonal.
+    // A column of tiles' reflectors are I − VSVᵀ together. S⁻¹ is the upper half of VᵀV, with 1 / factors on
+    // its diagonal.
     for (std::size_t j = a_.tiles(); j-- > 0;) {
         const std::size_t width = a_.width(j), first = j * kTileColumns, reflectors = rowsOf(j);
         for (std::size_t row = 0; row < width; ++row)

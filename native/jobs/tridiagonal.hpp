@@ -5,22 +5,22 @@
 
 namespace layerloom {
 
-/// A symmetric matrix A = QTQᵀ in Householder's tridiagonal form, for finding leading eigenvalues and a (not
+/// A symmetric matrix A = QTQᵀ in Householder's tridiagonal form, for leading eigenvalues and a (not
 /// orthogonal) basis of their eigenvectors. Uses only square roots and divisions, so that bits are equal on
 /// every machine.
 class Tridiagonal {
   public:
-    /// @param a finite; its lower half is overwritten by the reflectors, and it must outlive this object
+    /// @param a finite; the reflectors overwrite its lower half, and it must outlive this
     explicit Tridiagonal(Definite& a) : a_(a), size_(a.size()), diagonal_(size_), beside_(size_), factors_(size_) {}
 
     /// Call first. @return Done or Cancelled
     Outcome reduce(const Kernels& kernels, const Control& control);
 
-    /// Returns the `count` largest eigenvalues in descending order, each exact to some 1e-16 of the largest.
+    /// The `count` largest eigenvalues, largest first, exact to some 1e-16 of the largest.
     std::vector<double> leading(std::size_t count) const;
 
-    /// Sets `to`, with as many rows as A, to a vector for each of these eigenvalues. Vectors have length 1
-    /// and the span of the eigenvectors; those of nearly equal eigenvalues are not orthogonal.
+    /// Sets `to` to a vector of length 1 for each eigenvalue. They span what the eigenvectors span; those of
+    /// nearly equal eigenvalues are not orthogonal.
     ///
     /// @return Done or Cancelled
     Outcome vectorsOf(const std::vector<double>& eigenvalues, const Kernels& kernels, TiledRows& to,
@@ -28,9 +28,9 @@ class Tridiagonal {
 
   private:
     void reflect(std::size_t column, std::vector<double>& numbers, double* reflector);
-    /// product = A · vector, for the unreduced rows and columns from `first` on.
+    /// product = A · vector, for unreduced rows and columns from `first` on.
     void multiply(const double* vector, std::size_t first, double* product);
-    /// Subtracts VWᵀ + WVᵀ from rows and columns from `first` on. @return Done or Cancelled
+    /// Subtracts VWᵀ + WVᵀ from `first` on. @return Done or Cancelled
     Outcome update(const Kernels& kernels, const std::vector<double>& panel, std::size_t first,
                    const Control& control);
     /// Replaces x by the solution of (T − eigenvalue) y = x.

@@ -11,7 +11,7 @@ constexpr double kOne[] = {1};
 
 std::uint8_t byteAt(const std::byte* at) { return static_cast<std::uint8_t>(*at); }
 
-/// Widens a little-endian half to float32, exactly.
+/// Exact.
 float halfAt(const std::byte* at) {
     const std::uint32_t half = byteAt(at) | byteAt(at + 1) << 8;
     const std::uint32_t sign = (half & 0x8000u) << 16, rest = half & 0x7FFFu;
@@ -24,12 +24,12 @@ float halfAt(const std::byte* at) {
     return std::bit_cast<float>(sign | exponent | (rest & 0x3FFu) << 13);
 }
 
-/// The 4-bit code of an element of 32: the lower bits of bytes hold the first 16.
+/// The lower bits of bytes hold the first 16 of 32 elements.
 std::uint8_t halfByte(const std::byte* codes, std::size_t i) {
     return i < 16 ? byteAt(codes + i) & 15 : byteAt(codes + i - 16) >> 4;
 }
 
-/// 32 elements: a scale, perhaps a minimum, perhaps the fifth bits of all elements, then the other bits.
+/// 32 elements: a scale, perhaps a minimum, perhaps the fifth bits, then the others.
 template <bool five, bool hasLeast>
 void unpack32(const std::byte* block, float* out) {
     const float scale = halfAt(block);
@@ -50,8 +50,7 @@ void unpackQ8_0(const std::byte* block, float* out) {
         out[i] = scale * static_cast<float>(static_cast<std::int8_t>(byteAt(block + 2 + i)));
 }
 
-/// 256 elements in eight parts, each with a 6-bit scale and minimum: `kScales` bytes after the two scales of
-/// these.
+/// 256 elements in eight parts with 6-bit scales and minimums, in `kScales` bytes after their two scales.
 template <bool five>
 void unpackK(const std::byte* block, float* out) {
     constexpr std::size_t kScales = 12;
@@ -78,8 +77,8 @@ void unpackK(const std::byte* block, float* out) {
     }
 }
 
-/// 256 elements in two halves of four quarters: four bits of each, then two more, then a scale for each 16
-/// elements, and the scale of scales.
+/// 256 elements in two halves of four quarters: four bits of each, two more, a scale for each 16 elements,
+/// and the scale of scales.
 void unpackQ6_K(const std::byte* block, float* out) {
     const std::byte* const upperBits = block + 128;
     const std::byte* const scales = upperBits + 64;
@@ -118,7 +117,7 @@ void unpackBlock(Unpack::Type type, const std::byte* block, float* out) {
             return unpackK<true>(block, out);
         case Q6_K:
             return unpackQ6_K(block, out);
-        // Kernels widen these, whole rows at once.
+        // Kernels widen these.
         case F32:
         case F16:
         case BF16:

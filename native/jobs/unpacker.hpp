@@ -7,14 +7,12 @@
 
 namespace layerloom {
 
-/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp). Rounds each step, in the order of the format's
-/// reference (gguf.quants.dequantize).
+/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp), rounding each step in the order of
+/// gguf.quants.dequantize.
 class Unpacker {
   public:
-    /// @param bytes the node's input, whole
     Unpacker(const Kernels& kernels, const Unpack& what, const std::byte* bytes);
 
-    /// Writes elements [first, first + count) of the output.
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
@@ -24,7 +22,7 @@ class Unpacker {
     const Kernels& kernels_;
     const Unpack what_;
     const std::byte* const bytes_;
-    std::vector<float> block_;  ///< a block of which the slice needs only a part
+    std::vector<float> block_;  ///< a partly needed block
 };
 
 }  // namespace layerloom

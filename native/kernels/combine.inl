@@ -1,6 +1,6 @@
-// Kernels that combine float32 tiles of task vectors. Most are plain branch-free loops, which the compiler
-// vectorises for each instruction set. All operations are IEEE 754's in the order written, so that bits are
-// equal everywhere.
+// Kernels that combine float32 tiles of task vectors: mostly branch-free loops, which the compiler vectorises
+// for each instruction set. Operations are IEEE 754's in the order written, so that bits are equal
+// everywhere.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace layerloom {
 namespace {
 
-/// Elements whose sums stay in registers and the L1 cache.
+/// Sums stay in registers and the L1 cache.
 constexpr std::size_t kChunk = 256;
 
 constexpr std::uint32_t kMagnitude = 0x7FFF'FFFFu;
@@ -24,13 +24,13 @@ std::uint32_t leastAbove(const Bound& bound, bool before) {
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Magnitudes to keep: `width` of them from `least` on. From `beyond` on, they are above the upper bound.
+/// Keep `width` magnitudes from `least` on. From `beyond` on, they are above the upper bound.
 struct Kept {
     std::uint32_t least, width, beyond;
 };
 
-/// Returns the magnitudes to keep between two bounds from element `begin` of a tile on. Reduces `end` to the
-/// next cutoff: between cutoffs a single range holds, which takes one comparison per element.
+/// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff: between
+/// cutoffs a single comparison suffices.
 Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
               std::size_t& end) {
     const auto isBefore = [&](const Bound& bound) {
@@ -64,7 +64,7 @@ void scaleRuns(const float* scales, std::size_t width, std::size_t first, float*
     }
 }
 
-/// A sign, two bits of exponent and one of mantissa: like float32's, except ½ and 0, which have no leading 1.
+/// Like float32's, except ½ and 0, which have no leading 1.
 inline float ofE2M1(std::uint32_t code) {
     const std::uint32_t magnitude = code & 7;
     const std::uint32_t bits =
@@ -205,7 +205,7 @@ struct Words<DType::F8_E5M2> {
     static constexpr Word special = Format<DType::F8_E5M2>::special;
 };
 
-/// Uses the largest magnitude: a maximum is one operation per vector, in lanes of the elements' own width.
+/// A maximum is one operation per vector, in lanes of the elements' width.
 template <DType D>
 bool isFinite(const std::byte* x, std::size_t count) {
     using Word = typename Words<D>::Word;

@@ -2,22 +2,20 @@
 #include "dtype.hpp"
 #include "simd/scalar.hpp"
 
-/// Conversions between the dtypes and float32 by the numeric contract (docs/numbers.md), written once over
-/// the members of every instruction set's struct `V` (listed in simd/scalar.hpp). Widening is exact; rounding
-/// is to nearest even, with subnormals kept.
+/// Conversions between dtypes and float32 by the numeric contract (docs/numbers.md), over every instruction
+/// set's struct `V` (simd/scalar.hpp). Widening is exact; rounding is to nearest even, with subnormals kept.
 namespace layerloom {
 namespace {
 
 constexpr std::uint32_t kInfinity32 = 0x7F80'0000u;
 constexpr std::uint32_t kCanonicalNan32 = 0x7FC0'0000u;
 
-/// Replaces NaN by the positive quiet NaN: payloads differ between instruction sets.
+/// Payloads differ between instruction sets.
 template <class V>
 typename V::Floats canonical(typename V::Floats x) {
     return V::asFloats(V::select(V::isNan(x), V::ints(kCanonicalNan32), V::asInts(x)));
 }
 
-/// A power of two in float32's normal range.
 constexpr float powerOfTwo(int exponent) {
     float power = 1;
     for (; exponent > 0; --exponent) power *= 2;
@@ -25,9 +23,8 @@ constexpr float powerOfTwo(int exponent) {
     return power;
 }
 
-/// A floating format narrower than float32: one sign bit, E exponent and M mantissa bits, with subnormals.
-/// With `ieee`, the last exponent means infinity and NaN; otherwise only the magnitude of all ones is NaN,
-/// and there is no infinity.
+/// A floating format: one sign bit, E exponent and M mantissa bits, with subnormals. With `ieee`, the last
+/// exponent means infinity and NaN; otherwise only all ones are NaN, and there is no infinity.
 template <int E, int M, bool ieee>
 struct Small {
     static constexpr int mantissaBits = M;
@@ -38,8 +35,8 @@ struct Small {
     static constexpr std::uint32_t special = ieee ? ((1u << E) - 1) << M : sign - 1;
     static constexpr std::uint32_t nan = ieee ? special | 1u << (M - 1) : special;
     static constexpr float smallestNormal = powerOfTwo(1 - bias);
-    /// The bits of the least float32 that rounds beyond the largest number. The halfway case rounds to even:
-    /// up to infinity, or for E4M3 down to the largest number.
+    /// The least float32 that rounds beyond the largest number. Halfway rounds to even: up to infinity, or
+    /// for E4M3 down to the largest number.
     static constexpr std::uint32_t beyond =
         ieee ? bitsAs<std::uint32_t>(powerOfTwo(bias) * (2 - powerOfTwo(-M - 1)))
              : bitsAs<std::uint32_t>(powerOfTwo(bias + 1) * (2 - 3 * powerOfTwo(-M - 1))) + 1;
@@ -55,7 +52,7 @@ struct Format<DType::F8_E5M2> : Small<5, 2, true> {};
 template <>
 struct Format<DType::F8_E4M3> : Small<4, 3, false> {};
 
-/// The bits of the least float32 that rounds to infinity or NaN in a dtype.
+/// The least float32 that rounds to infinity or NaN.
 template <DType D>
 constexpr std::uint32_t kBeyond = Format<D>::beyond;
 template <>
@@ -64,8 +61,7 @@ constexpr std::uint32_t kBeyond<DType::F32> = kInfinity32;
 template <>
 constexpr std::uint32_t kBeyond<DType::BF16> = 0x7F7F'8000u;
 
-/// The largest float32 magnitude that a kernel has met, by lane. It reveals NaN and infinity at two
-/// operations per vector.
+/// The largest magnitude so far, by lane. It shows NaN and infinity at two operations per vector.
 template <class V>
 struct Largest {
     typename V::Ints lanes = V::ints(0);
@@ -80,26 +76,24 @@ struct Largest {
     }
 };
 
-// No conversion computes with float32 subnormals: processors handle them in microcode, a hundred times
-// slower, and most of N(0, 0.02) is subnormal in E4M3.
+// No conversion computes with float32 subnormals, which take microcode, a hundred times slower: most of N(0,
+// 0.02) is subnormal in E4M3.
 
-/// Widens an element of a small format to float32.
 template <DType D>
 constexpr float widenOne(std::uint32_t bits) {
     using F = Format<D>;
     const std::uint32_t magnitude = bits & (F::sign - 1);
     const std::uint32_t sign = (bits & F::sign) << (8 * (4 - sizeOf(D)));
     const std::uint32_t rebiased = (magnitude << (23 - F::mantissaBits)) + ((127u - F::bias) << 23);
-    // Read as a normal number, a subnormal has half its scale and an extra hidden bit: its value is twice the
-    // read value, less the smallest normal number. Other values are twice themselves, less themselves. Each
-    // step is exact.
+    // Read as a normal number, a subnormal has half its scale and an extra hidden bit: its value is twice
+    // that, less the smallest normal number. Others are twice themselves, less themselves. Each step is
+    // exact.
     const auto read = bitsAs<float>(rebiased);
     const float value = read + read - (read > F::smallestNormal ? read : F::smallestNormal);
     const std::uint32_t exponent = magnitude >= F::special ? kInfinity32 : 0;
     return bitsAs<float>(sign | exponent | bitsAs<std::uint32_t>(value));
 }
 
-/// The values of a one-byte dtype.
 template <DType D>
 struct Values {
     float of[256]{};
@@ -111,8 +105,7 @@ struct Values {
 template <DType D>
 constexpr Values<D> kValues;
 
-/// Widens a one-byte dtype from sign-extended 16-bit lanes into two vectors, through float16, whose
-/// subnormals convert at full speed.
+/// From sign-extended 16-bit lanes, through float16, whose subnormals convert at full speed.
 template <class V, DType D>
 void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Floats& second) {
     if constexpr (D == DType::F8_E5M2) {
@@ -120,9 +113,9 @@ void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Flo
         V::widenHalves(V::both(V::template left<8>(bytes), V::ints(0xFF00'FF00u)), first, second);
     } else {
         static_assert(D == DType::F8_E4M3);
-        // With its exponent in the last four bits of float16's exponent: 2⁻⁸ of the value.
+        // In float16's exponent, this is 2⁻⁸ of the value.
         const auto halves = V::both(V::template left<7>(bytes), V::ints(0xBF80'BF80u));
-        // Only for NaN does adding one carry into float16's first exponent bit, which makes it NaN there.
+        // Only NaN carries into float16's first exponent bit, and becomes NaN there.
         const auto carry = V::both(V::add(halves, V::ints(0x0080'0080u)), V::ints(0x4000'4000u));
         V::widenHalves(V::either(halves, carry), first, second);
         first = V::multiply(first, V::floats(256));
@@ -131,12 +124,11 @@ void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Flo
 }
 
 // Rounding to M mantissa bits adds an anchor: 2^(23 − M) times the power of two at or below the number, at
-// least that of the format's smallest normal number. The sum's last place is the result's: hardware has
-// rounded to it, ties to even, and the low bits are the result's mantissa with its hidden bit. Adding the
-// exponent gives the result; a mantissa rounded up to the next power of two carries into the exponent.
+// least the format's smallest normal number. The sum's last place is the result's, rounded by hardware, and
+// its low bits are the mantissa with the hidden bit. Adding the exponent gives the result; a mantissa rounded
+// up to a power of two carries into the exponent.
 
-/// The anchor for a sign and exponent of float32, and the offset (exponent and sign) to add to the sum's low
-/// bits.
+/// The anchor for a sign and exponent, and what to add to the sum's low bits.
 struct Rounding {
     float anchor;
     std::uint32_t offset;
@@ -144,7 +136,7 @@ struct Rounding {
 
 template <DType D>
 struct Roundings {
-    /// Indexed by the upper nine bits of a float32.
+    /// By the upper nine bits of a float32.
     Rounding of[512]{};
     constexpr Roundings() {
         using F = Format<D>;
@@ -163,7 +155,7 @@ struct Roundings {
 template <DType D>
 constexpr Roundings<D> kRoundings;
 
-/// Rounds a float32 to dtype D, in the lower bits; NaN is canonical.
+/// In the lower bits; NaN is canonical.
 template <DType D>
 std::uint32_t roundOne(float x) {
     using F = Format<D>;
@@ -177,13 +169,13 @@ std::uint32_t roundOne(float x) {
     return bitsAs<std::uint32_t>(x + rounding.anchor) + rounding.offset;
 }
 
-/// Rounds the magnitudes of a float32 vector to dtype D, each in a 32-bit lane; NaN is canonical.
+/// Rounds magnitudes to dtype D, in 32-bit lanes; NaN is canonical.
 template <class V, DType D>
 typename V::Ints roundMagnitudes(typename V::Floats x) {
     using F = Format<D>;
     constexpr int shift = 23 - F::mantissaBits;
     constexpr auto least = bitsAs<std::uint32_t>(F::smallestNormal);
-    // The anchor also subtracts the difference of biases, modulo the format's magnitudes.
+    // The anchor also subtracts the difference of biases.
     constexpr std::uint32_t anchorBits = (shift << 23) + ((0u - (least >> shift)) & (F::sign - 1));
     const auto own = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
     const auto magnitude = V::smaller(own, V::ints(F::beyond));
@@ -198,7 +190,7 @@ typename V::Ints roundMagnitudes(typename V::Floats x) {
         return rounded;
 }
 
-/// Adds signs to four magnitudes of a one-byte dtype in each 32-bit lane, except to NaN.
+/// Adds signs to four one-byte magnitudes in each 32-bit lane, except to NaN.
 template <class V, DType D>
 typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) {
     const auto places = V::ints(0x8080'8080u);
@@ -207,8 +199,7 @@ typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) 
     return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
-/// Rounds float32 to bfloat16, its upper half; leaves the lower half undefined. Overflow carries into
-/// infinity.
+/// Leaves the lower half undefined. Overflow carries into infinity.
 template <class V>
 typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);
@@ -216,7 +207,7 @@ typename V::Ints roundUpperHalf(typename V::Floats x) {
     return V::add(bits, V::add(odd, V::ints(0x7FFF)));
 }
 
-/// Loads `V::lanes` elements of dtype D, widened to float32. D is not F64, and one-byte only for Scalar.
+/// Widens to float32. D is not F64, and one-byte only for Scalar.
 template <class V, DType D>
 typename V::Floats load(const std::byte* at) {
     if constexpr (D == DType::F32) return V::loadFloats(at);
@@ -230,7 +221,7 @@ typename V::Floats load(const std::byte* at) {
     }
 }
 
-/// Rounds `V::lanes` float32 to dtype D; NaN gives undefined elements. D is one-byte only for Scalar.
+/// Rounds to dtype D; NaN gives undefined elements. D is one-byte only for Scalar.
 template <class V, DType D>
 void storeNumbers(typename V::Floats x, std::byte* at) {
     if constexpr (D == DType::F32) V::storeFloats(x, at);
@@ -250,12 +241,11 @@ void store(typename V::Floats x, std::byte* at) {
     storeNumbers<V, D>(canonical<V>(x), at);
 }
 
-/// Vectors that kernels process side by side: additions are independent, and one-byte elements fill a vector.
+/// Vectors side by side: additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// Loads four vectors of consecutive elements. From BF16 to BF16, each pair is split into even and odd
-/// elements, which needs no shuffle since each 32-bit word holds one of both. Otherwise elements are in
-/// order.
+/// Loads four vectors. From BF16 to BF16, pairs are split into even and odd elements, since each 32-bit word
+/// holds one of both. Otherwise elements are in order.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
     for (std::size_t n = 0; n < kAbreast; n += 2) {
@@ -273,8 +263,8 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Rounds and stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect it
-/// by `Largest` and store such blocks again, so that numbers pay nothing for it.
+/// Stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect it by
+/// `Largest` and store again, so that numbers pay nothing.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (In == DType::BF16 && Out == DType::BF16) {
@@ -295,7 +285,7 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Distance in bytes of prefetching: processors look ahead only within a page.
+/// Processors prefetch only within a page.
 constexpr std::size_t kAhead = 2048;
 
 template <std::size_t bytes>

@@ -6,22 +6,21 @@
 
 namespace layerloom {
 
-/// Lanes for sums along a row: two of the widest vectors, so that additions do not wait for each other.
+/// Lanes along a row: two of the widest vectors, so that additions are independent.
 inline constexpr std::size_t kLanes = 32;
 
-/// A position in the order of a tensor's elements by magnitude, largest first. Elements of exactly this
-/// magnitude are above it if their index is below `cutoff` (early), or at least `cutoff` (not early): ties
-/// are broken by index.
+/// A position in the order of elements by magnitude, largest first. Elements of this magnitude are above it
+/// if their index is below `cutoff` (early), or at least `cutoff` (not early).
 struct Bound {
     std::uint32_t bits;  ///< a magnitude as a float32
     std::uint64_t cutoff;
     bool early;
 };
 
-/// Bits of a bound that no element is above.
+/// No element is above such a bound.
 inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
 
-/// Number of magnitudes counted exactly, apart from the bins, since a search may end at frequent ones.
+/// Magnitudes counted apart from the bins, since a search may end at frequent ones.
 inline constexpr std::size_t kCandidates = 4;
 
 /// Magnitudes from `low` > 0 to `last`, in bins of 2^shift neighbouring float32.
@@ -34,7 +33,7 @@ struct Window {
 /// The divisor of a sum of task vectors.
 enum class Divisor : std::uint8_t { None, Weights, Count };
 
-/// A rule for combining task vectors (TIES, DARE, DELLA, breadcrumbs, SCE).
+/// A rule for combining task vectors.
 struct VoteRule {
     bool elects;       ///< only changes of the elected sign count
     bool weighted;     ///< the election weights changes
@@ -44,18 +43,17 @@ struct VoteRule {
     float scale;       ///< factor of the sum that is added to the base
 };
 
-/// Limit on the changes of one vote.
 inline constexpr std::size_t kMostChanges = 64;
 
-/// A source whose change from a base is pruned: multiplied by `scale` if its magnitude is above `lower` and
-/// not above `upper`, else 0.
+/// The change from a base is multiplied by `scale` if its magnitude is above `lower` and not above `upper`,
+/// else 0.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
     float scale;
 };
 
-/// The neighbourhood of a bound in the order of magnitudes, for correcting a guessed bound.
+/// The neighbourhood of a bound, for correcting a guess.
 struct Tally {
     std::uint64_t above = 0;             ///< number of elements above the bound
     std::uint32_t least = kNoMagnitude;  ///< smallest magnitude above the bound
@@ -68,13 +66,13 @@ struct Tally {
     }
 };
 
-/// Tallies of a pruned source's bounds. An upper bound above all elements is not tallied.
+/// An upper bound above all elements is not tallied.
 struct Tallies {
     Tally lower, upper;
 };
 
-/// Results of a comparison, over elements that are finite in both tiles. Element i is in lane i % kLanes.
-/// Float64 sums are in order, so they are equal on every instruction set.
+/// Over elements that are finite in both tiles; element i is in lane i % kLanes. Sums are in order, so they
+/// are equal on every instruction set.
 struct DifferenceLanes {
     double largest[kLanes];         ///< max |a − b|
     double absolute[kLanes];        ///< Σ |a − b|
@@ -82,16 +80,15 @@ struct DifferenceLanes {
     double squaresOfFirst[kLanes];  ///< Σ a²
 };
 
-/// Elements that a comparison counts.
 struct DifferenceCounts {
     std::uint64_t unequal;    ///< as numbers: +0 equals −0, and NaN equals NaN
     std::uint64_t nonFinite;  ///< in at least one tile
 };
 
-/// Ranks whose products are summed before adding to the sum of earlier ranks: part of the contract.
+/// Ranks summed before adding to the sum of earlier ranks: part of the contract.
 inline constexpr std::size_t kProductRanks = 16;
 
-/// Float32 factors of a product for some ranks, starting at a multiple of kProductRanks.
+/// Factors of a product for some ranks, from a multiple of kProductRanks on.
 struct ProductPanels {
     const float* left;        ///< [row][rank]
     std::size_t leftStride;   ///< elements from a row to the next
@@ -100,11 +97,10 @@ struct ProductPanels {
     std::size_t ranks;        ///< at least 1
 };
 
-/// Columns of a panel. In panels, column 16p + j of row k is at [(p · rows + k) · 16 + j]; the last columns
-/// are padded with zeros.
+/// In panels of so many columns, column 16p + j of row k is at [(p · rows + k) · 16 + j], padded with zeros.
 inline constexpr std::size_t kPanel = 16;
 
-/// A matrix product to add: sums[i][j] += Σₖ a(i, k) · b(k, j).
+/// sums[i][j] += Σₖ a(i, k) · b(k, j).
 template <class Number>
 struct PanelProduct {
     const Number* a;  ///< a(i, k) is a[i · across + k · along]
@@ -115,69 +111,65 @@ struct PanelProduct {
     double* sums;  ///< [row][16 · panels]
 };
 
-/// Arguments of `linear`: Σ weights[t]·sources[t] over sources of one dtype, at least one term.
+/// Arguments of `linear`, at least one term.
 struct Terms {
     const std::byte* const* sources;
     const float* weights;
     std::size_t count;
 };
 
-/// Elements in a word of signs: element i is bit i % kInWord of word i / kInWord.
+/// Signs in a word: element i is bit i % kInWord of word i / kInWord.
 inline constexpr std::size_t kInWord = 64;
 
-/// A float32 tile to compare with others of its length. Bits beyond its end are 0.
+/// A tile to compare with others of its length. Bits beyond its end are 0.
 struct SignedTile {
     float* x;
     std::uint64_t* nonZero;   ///< elements that are not 0
     std::uint64_t* negative;  ///< elements whose sign bit is set
-    /// True if a product with an element of another plain tile is 0 only if one factor is, and never NaN: all
-    /// are finite, and none except 0 is below 2⁻⁷⁴.
+    /// A product with another plain tile is 0 only if a factor is, and never NaN: all are finite, and none
+    /// except 0 is below 2⁻⁷⁴.
     bool isPlain;
 };
 
-/// The kernels of an instruction set. Tables are indexed by DType; entries of F64 are null (see linear.cpp),
-/// except isFinite.
+/// Tables are indexed by DType; entries of F64 are null (see linear.cpp), except isFinite.
 struct Kernels {
     const char* isa;
 
-    /// out[i] = round(weights[0]·sources[0][i] + weights[1]·sources[1][i] + …) for `count` elements. The
-    /// `terms` sources have one dtype and are widened to float32; each product is rounded before adding
-    /// (never contracted); the sum is rounded once to the output's dtype, with canonical NaN. At least one
-    /// term. Pointers need no alignment.
+    /// out[i] = round(weights[0]·sources[0][i] + weights[1]·sources[1][i] + …) over `terms` sources of one
+    /// dtype, at least one. Widens to float32; rounds each product before adding (never contracted), and the
+    /// sum once to the output's dtype, with canonical NaN. Pointers need no alignment.
     ///
-    /// Reads and writes every byte once: out of cache it runs at memory speed. Returns true if all results
-    /// are finite.
+    /// A single pass, at memory speed out of cache. Returns true if all results are finite.
     bool (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
 
-    /// sums[c] += |x[r][c]| in float64, rows in order, where x is `linear`'s float32 sum, kept in registers.
-    /// Row r of a source starts at its element r·stride.
+    /// sums[c] += |x[r][c]| in float64, rows in order, where x is `linear`'s float32 sum, in registers. Row r
+    /// of a source starts at element r·stride.
     void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                                       std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]| for the same x, in order, so that sums are equal on every instruction set.
+    /// lanes[i % kLanes] += |x[i]| for the same x, in order, equal on every instruction set.
     void (*laneMagnitudes[kDTypes])(const Terms& terms, double* lanes, std::size_t count);
 
-    /// Adds the magnitudes of the same x to bins, without candidates; adds the number of each candidate to
-    /// `exact`; returns how many are above the window. NaN is canonical. Only elements for bins take scalar
-    /// steps.
+    /// Counts the same x in bins, without candidates; adds the number of each candidate to `exact`; returns
+    /// how many are above the window. NaN is canonical. Only elements for bins take scalar steps.
     std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
                                         std::uint64_t* exact, std::size_t count);
 
-    /// For each pair i ≤ j of `values` tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Eight
-    /// float32 products of a lane are summed in float32, then widened: seven digits suffice for comparing
-    /// directions. Tiles of a few KB stay in the L1 cache, sums of nine pairs in registers.
+    /// For each pair i ≤ j of tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Eight products of
+    /// a lane are summed in float32, then widened: seven digits suffice for comparing directions. Tiles of a
+    /// few KB stay in the L1 cache, sums of nine pairs in registers.
     void (*products)(const float* const* x, std::size_t values, double (*lanes)[kLanes], std::size_t count);
 
-    /// Makes a signed tile of the same x as `columnMagnitudes`, with canonical NaN.
+    /// A signed tile of the same x, with canonical NaN.
     void (*signedTile[kDTypes])(const Terms& terms, SignedTile& tile, std::size_t count);
 
-    /// For each pair i < j of `values` tiles, at its position among pairs i ≤ j: counts[pair][0] += number of
-    /// nonzero products, counts[pair][1] += number of positive ones.
+    /// For each pair i < j of tiles, at its position among pairs i ≤ j: counts[pair][0] += nonzero products,
+    /// counts[pair][1] += positive ones.
     void (*agreements)(const SignedTile* tiles, std::size_t values, std::uint64_t (*counts)[2],
                        std::size_t count);
 
-    /// Compares two tiles and adds the results. Elements are widened to float64 before subtracting.
+    /// Compares two tiles, widened to float64, and adds the results.
     void (*difference)(const float* a, const float* b, DifferenceLanes& lanes, DifferenceCounts& counts,
                        std::size_t count);
 
@@ -186,13 +178,11 @@ struct Kernels {
     void (*keep)(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
                  std::uint64_t first, float* out, std::size_t count);
 
-    /// out[i]: 32 random bits of element first + i, by a counter-based generator (SplitMix64 of `key` and the
-    /// index).
+    /// out[i]: 32 random bits of element first + i (SplitMix64 of `key` and the index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
-    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, terms in order, rounded
-    /// again to the output's dtype. A change of 0 never agrees with an elected sign. Returns true if all
-    /// results are finite.
+    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, in order, rounded again to
+    /// the output's dtype. A change of 0 never agrees with a sign. Returns true if all results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
@@ -200,9 +190,8 @@ struct Kernels {
     /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and one-byte
     /// dtypes.
     ///
-    /// Returns true if all changes (also pruned ones) and results are finite; may return false if a change is
-    /// nearly the dtype's largest number. If `tallies` is not null, adds each source's counts at its bounds
-    /// to it; undefined if false is returned.
+    /// Returns true if all changes, pruned ones too, and results are finite; perhaps false if a change is
+    /// nearly the dtype's largest number. Adds to `tallies`, if not null; undefined if false is returned.
     bool (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
                                std::size_t count, Tallies* tallies);
@@ -213,8 +202,8 @@ struct Kernels {
     /// out[i] = a + (b − a)·clamp(t / |a − b|, 0, 1), as w·b + (1 − w)·a.
     void (*nearSwap)(const float* a, const float* b, float t, float* out, std::size_t count);
 
-    /// out[i] = Σ w[t][i]·x[t][i] / Σ w[t][i] with w[t][i] = weights[t]·(importances[t][i] + eps): terms in
-    /// order, each operation in float32. NaN if an importance is below 0.
+    /// out[i] = Σ w[t][i]·x[t][i] / Σ w[t][i] with w[t][i] = weights[t]·(importances[t][i] + eps), in order,
+    /// in float32. NaN if an importance is below 0.
     void (*fisher)(const float* const* x, const float* const* importances, const float* weights,
                    std::size_t terms, float eps, float* out, std::size_t count);
 
@@ -222,20 +211,17 @@ struct Kernels {
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);
 
-    /// True if no element is NaN or infinite. Also for F64.
+    /// Also for F64.
     bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);
 
-    /// Number of elements with exactly this magnitude.
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 
-    /// out[row][column] = Σ left[row][k]·right[k][column]. Ranks k are summed in order from the first product
-    /// within blocks of kProductRanks, and block sums in order; `adds` adds to the previous content. NaN is
-    /// canonical. Rows of `out` are `outStride` elements apart.
+    /// out[row][column] = Σ left[row][k]·right[k][column], in order of k from the first product within blocks
+    /// of kProductRanks, then in order of blocks; `adds` adds to the previous content. NaN is canonical.
     void (*product)(const ProductPanels& panels, std::size_t rows, std::size_t columns, bool adds, float* out,
                     std::size_t outStride);
 
-    /// out[i] *= scales[(first + i) / width]: runs of `width` elements share a scale; `first` < `width` is
-    /// the tile's position in the first run.
+    /// out[i] *= scales[(first + i) / width]; `first` < `width`.
     void (*scaleRuns)(const float* scales, std::size_t width, std::size_t first, float* out,
                       std::size_t count);
 
@@ -243,14 +229,14 @@ struct Kernels {
     void (*scaleHalves)(const std::uint8_t* bytes, bool upper, const float* scales, float* out,
                         std::size_t count);
 
-    /// Number of elements above 0 minus number below 0: the sum of signs. Zeros and NaN do not count.
+    /// Elements above 0 minus elements below; NaN does not count.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
 
-    /// Adds a product. Rounded products are summed over k in order from 0, in float32; the sum is widened and
-    /// added. The depth of a call therefore bounds the error.
+    /// Sums rounded products in order of k from 0 in float32, then widens and adds: a call's depth bounds the
+    /// error.
     void (*addProduct)(const PanelProduct<float>& product);
 
-    /// `addProduct` in float64 throughout.
+    /// In float64 throughout.
     void (*addWideProduct)(const PanelProduct<double>& product);
 };
 

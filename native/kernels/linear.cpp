@@ -15,14 +15,14 @@ constexpr std::uint64_t kCanonicalNan64 = 0x7FF8'0000'0000'0000ull;
 
 double canonical64(double x) { return x != x ? bitsAs<double>(kCanonicalNan64) : x; }
 
-/// Rounds float64 to odd float32: an inexact result has a last bit of 1. Rounding it again to a format of at
-/// most 22 bits then gives the same as rounding once from float64.
+/// Rounds to odd: an inexact result has a last bit of 1, so that rounding it to at most 22 bits equals
+/// rounding once from float64.
 float toOdd32(double x) {
     const auto nearest = static_cast<float>(x);
     if (static_cast<double>(nearest) == x || x != x) return nearest;
     auto bits = bitsAs<std::uint32_t>(nearest);
     if ((bits & 1u) != 0) return nearest;
-    // The float32 neighbours of x are the even `nearest`, and the odd one on the other side of x.
+    // The neighbours of x are the even `nearest`, and the odd one on the other side.
     const bool away = std::fabs(x) > std::fabs(static_cast<double>(nearest));
     bits += away ? 1u : static_cast<std::uint32_t>(-1);
     return bitsAs<float>(bits);
@@ -77,10 +77,10 @@ bool linear64(const Kernels& kernels, std::span<const Source> sources, std::span
     return kernels.isFinite[index(sink.dtype)](sink.data, count);
 }
 
-/// Elements of a tile: two float32 tiles and the output share the L1 cache.
+/// Two float32 tiles and the output share the L1 cache.
 constexpr std::size_t kTile = 2048;
 
-/// Handles sources of several dtypes: widens those that are not float32 into tiles, and combines the tiles.
+/// Widens sources of other dtypes into tiles, and combines these.
 bool linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
                  std::size_t count) {
     constexpr float one = 1;

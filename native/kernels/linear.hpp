@@ -5,13 +5,13 @@
 
 namespace layerloom {
 
-/// Elements to read, at any alignment.
+/// Any alignment.
 struct Source {
     const std::byte* data;
     DType dtype;
 };
 
-/// Elements to write, at any alignment.
+/// Any alignment.
 struct Sink {
     std::byte* data;
     DType dtype;
@@ -19,10 +19,10 @@ struct Sink {
 
 /// out[i] = round(w₀x₀[i] + w₁x₁[i] + …), for `count` elements.
 ///
-/// Inputs are widened exactly to float32, and weights rounded to it. Each product is rounded before adding,
-/// in the order of terms, starting from the first product (so that −0 survives). The sum is rounded once to
-/// the sink's dtype, nearest even. If a source or the sink is F64, all of this happens in float64. Computed
-/// NaN is the canonical positive quiet NaN.
+/// Inputs are widened exactly to float32, weights rounded to it. Each product is rounded before adding, in
+/// the order of terms from the first product (so that −0 survives); the sum is rounded once to the sink's
+/// dtype, nearest even. If a source or the sink is F64, all this is in float64. Computed NaN is the positive
+/// quiet NaN.
 ///
 /// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
 bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,

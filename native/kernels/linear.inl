@@ -1,15 +1,14 @@
 #pragma once
-// Kernels over weighted sums of stored elements. Compiled once for each instruction set; elementwise.inl
-// includes it.
+// Kernels over weighted sums of stored elements. elementwise.inl includes this for each instruction set.
 #include "convert.hpp"
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// Computes four vectors of Σ weights[t]·sources[t] from element `i` on, in the order of `loadFour`.
+/// Four vectors of Σ weights[t]·sources[t] from element `i` on, in the order of `loadFour`.
 ///
-/// @tparam isDifference true for the terms of a difference, which need no products
+/// @tparam isDifference true for a difference, which needs no products
 template <class V, DType In, DType Out, bool isDifference = false>
 [[gnu::always_inline]] inline void sumFour(const Terms& terms, std::size_t i,
                                            typename V::Floats (&sums)[kAbreast]) {
@@ -29,7 +28,7 @@ template <class V, DType In, DType Out, bool isDifference = false>
     }
 }
 
-/// Calls work.operator()<isDifference>(), so that the choice is made once for all elements.
+/// Chooses once for all elements.
 template <class Work>
 [[gnu::always_inline]] inline void inTermsOf(const Terms& terms, const Work& work) {
     if (terms.count == 2 && terms.weights[0] == 1 && terms.weights[1] == -1)
@@ -48,8 +47,8 @@ template <DType In>
     return sum;
 }
 
-/// Processes whole blocks, then the last elements singly, with equal bits. Blocks are stored as numbers; if
-/// one contained NaN, all elements are computed again singly.
+/// Whole blocks, then single elements, with equal bits. If a block contained NaN, all elements are computed
+/// again singly.
 template <class V, DType In, DType Out>
 bool linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
             std::size_t elements) {
@@ -82,7 +81,7 @@ typename V::Wide wideMagnitude(typename V::Floats x) {
     return V::widen(V::asFloats(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu))));
 }
 
-/// Sums a block of columns over all rows before the next block, so that sums stay in registers.
+/// Sums a block of columns over all rows, so that sums stay in registers.
 template <class V, DType In>
 void columnMagnitudes(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                       std::size_t count) {
@@ -112,7 +111,7 @@ void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
-        // A vector for each group of lanes. A block of four is a part of these, or twice all.
+        // A vector for each group of lanes; a block of four is a part of these, or twice all.
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);

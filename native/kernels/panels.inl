@@ -1,11 +1,10 @@
-// Matrix products. Compiled once for each instruction set; elementwise.inl includes it. Lanes are along the
-// result's columns, so that each sum is in the order of k on every instruction set.
+// Matrix products. elementwise.inl includes this for each instruction set. Lanes are along the result's
+// columns, so that sums are in the order of k everywhere.
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// float32 and float64 vectors, as the product needs them.
 template <class V>
 struct Narrow {
     using Vector = typename V::Floats;
@@ -24,7 +23,7 @@ struct Broad {
     static Vector widen(Vector x) { return x; }
 };
 
-/// Computes `Rows` rows of the result in one panel, from row `i` on; sums stay in registers.
+/// `Rows` rows of the result in one panel, with sums in registers.
 template <class V, class Of, std::size_t Rows, class Number>
 [[gnu::always_inline]] inline void addRows(const PanelProduct<Number>& product, std::size_t i, std::size_t p) {
     constexpr std::size_t vectors = kPanel / V::lanes;

@@ -18,8 +18,8 @@ Registers cpuid(unsigned leaf) {
     return found;
 }
 
-/// Reads XCR0, a bit for each set of registers that the operating system saves. Faults without OSXSAVE. Uses
-/// inline assembly, since the intrinsic `_xgetbv` needs a compiler option.
+/// Reads XCR0, the sets of registers that the operating system saves. Faults without OSXSAVE. The intrinsic
+/// `_xgetbv` would need a compiler option.
 std::uint64_t savedRegisters() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -46,7 +46,7 @@ Processor detectProcessor() {
     if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false, sha};
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
-    // macOS gives a thread AVX-512 registers at first use, so XCR0 does not show them, and AVX2 is used.
+    // macOS gives a thread AVX-512 registers at first use, so XCR0 does not show them.
     const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512bw | kAvx512vl);
     return {avx2, avx512, sha};
 }

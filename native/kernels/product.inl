@@ -1,4 +1,4 @@
-// The product of two small matrices. Compiled once for each instruction set; elementwise.inl includes it.
+// The product of two small matrices. elementwise.inl includes this for each instruction set.
 #include <algorithm>
 
 #include "convert.hpp"
@@ -7,14 +7,12 @@
 namespace layerloom {
 namespace {
 
-/// Rows and vectors of columns whose sums are in registers at once: each loaded number serves several sums,
-/// and additions are independent.
+/// Sums in registers at once: each loaded number serves several sums, and additions are independent.
 template <class V>
 constexpr std::size_t kProductRows = V::registers == 32 ? 6 : 4;
 template <class V>
 constexpr std::size_t kProductVectors = V::registers == 32 ? 4 : 2;
 
-/// A block of `rows` rows and `vectors` vectors of columns.
 template <class V, std::size_t rows, std::size_t vectors>
 [[gnu::always_inline]] inline void productBlock(const ProductPanels& panels, const float* left,
                                                 const float* right, bool adds, float* out,
@@ -37,7 +35,7 @@ template <class V, std::size_t rows, std::size_t vectors>
         addRank(begin, [](Floats& sum, Floats product) { sum = product; });
         for (std::size_t k = begin + 1; k < end; ++k)
             addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
-        // The previous content is in the L1 cache: there are not enough registers for it and the sums.
+        // The previous content is in the L1 cache, since registers do not suffice.
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t v = 0; v < vectors; ++v) {
                 float* const to = out + r * outStride;
@@ -47,7 +45,7 @@ template <class V, std::size_t rows, std::size_t vectors>
     }
 }
 
-/// Computes all rows of some vectors of columns; their part of the right factor stays in the L1 cache.
+/// All rows of some vectors of columns, whose part of the right factor stays in the L1 cache.
 template <class V, std::size_t vectors>
 void productColumns(const ProductPanels& panels, std::size_t column, std::size_t rows, bool adds, float* out,
                     std::size_t outStride) {

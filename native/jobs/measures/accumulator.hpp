@@ -10,7 +10,6 @@
 
 namespace layerloom {
 
-/// Elements of a block that were computed together.
 struct Tile {
     const Kernels& kernels;
     const Program& program;
@@ -26,18 +25,16 @@ struct Tile {
     }
 };
 
-/// Computes a measure of a block, tile by tile.
 class Accumulator {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Tile& tile) = 0;
-    /// True if the rest of the block cannot change the result.
+    /// True if the rest of the block changes nothing.
     virtual bool done() const { return false; }
-    /// Stores the result at the block's end.
     virtual void finish() {}
     /// False if the block must be read again: sums are not finite, or bytes differ.
     virtual bool isSettled() const { return true; }
-    /// Returns the accumulator for a second pass, or null. @param isFinite true if all watched values are
+    /// The accumulator for a second pass, or null. @param isFinite true if all watched values are
     virtual std::unique_ptr<Accumulator> again(bool /*isFinite*/) { return nullptr; }
 };
 
@@ -71,7 +68,6 @@ inline double total(Lanes lanes) {
     return lanes[0];
 }
 
-/// The lanes of pairs, as kernels take them.
 inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
     static_assert(sizeof(Lanes) == sizeof(double[kLanes]));
     return reinterpret_cast<double(*)[kLanes]>(pairs.data());
@@ -79,7 +75,7 @@ inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
 
 constexpr std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
 
-/// Calls work(pair, i, j) for pairs i ≤ j, in order.
+/// Pairs i ≤ j, in order.
 template <class Work>
 void forEachPair(std::size_t values, const Work& work) {
     for (std::size_t p = 0, i = 0; i < values; ++i)

@@ -15,8 +15,7 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Counts words whose bits differ. Counters have the word's type, so that a vector of elements has a vector
-/// of counters.
+/// Counts differing words. Counters have the word's type, so that they vectorise alike.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
@@ -82,7 +81,7 @@ class DifferenceTotals : public Accumulator {
         tile.kernels.difference(tile.floats(what_.a), tile.floats(what_.b), lanes_, counts_, tile.count);
     }
 
-    /// Handles float64, which no kernel computes in.
+    /// For float64, which no kernel computes in.
     void addWide(const Tile& tile) {
         const auto a = widenedOf(tile, what_.a), b = widenedOf(tile, what_.b);
         for (std::size_t i = 0; i < tile.count; ++i) {
@@ -101,7 +100,6 @@ class DifferenceTotals : public Accumulator {
         }
     }
 
-    /// Reads elements of the tile as float64.
     struct Widened {
         const std::byte* doubles;
         const float* floats;

@@ -3,7 +3,6 @@
 namespace layerloom {
 namespace {
 
-/// Values of a tile, and sums of products of their pairs.
 class Products : public Accumulator {
   public:
     bool isSettled() const override { return areFinite(out_); }

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Everything in simd/ and convert.hpp has internal linkage on purpose. It is compiled once for each
-/// instruction set, and a shared inline function could resolve to a copy that the running processor cannot
-/// execute.
+/// simd/ and convert.hpp have internal linkage on purpose: they are compiled for each instruction set, and a
+/// shared inline function could resolve to a copy that the processor cannot execute.
 namespace layerloom {
 namespace {
 
@@ -14,7 +13,7 @@ constexpr To bitsAs(const From& from) {
     return __builtin_bit_cast(To, from);
 }
 
-/// Reads a value at any alignment: tensors start where a safetensors header ends.
+/// Any alignment: tensors start where a safetensors header ends.
 template <class T>
 T loadAt(const std::byte* at) {
     T value;
@@ -27,8 +26,8 @@ void storeAt(std::byte* at, T value) {
     std::memcpy(at, &value, sizeof(T));
 }
 
-/// A single lane: for elements that do not fill a vector, and for the scalar target. Each instruction set has
-/// a struct with the same members, which convert.hpp and elementwise.inl use.
+/// A single lane: for elements that do not fill a vector, and the scalar target. Each instruction set has a
+/// struct with these members, for convert.hpp and elementwise.inl.
 struct Scalar {
     using Floats = float;
     using Ints = std::uint32_t;
@@ -37,12 +36,12 @@ struct Scalar {
     using Wide = double;
     static constexpr std::size_t lanes = 1;
     static constexpr std::size_t registers = 16;
-    /// Whether the struct has these members of several lanes; otherwise convert.hpp converts float16 and
-    /// one-byte elements.
+    /// True if there are these members of several lanes; otherwise convert.hpp converts float16 and one-byte
+    /// elements.
     /// - loadHalf, storeHalf: float16.
     /// - widenHalves: a register of float16 into two vectors.
     /// - load8: bytes, sign-extended into 16-bit lanes.
-    /// - pack8: four vectors of signed integers into one of bytes, saturated, in the fastest order.
+    /// - pack8: four vectors of integers into one of bytes, saturated, in the fastest order.
     /// - store8: these bytes, in the order of the vectors.
     static constexpr bool hasHalf = false;
 
@@ -72,7 +71,7 @@ struct Scalar {
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
     static Mask equal(Ints a, Ints b) { return a == b; }
     static Mask greater(Floats a, Floats b) { return a > b; }
-    /// A bit for each lane, the first lane in the lowest bit.
+    /// The first lane is the lowest bit.
     static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
@@ -96,7 +95,7 @@ struct Scalar {
 
     static Floats loadFloats(const std::byte* at) { return loadAt<float>(at); }
     static void storeFloats(Floats a, std::byte* at) { storeAt(at, a); }
-    /// Widens unsigned 16-bit elements; stores the low bits of each lane, whose value fits.
+    /// Zero-extended; each lane fits in 16 bits.
     static Ints load16(const std::byte* at) { return loadAt<std::uint16_t>(at); }
     static void store16(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint16_t>(a)); }
 };
