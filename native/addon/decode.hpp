@@ -61,7 +61,6 @@ DType readDType(const Napi::Object& object);
 Rows readRows(const Napi::Object& object);
 ValueId readValue(const Napi::Object& object, const char* key);
 std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
-/// A 32-bit integer up to `most`.
 std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
 
 /// Largest bits of a float32 magnitude.

@@ -12,7 +12,6 @@
 namespace layerloom {
 
 std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
-/// @return the index among `names`
 std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names);
 double toNumber(const Napi::Value& value, const char* name);
 /// Refuses NUL, which would cut the path.

@@ -4,7 +4,6 @@
 
 namespace layerloom {
 
-/// A small row-major matrix.
 struct Matrix {
     std::size_t rows, columns;
     std::vector<double> numbers;

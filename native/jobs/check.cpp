@@ -40,7 +40,6 @@ void checkJob(const Compute& compute) {
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;
-        // A node is written once.
         require(!isWritten[value - sources], "outputs");
         isWritten[value - sources] = true;
     }

@@ -146,7 +146,6 @@ std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t of) {
     return elements / of + (elements % of == 0 ? 0 : 1);
 }
 
-/// The codes of whole matrices must fit in `bytes` bytes.
 void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes) {
     using enum Codes::Order;
     require(codes.rows >= 1 && codes.columns >= 1 && codes.stride >= codes.columns, "rows");

@@ -9,7 +9,6 @@ namespace {
 
 using Table = std::array<float, 16>;
 
-/// Two numbers for each byte of two codes.
 using Pairs = std::array<std::array<float, 2>, 256>;
 
 constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {

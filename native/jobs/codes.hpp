@@ -11,7 +11,6 @@ namespace layerloom {
 void decode(const Kernels& kernels, const Codes& codes, const std::byte* data, std::uint64_t row,
             std::uint64_t column, std::size_t count, float* out);
 
-/// The bytes that `decode` reads.
 std::span<const std::byte> bytesOf(const Codes& codes, const std::byte* data, std::uint64_t row,
                                    std::uint64_t column, std::size_t count);
 

@@ -42,7 +42,6 @@ class OutputTiles {
         std::size_t bytes = 0;
         for (const Output& output : compute.outputs)
             bytes += isTile(output) ? count * sizeOf(output.dtype) : 0;
-        // Reuses the thread's buffer if it is large enough.
         if (bytes > kTileBytes) large_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
         std::byte* next = large_ != nullptr ? large_.get() : tileBuffer().data();
         for (const Output& output : compute.outputs) {
@@ -93,7 +92,6 @@ class OutputTiles {
     }
 
   private:
-    /// True for an output of a node's values.
     bool isTile(const Output& output) const {
         return output.value >= compute_.program.sources.size() && !output.scales;
     }
@@ -127,7 +125,6 @@ bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     return true;
 }
 
-/// Adds the tallies to shared memory.
 void addTallies(std::span<std::int64_t> to, const Evaluator& evaluator) {
     if (evaluator.tallies().empty()) return;
     const auto add = [&](std::size_t word, std::uint64_t count) {

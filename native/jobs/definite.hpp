@@ -49,7 +49,6 @@ class Definite {
 
     std::size_t size() const { return size_; }
     std::size_t tiles() const { return rows_.size(); }
-    /// Size of a diagonal tile, a multiple of kPanel.
     std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
     /// A row-major tile on or below the diagonal.
     double* tile(std::size_t row, std::size_t column) {

@@ -62,7 +62,6 @@ class Evaluator {
     void moveTo(std::size_t begin, std::size_t count);
 
     Source value(ValueId id);
-    /// The value in float32.
     const float* floats(ValueId id);
 
     /// A float32 value as a sum for kernels: sources of `dtype`, from element `from` of the tile on. Valid
@@ -106,7 +105,7 @@ class Evaluator {
     void need(ValueId id);
     template <class Visit>
     void forEachInput(std::size_t node, const Visit& visit) const;
-    /// For computed values.
+    /// Like `value`, for values already computed.
     Source found(ValueId id) const;
     const float* widened(ValueId id);
 
@@ -132,12 +131,11 @@ class Evaluator {
     void evaluate(const Quantise& what, const Work& work);
     void evaluate(const Unpack& what, const Work& work);
 
-    /// Computes `linear` into a tile, and notes whether results are finite.
+    /// Computes `linear` into a tile; notes whether results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,
                  std::size_t count);
     void look(ValueId id);
     bool isFiniteAt(ValueId id, std::size_t i) const;
-    /// The origin of a NaN or infinity.
     ValueId causeOf(ValueId id, std::size_t i) const;
     /// The source whose file contains a cause, or the cause.
     ValueId storedCause(ValueId id) const;
@@ -158,10 +156,8 @@ class Evaluator {
     bool standsFor(const Work& work, ValueId input);
     /// Valid until the next call.
     const float* const* allFloats(const Node& node);
-    /// 32 random bits for each element.
     const std::uint32_t* randoms(std::uint64_t key);
     std::size_t columns() const { return static_cast<std::size_t>(program_.columns); }
-    /// Index in the tensor of the tile's first element.
     std::uint64_t firstElement() const { return program_.first + begin_; }
 
     const Kernels& kernels_;

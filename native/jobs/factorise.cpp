@@ -77,7 +77,6 @@ Matrix firstOf(const double* square, std::size_t stride, std::size_t size) {
     return matrix;
 }
 
-/// A small right-hand matrix in panels.
 struct Small {
     std::size_t depth, panels;
     Buffer<double> numbers;
@@ -103,7 +102,6 @@ struct Small {
 struct Size {
     double squares = 0, nonFinite = 0;
 
-    /// Returns these elements' squares.
     double add(const float* tile, std::size_t count) {
         double ofTile = 0;
         for (std::size_t i = 0; i < count; ++i)
@@ -245,7 +243,6 @@ void Factoriser::makeOrthonormal(Tall& columns) {
     toPanels(columns.numbers.get(), columns_, panels_, basis_.get(), columns_);
 }
 
-/// Computes ΔV and its Gram matrix.
 Status Factoriser::multiply() {
     const std::size_t stride = panels_ * kPanel;
     const auto product = zeros<double>(tileRows_ * stride);

@@ -27,7 +27,6 @@ struct Stream {
         return {part.range.fd, part.range.offset + done, std::min(kWindowBytes, left())};
     }
 
-    /// Pads and hashes the rest.
     void finish(const Sha256& sha256) {
         const std::size_t rest = part.range.length % kSha256Block;
         const std::size_t blocks = rest < kSha256Block - 8 ? 1 : 2;

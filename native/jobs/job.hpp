@@ -40,7 +40,6 @@ struct Compute {
 
 constexpr std::size_t tallyWords(std::size_t terms) { return 1 + 6 * terms; }
 
-/// A slice of output tensors.
 using Job = std::variant<Copy, Same, Compute>;
 
 /// Runs a job tile by tile; private memory is one tile.

@@ -122,7 +122,8 @@ struct Difference {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Sums and maximum cover elements that are finite in both.
+/// Sums and maximum cover elements that are finite in both. `First` compares bits if the dtypes are equal,
+/// else numbers.
 enum class DifferenceNumber : std::uint8_t {
     OtherBits,       ///< elements whose bits differ; 0 if the dtypes differ
     Unequal,         ///< elements that differ as numbers: +0 equals −0, and NaN equals NaN

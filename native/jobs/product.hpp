@@ -17,7 +17,6 @@ struct Factors {
     std::size_t in, out;
 };
 
-/// Rows, columns or ranks of a matrix.
 struct Extent {
     std::size_t first, count;
 };

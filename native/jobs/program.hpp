@@ -150,7 +150,6 @@ struct Codes {
     std::uint64_t rows, columns, stride;
 
     std::uint64_t bits() const { return kind < Kind::E2M1 ? 8 : 4; }
-    /// Codes in a 32-bit word.
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
@@ -209,7 +208,6 @@ struct Quantise {
     std::uint64_t blockRows, blockColumns;
     float largest;  ///< magnitude of the matrix, for Nvfp4
 
-    /// Blocks in a row.
     std::uint64_t across(std::uint64_t columns) const { return (columns + blockColumns - 1) / blockColumns; }
 };
 
@@ -228,7 +226,6 @@ struct Unpack {
         constexpr std::uint64_t bytes[] = {4, 2, 2, 18, 20, 22, 24, 34, 144, 176, 210};
         return bytes[static_cast<std::size_t>(type)];
     }
-    /// The file's row for a row of the output.
     std::uint64_t storedRow(std::uint64_t row) const {
         if (head == 0) return row;
         const std::uint64_t in = row % head, half = head / 2;
@@ -263,14 +260,12 @@ struct Program {
     std::vector<ValueId> watched;
 
     DType dtypeOf(ValueId value) const;
-    /// True for a `Whole` source.
     bool isWhole(ValueId value) const;
     /// Rows in a group, from the tensor's first row on; 0 without groups. Slices consist of whole groups,
     /// except at the tensor's end.
     std::uint64_t rowsTogether() const;
     /// Bytes of sources that elements [begin, begin + count) of the slice need.
     std::uint64_t bytesRead(std::uint64_t begin, std::uint64_t count) const;
-    /// The sources' windows for the slice.
     std::vector<Range> windows() const;
 };
 

@@ -155,7 +155,6 @@ Status Pursuer::readTargets() {
     return {};
 }
 
-/// Stores a target's residual in float32.
 void Pursuer::setLeft(std::size_t target) {
     for (std::size_t block = 0; block < blocks_; ++block) {
         const std::size_t at = block * kBlock, count = std::min(kBlock, columns_ - at);
@@ -213,7 +212,6 @@ Status Pursuer::choose(bool isFirst) {
     return {};
 }
 
-/// Adds the chosen atom and updates the residual.
 void Pursuer::update(std::size_t index) {
     Target& target = targets_[index];
     const float* const y = y_.data() + index * columns_;

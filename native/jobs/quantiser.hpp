@@ -19,7 +19,6 @@ class Quantiser {
     const std::vector<float>& scales() const { return scales_; }
 
   private:
-    /// From the largest magnitudes of a row of blocks.
     void findScales();
     void quantise(const float* x, std::size_t block, std::size_t count, std::byte* out);
 

@@ -47,7 +47,6 @@ class Regressor {
     /// Visits rows of the Gram matrices: work(first row, rows).
     template <class Work>
     Status overGrams(const Work& work);
-    /// On or off the diagonal.
     double factorOf(std::size_t model, bool onDiagonal) const {
         return onDiagonal ? what_.shares[model] : what_.shares[model] * what_.scaling;
     }

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kInfinity32 = 0x7F80'0000u;
 constexpr std::uint32_t kCanonicalNan32 = 0x7FC0'0000u;
 
-/// Payloads differ between instruction sets.
+/// Makes NaN canonical: payloads differ between instruction sets.
 template <class V>
 typename V::Floats canonical(typename V::Floats x) {
     return V::asFloats(V::select(V::isNan(x), V::ints(kCanonicalNan32), V::asInts(x)));

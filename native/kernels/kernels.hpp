@@ -33,7 +33,6 @@ struct Window {
 /// The divisor of a sum of task vectors.
 enum class Divisor : std::uint8_t { None, Weights, Count };
 
-/// A rule for combining task vectors.
 struct VoteRule {
     bool elects;       ///< only changes of the elected sign count
     bool weighted;     ///< the election weights changes

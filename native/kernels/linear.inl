@@ -28,7 +28,6 @@ template <class V, DType In, DType Out, bool isDifference = false>
     }
 }
 
-/// Chooses once for all elements.
 template <class Work>
 [[gnu::always_inline]] inline void inTermsOf(const Terms& terms, const Work& work) {
     if (terms.count == 2 && terms.weights[0] == 1 && terms.weights[1] == -1)

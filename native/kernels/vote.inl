@@ -9,7 +9,6 @@
 namespace layerloom {
 namespace {
 
-/// A rule, prepared for a call.
 struct AppliedRule {
     VoteRule rule;
     const float* weights;
@@ -187,7 +186,6 @@ struct TallyLanes {
     }
 };
 
-/// For vectors and single elements.
 template <class V>
 class BoundTally {
   public:

@@ -109,7 +109,6 @@ const whereNonFinite = (found: NonFinite): string => {
 const isAbsent = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** A model that was not found: the places tried, and suggestions. */
 interface MissingModel {
   readonly model: string;
   readonly tried: readonly string[];
@@ -126,7 +125,6 @@ const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
     ? ''
     : `; if it is on the hub, ${optionName('download')} fetches what is needed of it, and \`${fetch}\` all of it`);
 
-/** Weights of a hub model that are not on this machine. */
 interface MissingWeights {
   /** `org/name@COMMIT`. */
   readonly model: string;

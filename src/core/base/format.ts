@@ -29,12 +29,10 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${whole % 60} s`;
 };
 
-/** Formats a rate, also for 0 seconds: `1.00 GB/s`. */
 export const formatRate = (bytes: number, seconds: number): string =>
   `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;
 
 /** Formats a share: `12.3 %`. */
 export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Formats a number of things: `1 merge`, `9 merges`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -30,7 +30,6 @@ interface Addon {
   /** Absent if the processor has no SHA-256 instructions. */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, control: BigInt64Array): JobStatus;
   lock(fd: number): number;
-  /** Returns false if the file system cannot exchange atomically. */
   exchange(a: string, b: string): boolean;
 }
 

@@ -14,7 +14,6 @@ export interface BuildOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An addon built on this machine. */
 export interface BuiltAddon {
   readonly target: string;
   readonly file: string;

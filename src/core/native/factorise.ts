@@ -6,16 +6,12 @@ import type { Location, NativeProgram } from './job.js';
 export const factorDtypes = ['BF16', 'F16', 'F32'] as const satisfies readonly ArithmeticDtype[];
 export type FactorDtype = (typeof factorDtypes)[number];
 
-/**
- * Approximates a program's value, a matrix Δ, by left [rows, rank] · right [rank, columns]: its truncated
- * singular value decomposition with √σ in both factors, by a randomised range finder.
- */
+/** Approximates a program's value by two factors (native/jobs/factorise.hpp). */
 export interface Factorisation {
   readonly program: NativeProgram;
   readonly value: number;
   /** Upper limit, from 1 to the smaller extent. */
   readonly rank: number;
-  /** Uses the smallest rank that keeps this share of ‖Δ‖²_F, up to `rank`; 1: uses `rank`. */
   readonly share: number;
   readonly key: bigint;
   readonly transposed: boolean;

@@ -60,30 +60,24 @@ export interface Election {
   readonly tie: 'positive' | 'negative';
 }
 
-/** An operation of a node, in float32 except `linear`, `rowLinear` and those that copy bits. */
+/** An operation of a node, as the struct of the same name in native/jobs/program.hpp. */
 export type NodeOperation =
-  /** Σ weightᵢ · inputᵢ, in the order of terms (docs/numbers.md). */
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
   /** `linear` with weights for each row: `weights[row · inputs + input]`. */
   | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
-  /** Input 0 · scale if the magnitude of input 1 is above `lower` and not above `upper`, else 0. */
   | {
       readonly kind: 'keep';
       readonly lower: MagnitudeBound;
       readonly upper: MagnitudeBound;
       readonly scale: number;
     }
-  /** Input 0 · scale if the element's random number is below `probability`; else 0. */
   | {
       readonly kind: 'drop';
       readonly key: bigint;
       readonly probability: number;
       readonly scale: number;
     }
-  /**
-   * `drop` with a probability rising from `lowest` to `highest` by the magnitude's rank in its row. Slices
-   * are whole rows.
-   */
+  /** `drop` by the magnitude's rank in its row. Slices are whole rows. */
   | {
       readonly kind: 'dropRanked';
       readonly key: bigint;
@@ -91,11 +85,9 @@ export type NodeOperation =
       readonly highest: number;
       readonly scale: number;
     }
-  /** A random number · scale for each element; 0 if the scale is 0. */
   | {
       readonly kind: 'random';
       readonly key: bigint;
-      /** Standard normal, or uniform between −1 and 1. */
       readonly distribution: 'normal' | 'uniform';
       readonly scale: number;
     }
@@ -112,43 +104,21 @@ export type NodeOperation =
       readonly least: number;
       readonly scale: number;
     }
-  /** The population variance of the inputs. */
   | { readonly kind: 'variance' }
-  /** Input 0 moved towards input 1, by at most t. */
   | { readonly kind: 'nearSwap'; readonly t: number }
-  /**
-   * The mean of the first half of the inputs. Weights are the input's weight times (importance, from the
-   * second half, plus `eps`).
-   */
   | { readonly kind: 'fisher'; readonly weights: readonly number[]; readonly eps: number }
-  /** |input 0 − input 1| · the divergence of its row. */
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
-  /** Copies bits of rows of input 0 where `kept` is not 0, else of input 1. */
   | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array }
-  /**
-   * Copies bits of rows of `width` elements; `runs` holds triples (to, input, count) like those of
-   * `RowSlicing`.
-   */
+  /** `runs` holds triples (to, input, count) like those of `RowSlicing`. */
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
-  /** Copies bits of input 0, except rows from `from` on: they are `values`, for each column. */
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
-  /**
-   * Sums rows of input 0 (`whole`) into rows of `width` elements. Row r is Σ coefficient · row over terms
-   * starts[r] to starts[r + 1], pairs (row, coefficient) in `terms`; in float64, rounded to float32.
-   */
+  /** `terms` holds pairs (row, coefficient); row r has terms starts[r] to starts[r + 1]. */
   | {
       readonly kind: 'combineRows';
       readonly width: number;
       readonly starts: Float64Array;
       readonly terms: Float64Array;
     }
-  /**
-   * B · A in float32, or (B · A)ᵀ, with A [rank, in] as input 0 and B [out, rank] as input 1, both `whole`.
-   * The order of sums is fixed (docs/numbers.md). Slices are whole rows.
-   *
-   * With several experts, their consecutive matrices from `row` on: A is [experts · rank, in], and B [out,
-   * rank · experts] with the experts of a rank adjacent.
-   */
   | {
       readonly kind: 'product';
       readonly rank: number;
@@ -157,12 +127,7 @@ export type NodeOperation =
       readonly row: number;
     }
   | ({ readonly kind: 'dequantise' } & Dequantisation)
-  /** Unpacks GGUF's blocks to float32; input 0 is bytes and `whole`. */
   | ({ readonly kind: 'unpack' } & BlockForm)
-  /**
-   * Quantises input 0 to decoded float32, or with `codes` to codes of a byte, whatever the node's dtype.
-   * Slices are whole rows of blocks.
-   */
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
 export interface CodesInRows {
@@ -173,27 +138,14 @@ export interface CodesInRows {
   readonly stride: number;
 }
 
-/**
- * (decoded code − zero point of its block) · scale of its block. Inputs are `whole`: codes, scales
- * ([matrix][row of blocks][column of blocks]), then as present a factor of all scales, zero points, groups,
- * and the numbers and scales of nested scales.
- */
+/** See `Dequantise` in native/jobs/program.hpp. */
 export interface Dequantisation extends CodesInRows {
-  /** Floats; bytes e that mean 2^(e − 127); or bytes that index numbers, times a scale, plus an offset. */
   readonly scales: 'floats' | 'exponents' | 'nested';
   readonly factor: FactorKind | 'none';
   readonly blockRows: number;
   readonly blockColumns: number;
   readonly transposed: boolean;
-  /**
-   * A zero point for each block, as a matrix of codes. `oneMore`: the code plus one; the largest wraps to the
-   * smallest.
-   */
   readonly zeros: (CodesInRows & { readonly oneMore: boolean }) | null;
-  /**
-   * True if an input of 32-bit integers assigns input features (columns, or rows if transposed) to groups;
-   * otherwise groups are consecutive. An unknown group gives NaN.
-   */
   readonly groups: boolean;
   readonly nested: { readonly block: number; readonly offset: number } | null;
   readonly after: number;

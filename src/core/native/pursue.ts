@@ -15,8 +15,8 @@ export interface Pursuit {
 export const mostChosen = 4096;
 
 /**
- * Results for a target, in the order of native/jobs/pursue.hpp: number of atoms, ‖target‖², ‖target − sum‖².
- * Then `k` atom indices in the order of choice, and `k` coefficients.
+ * Results for a target, as in native/jobs/pursue.hpp; then `k` atom indices in the order of choice, and `k`
+ * coefficients.
  */
 export const pursuitNumbers = ['chosen', 'squares', 'error'] as const;
 

@@ -3,10 +3,7 @@ import type { Location, NativeProgram } from './job.js';
 
 // Regressions, decoded by native/addon/decode_regress.cpp.
 
-/**
- * Merges matrices W [outputs, inputs], each with the Gram matrix G [inputs, inputs] of its inputs, into (Σ
- * sWG̃)(Σ sG̃ + εI)⁻¹.
- */
+/** Merges matrices as in native/jobs/regress.hpp. */
 export interface Regression {
   readonly matrices: NativeProgram;
   /** The value that is W, for each model. */

@@ -32,7 +32,6 @@ export const idByPath =
   ({ input, file, begin, end }) =>
     `${itemAt(itemAt(inputs, input).files, file).path} ${begin} ${end}`;
 
-/** Returns the byte ranges without duplicates. */
 export const distinctSources = (
   sources: readonly StoredTensor[],
   idOf: IdOfSource = sourceId,

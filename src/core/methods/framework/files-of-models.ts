@@ -51,7 +51,6 @@ export const withFiles = (
   ...files.map((model, index) => ({ role, model, path: [key, index], inPart: true })),
 ];
 
-/** A model of weight above 0 with its file. */
 export interface ModelWithFile {
   readonly source: { readonly model: number };
   readonly file: { readonly model: number };

@@ -4,7 +4,6 @@ import { mostLayers } from '../../models/architecture/layer-numbers.js';
 /** Layer numbers: `0-4,30,31`, one number, or a list of both. */
 export type LayerSet = number | string | readonly (number | string)[];
 
-/** Limits the expansion of ranges. */
 const highest = mostLayers - 1;
 
 const expected = `layers as numbers and ranges, such as 0-4,30,31, each named once and none above ${highest}`;
@@ -46,7 +45,6 @@ export const formatLayers = (layers: readonly number[]): string => {
   return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
 };
 
-/** Leaves valid sets as written. */
 export const layerSetSchema = z
   .union([numberSchema, z.string({ error: expected }), z.array(z.union([numberSchema, z.string()]))], {
     error: expected,

@@ -67,7 +67,6 @@ export interface TaskVectorStatistics {
   readonly concerns?: readonly BaseConcern[];
 }
 
-/** Returns the warnings about these task vectors. */
 export const concernsAmong = (vectors: readonly TaskVectorStatistics[]): string[] =>
   vectors.flatMap(({ concerns = [] }) =>
     concerns
@@ -102,7 +101,6 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The merged models and their statistics. */
 export interface CompileContext extends Statistics {
   readonly layers: number;
   readonly models: readonly ModelView[];
@@ -149,7 +147,6 @@ export interface Compiled {
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** For a mixture of experts from dense models: its `model_type`, and the form of its experts. */
   readonly mixture?: { readonly family: string; readonly form: ExpertForm };
-  /** Warnings about probably unintended effects. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor. Call after `expressionOf`. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
@@ -191,7 +188,6 @@ export interface Kept {
   readonly parametersKept: number;
 }
 
-/** Figures for the merge's result and `layerloom.json`. */
 export interface MethodReport {
   /** For all tensors, and for each. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
@@ -253,6 +249,5 @@ export interface Method<Parameters> {
   compile(parameters: Parameters, context: CompileContext): Compiled;
   /** Lines about values derived from the models, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
-  /** Figures on a finished plan. */
   report?(plan: ReportedPlan): MethodReport;
 }

@@ -118,7 +118,6 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   };
 };
 
-/** An output tensor like one of the base, perhaps with another shape. */
 interface Made {
   readonly like: string;
   readonly shape?: Shape;

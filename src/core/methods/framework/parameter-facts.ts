@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { Method } from './method.js';
 import type { ParameterSpec } from './settings.js';
 
-/** Facts about a parameter beside its zod schema. */
 export interface ParameterFacts {
   readonly spec: ParameterSpec;
   readonly perModel: boolean;

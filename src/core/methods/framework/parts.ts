@@ -13,7 +13,6 @@ export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A part of an output: its tensors and their source. */
 export interface PartParameters {
   /** The source; `task`, `language` and `base` mean the recipe's. */
   model?: ModelInput | undefined;

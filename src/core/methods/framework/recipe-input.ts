@@ -52,7 +52,6 @@ export interface TokenParameters {
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** Short for a `tokenizer` with only `source`. */
   tokenizerSource?: ModelInput | undefined;
-  /** The output's tokenizer and vocabulary. */
   tokenizer?: TokenizerParameters | undefined;
 }
 

@@ -11,7 +11,6 @@ const decays = {
   '1-sqrt': (x: number) => 1 - Math.sqrt(x),
 } as const;
 
-/** A decay of the learning rate that merged checkpoints simulate. */
 export type Decay = keyof typeof decays;
 
 export interface ScheduleSettings {
@@ -54,7 +53,6 @@ const kinds = {
   },
 } as const satisfies Readonly<Record<string, ScheduleKind>>;
 
-/** A rule for weighting the checkpoints of a run. */
 export type Schedule = keyof typeof kinds;
 
 const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>

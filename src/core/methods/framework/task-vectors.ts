@@ -7,7 +7,6 @@ import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } f
 // δᵢ = xᵢ − b (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
 // arithmetic).
 
-/** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
   /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
@@ -19,7 +18,6 @@ export interface TaskVectorParameters {
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
-/** Parameters of methods that sparsify task vectors. */
 export interface SparseParameters extends TaskVectorParameters {
   /** Share to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
@@ -30,19 +28,16 @@ export interface SparseParameters extends TaskVectorParameters {
   rescale?: SettingInput<Rescale> | undefined;
 }
 
-/** Parameters of methods that drop elements at random. */
 export interface RandomParameters extends SparseParameters {
   /** Seed of the random numbers: a whole number, 0 or more. Default 0. */
   seed?: SettingInput<number> | undefined;
 }
 
-/** Parameters of methods that drop outliers. */
 export interface OutlierParameters extends SparseParameters {
   /** Share of largest changes to drop first: 0 to 1. Default 0.01. */
   gamma?: SettingInput<number> | undefined;
 }
 
-/** Parameters of methods that drop elements at random by rank. */
 export interface RankParameters extends RandomParameters {
   /** Spread of the probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;

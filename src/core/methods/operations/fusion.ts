@@ -6,9 +6,7 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * Takes the source's elements of importance at least median + 1.5 · interquartile range of the whole tensor,
- * and the base's elsewhere. Importance is |source − base| · the row's Kullback-Leibler divergence (mergekit's
- * `arcee_fusion`).
+ * Arcee Fusion (vectors/arcee-fusion.ts): the source's elements of high importance, and the base's elsewhere.
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

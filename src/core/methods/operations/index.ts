@@ -93,7 +93,6 @@ export const operandShapes = (formula: Formula<unknown>, shape: Shape): readonly
 export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
   operationOf(formula).statistics?.(formula) ?? [];
 
-/** True if the formula copies a stored tensor's bytes. */
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;
 

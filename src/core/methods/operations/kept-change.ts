@@ -3,7 +3,6 @@ import { difference, type KeptSums, type Lowering } from './lowering.js';
 import type { Value } from './program.js';
 import { type QuantisedMatrix, quantisedValue } from './quantised-value.js';
 
-/** How much of a change survives quantisation. */
 export interface KeptChange {
   /** ‖δ‖ (Euclidean) before quantisation. */
   readonly norm: number;
@@ -36,7 +35,6 @@ export const measureKept = async (
   return { squares: itemAt(sums, 0), products: itemAt(sums, 1), keptSquares: itemAt(sums, 2) };
 };
 
-/** Combines tensors. */
 export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   const total = (number: keyof KeptSums) => sums.reduce((sum, one) => sum + one[number], 0);
   const [norm, kept] = [Math.sqrt(total('squares')), Math.sqrt(total('keptSquares'))];

@@ -14,7 +14,6 @@ export interface KeptSums {
   readonly keptSquares: number;
 }
 
-/** The context for lowering an expression. */
 export interface Lowering {
   readonly tensor: string;
   readonly program: Program;

@@ -18,7 +18,6 @@ export interface Statistic<T> {
 
 /** A number that a recipe may vary over layers and modules, for pictures. */
 export interface Figure<T> {
-  /** Name in recipes: `density`, `t`. */
   readonly name: string;
   /** Null for the whole formula. */
   readonly of: T | null;
@@ -34,7 +33,6 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly schema: z.ZodType<Unparsed>;
   /** Replaces each operand by `to(operand)`, in order. Types are generic, which index.ts checks. */
   readonly map: (formula: never, to: never) => unknown;
-  /** The statistics that `lower` measures. */
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
    * True if elements are copied bit by bit: operands must have the output's dtype, which may be any.

@@ -51,8 +51,8 @@ export interface Emitted {
 }
 
 /**
- * Builds a program for tensors of one shape. Methods append a node and return its value, rounded to `dtype`
- * (default float32).
+ * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
+ * value, rounded to `dtype` (default float32).
  */
 export class Program {
   readonly shape: readonly number[];
@@ -109,10 +109,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /**
-   * B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]. For experts see
-   * `src/core/native/job.ts`.
-   */
+  /** B · A or its transpose; `a` is [rank, in], `b` [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -129,7 +126,7 @@ export class Program {
     );
   }
 
-  /** @param sources in the order of the node's inputs (`src/core/native/job.ts`) */
+  /** @param sources in the order of the node's inputs (`native/jobs/program.hpp`) */
   dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
     return this.#add(
       { kind: 'dequantise', ...how },
@@ -137,7 +134,6 @@ export class Program {
     );
   }
 
-  /** Unpacks GGUF's blocks to float32. */
   unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
@@ -187,7 +183,6 @@ export class Program {
     return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
   }
 
-  /** `value` · `scale` where `by` is above `lower` and not above `upper`, else 0. */
   keep({
     value,
     by,
@@ -204,7 +199,6 @@ export class Program {
     return this.#add({ kind: 'keep', lower, upper, scale }, [value, by]);
   }
 
-  /** `value` · `scale` with a probability, else 0. */
   drop({
     value,
     key,
@@ -219,7 +213,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** `drop` with a probability rising from `lowest` to `highest` with the magnitude's rank in its row. */
+  /** `drop` by the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -236,7 +230,6 @@ export class Program {
     return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
   }
 
-  /** A random number for each element, times `scale`; 0 if the scale is 0. */
   random({
     dtype,
     ...how
@@ -246,11 +239,7 @@ export class Program {
     return this.#add({ kind: 'random', ...how }, [], dtype);
   }
 
-  /**
-   * base + scale · (Σ weightᵢ · changeᵢ) / divisor; with an election, over changes of the elected sign. The
-   * divisor is 1, the sum of the counted weights, or their number. It is at least `least`; with `least` 0, a
-   * divisor of 0 becomes 1.
-   */
+  /** For the settings see `vote` in `src/core/native/job.ts`. */
   vote({
     base,
     changes,
@@ -274,12 +263,10 @@ export class Program {
     return this.#add(operation, [base, ...changes], dtype);
   }
 
-  /** The variance over the values at each element. */
   variance(values: readonly Value[]): Value {
     return this.#add({ kind: 'variance' }, values);
   }
 
-  /** base + (value − base) · clamp(t / |value − base|, 0, 1). */
   nearSwap({
     base,
     value,
@@ -294,10 +281,6 @@ export class Program {
     return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
   }
 
-  /**
-   * Σ wᵢ · valueᵢ / Σ wᵢ at each element, with wᵢ = weightᵢ · (importanceᵢ + eps); NaN if an importance is
-   * negative.
-   */
   fisher({
     values,
     importances,
@@ -314,7 +297,6 @@ export class Program {
     return this.#add({ kind: 'fisher', weights, eps }, [...values, ...importances], dtype);
   }
 
-  /** |value − base| · the divergence of the element's row. */
   importance({
     value,
     base,
@@ -327,7 +309,6 @@ export class Program {
     return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
   }
 
-  /** Rows of `value` where `kept` is 1, else of `base`, bit by bit. */
   select({
     value,
     base,

@@ -4,9 +4,8 @@ import type { Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the one
- * with the nearest outputs: (Σ wWG̃)(Σ wG̃ + εI)⁻¹ (RegMean, Jin et al. 2023). G̃ is G with off-diagonal
- * elements times `scaling`; ε is `ridge` times the mean diagonal of Σ wG̃. Weights sum to 1.
+ * RegMean (Jin et al. 2023) for matrices W with Gram matrices G of their inputs, as `Regression` in
+ * native/jobs/regress.hpp. Weights sum to 1.
  */
 export interface RegMean<T> {
   readonly kind: 'regMean';

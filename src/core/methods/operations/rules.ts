@@ -39,10 +39,7 @@ const spherical = (cosine: number, t: number): [number, number] => {
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
 };
 
-/**
- * Spherical interpolation of two vectors by their angle, without normalising lengths; linear if |cos| >
- * 0.9995 (mergekit's `slerp`).
- */
+/** Spherical interpolation by the vectors' angle, without normalising lengths (averages/slerp.ts). */
 const slerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => (norm > 1e-8 ? norm : 1)) as [number, number];
@@ -137,8 +134,8 @@ const karcher: GramRule = (gram, parameters) => {
 };
 
 /**
- * t/N for each of N task vectors, with t = N·c / (1 + (N−1)·c) and the mean cosine c over their pairs (Jang
- * et al. 2024); 0 if the denominator is nearly 0, as in mergekit.
+ * `t`/N for each of N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0, as in
+ * mergekit.
  */
 const modelStock: GramRule = (gram) => {
   const { count } = gram;

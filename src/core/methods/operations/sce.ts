@@ -9,9 +9,7 @@ import { gramOf } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * SCE (select, calculate, erase) over task vectors sourceᵢ − base. Keeps a `share` of the elements whose
- * variance over them is above 0, those with the largest. Weights each vector by the mean square of its kept
- * elements, and sums those of the elected sign.
+ * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is of the elements with a variance above 0.
  */
 export interface Sce<T> {
   readonly kind: 'sce';

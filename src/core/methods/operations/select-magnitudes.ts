@@ -45,9 +45,7 @@ interface Search {
   found: OrderStatistic | undefined;
 }
 
-/** The result of sampling for a rank. */
 export interface Sampled {
-  /** The window to search first. */
   readonly window: Window;
   /**
    * The most likely statistic as float32 bits, and the share of its elements among the `rank` largest.

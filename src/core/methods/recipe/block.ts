@@ -49,7 +49,6 @@ export const faultIn = (
     { context: { recipePath: [...(block === undefined ? [] : [block]), ...path] } },
   );
 
-/** Checks values and describes the first wrong one. */
 const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record<string, unknown>>) => {
   const { data, error } = schema.safeParse(values);
   if (error === undefined) return { data };

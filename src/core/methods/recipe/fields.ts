@@ -76,7 +76,6 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads the values of keys that have a field. */
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,

@@ -15,7 +15,6 @@ export interface ReadRecipe {
   /** In our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
   readonly text: string;
-  /** The inputs that a merge's output records. */
   readonly recorded?: RecordedInputs;
   /** Ignored keys of mergekit's dialect. In our own dialect they are errors. */
   readonly warnings: readonly RecipeWarning[];

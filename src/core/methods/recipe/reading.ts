@@ -54,7 +54,6 @@ interface Finished {
 export class Reading {
   /** The inputs that a merge's output records. */
   recorded: RecordedInputs | undefined;
-  /** Warnings, in the order of reading. */
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;

@@ -36,7 +36,6 @@ const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
-  /** The inputs of a merge's output. */
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
   /** Duplicate keys in mergekit's dialect: the last one counts. */
   readonly repeated: readonly RepeatedKey[];

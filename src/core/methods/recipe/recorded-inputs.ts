@@ -59,7 +59,6 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** True for a recorded model's text. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
@@ -80,7 +79,6 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Records that a model was found elsewhere. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -158,6 +158,5 @@ export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number
   };
 };
 
-/** A set of layers as recorded. */
 export const spellLayers = (set: LayerSet | undefined): string | undefined =>
   set === undefined ? undefined : formatLayers(listed(set));

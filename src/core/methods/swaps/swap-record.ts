@@ -6,7 +6,6 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import type { Counts } from './swap-counts.js';
 import { spellLayers } from './swap-parts.js';
 
-/** Recorded parameters of a swap. */
 interface SwapRecord {
   readonly weights: 'magnitude' | readonly number[];
   readonly others: string;
@@ -25,7 +24,6 @@ interface Described {
   readonly position: (of: ModelInput) => number;
 }
 
-/** Returns parameters that reproduce the swap. */
 export const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
   const { others, norms, langLayers, baseLayers } = parameters;
   // A complete recipe lists its parts with its models.

@@ -271,7 +271,6 @@ const compileTensors = (spec: TensorMethodSpec, recipe: TensorRecipe, context: C
   };
 };
 
-/** The recipe as recorded, in YAML's spelling. */
 const describe = (
   { models, slices, settings, dialect, base }: TensorRecipe,
   references: readonly ModelReference[],

@@ -35,7 +35,6 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** An output tensor as a method sees it. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -91,9 +90,7 @@ export interface TensorMethodSpec<
   readonly startsFromBase?: boolean;
   /** Without the base; default one or more. */
   readonly models?: Count;
-  /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters for each model. */
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Dialects besides mergekit's, the default. */
   readonly dialects?: readonly Dialect[];

@@ -2,7 +2,6 @@ import { layerloomCommand } from '../../../base/command-line.js';
 import { invalid } from '../invalid.js';
 import type { Entries } from '../tree.js';
 
-/** A file of another program of mergekit. */
 interface OtherTool {
   readonly program: string;
   /** A key that only these files have; the error points there. */
