@@ -89,7 +89,7 @@ MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out
     require(lists.Length() == counts.size(), "out");
     const auto arrays = readAll(lists, [](const Napi::Value& array) { return array; });
 
-    // No JavaScript runs from here on: a getter could detach an array.
+    // Last, as `toSpan` demands.
     for (const Napi::Value& array : arrays) call.out.push_back(toSpan<double>(array, "out"));
     for (std::size_t m = 0; m < counts.size(); ++m)
         if (auto* histogram = std::get_if<Histogram>(&call.measurement.measures[m]))

@@ -31,7 +31,6 @@ LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
 /// The handler to which this thread's signal was passed, while it runs.
 LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
-/// Armed guards in all threads.
 std::atomic<int> guards = 0;
 
 bool watches(const Guard& guard, const void* address) {

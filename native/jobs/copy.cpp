@@ -24,7 +24,7 @@ Status copyMapped(const Range& source, const Range& to, Control control) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t length = std::min<std::uint64_t>(kTileBytes, source.length - at);
         const int error = writeAt(to.fd, to.offset + at, windows.bytes[0].subspan(at, length));
-        // A lost page makes the write fail with EFAULT: system calls raise no signal.
+        // A lost page, as in compute.cpp.
         if (error == EFAULT) return windows.lostPage();
         if (error != 0) return {Outcome::WriteFailed, error};
         control.count(length, length);

@@ -16,8 +16,7 @@ struct SmallPivot {
 };
 
 /// A symmetric positive definite matrix of float64, with its lower half in square tiles: about 4 · size²
-/// bytes. The factor L gives X ← X S⁻¹ without inverting S. The order of inner products is fixed, on every
-/// instruction set.
+/// bytes. The factor L gives X ← X S⁻¹ without inverting S. Equal bits on every instruction set.
 class Definite {
   public:
     explicit Definite(std::size_t size);

@@ -31,10 +31,9 @@ enum class RegressionNumber : std::uint8_t {
 };
 inline constexpr std::size_t kRegressionNumbers = 3;
 
-/// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. The
-/// order of sums is fixed (docs/numbers.md), so bits are equal on every instruction set. Private memory is
-/// about 4 · inputs² bytes, plus 13,000 · inputs for two models. Gram matrices are read once, and again for
-/// every 512 rows.
+/// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. Equal
+/// bits on every instruction set (docs/numbers.md). Private memory is about 4 · inputs² bytes, plus 13,000 ·
+/// inputs for two models. Gram matrices are read once, and again for every 512 rows.
 ///
 /// @param out kRegressionNumbers zeros
 /// @return sources, and causes of NaN and infinity, are numbered over both programs; a cause after all of

@@ -27,10 +27,9 @@ struct Spectral {
     Location to;
 };
 
-/// Merges in float64, rounded once. The order of sums is fixed (docs/numbers.md), so bits are equal on every
-/// instruction set. With m the larger and n the smaller extent, private memory is about 8mn + 4n² bytes for
-/// IsoC, 16mn + 12n² for TsvM. Each source byte is read at most twice; the base's three times, or for TsvM
-/// once for each source and once more.
+/// Merges in float64, rounded once. Equal bits on every instruction set (docs/numbers.md). With m the larger
+/// and n the smaller extent, private memory is about 8mn + 4n² bytes for IsoC, 16mn + 12n² for TsvM. Each
+/// source byte is read at most twice; the base's three times, or for TsvM once for each source and once more.
 ///
 /// @return NaN or infinity in a source makes all elements NaN
 Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control);

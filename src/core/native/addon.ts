@@ -78,14 +78,12 @@ export const measure = (
 export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().factorise(what, out, shared);
 
-/** @param out results: `regressionNumbers` */
 export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().regress(what, out, shared);
 
 export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =>
   addon().mergeSpectra(what, shared);
 
-/** @param out results: `sizeOfPursuit` numbers */
 export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().pursue(what, out, shared);
 

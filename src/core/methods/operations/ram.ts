@@ -9,10 +9,9 @@ import type { Program, Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * base + Σ mᵢδᵢ / c with task vectors δᵢ = sourceᵢ − base, where mᵢ is 1 if |δᵢ| > `epsilon`, and c counts
- * such changes at the element (mergekit's `ram`). With `bonus`, elements that only one model changes are
- * multiplied by 1 + rate · min(ρᵢ, most) (mergekit's `ramplus_tl`). ρᵢ is the number of elements it changes
- * with others over the number it changes alone.
+ * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base, where mᵢ is 1 if |δᵢ| > `epsilon`, and c counts such changes at
+ * the element (vectors/ram.ts). With `bonus` also times 1 + rate · min(ρᵢ, most) where only one model changes
+ * (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {
   readonly kind: 'ram';
