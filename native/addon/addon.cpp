@@ -1,5 +1,5 @@
-// N-API only: the work is in jobs/ and io/, the TypeScript side in src/core/native/addon.ts. decode.cpp
-// checks the arguments.
+// N-API only: the work is in jobs/ and io/. Signatures are in src/core/native/addon.ts; decode.cpp checks the
+// arguments.
 #include <napi.h>
 
 #include <cfenv>
@@ -74,7 +74,6 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     }
 }
 
-/// run(job, control: BigInt64Array in shared memory) → { outcome, source, reason, nonFinite }
 Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);
@@ -84,7 +83,6 @@ Napi::Value runJob(const Napi::CallbackInfo& info) {
     });
 }
 
-/// measure({ program, measures }, out: a Float64Array for each measure, control) → as run
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const MeasureCall call = toMeasureCall(info[0], info[1]);
@@ -94,7 +92,6 @@ Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     });
 }
 
-/// factorise({ program, value, rank, … }, out: Float64Array, control) → as run
 Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const FactorCall call = toFactorCall(info[0], info[1]);
@@ -104,7 +101,6 @@ Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
     });
 }
 
-/// regress({ matrices, values, grams, of, … }, out: Float64Array, control) → as run
 Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const RegressionCall call = toRegressionCall(info[0], info[1]);
@@ -114,7 +110,6 @@ Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     });
 }
 
-/// mergeSpectra({ program, base, sources, … }, control) → as run
 Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Spectral what = toSpectral(info[0]);
@@ -124,7 +119,6 @@ Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
     });
 }
 
-/// pursue({ atoms, targets, k }, out: Float64Array, control) → as run
 Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const PursuitCall call = toPursuitCall(info[0], info[1]);
@@ -134,7 +128,6 @@ Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     });
 }
 
-/// hash(ranges: { fd, begin, length, last }[], states: a Uint32Array to change, control) → as run
 Napi::Value hashRanges(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels&) {
         const HashCall call = toHashCall(info[0], info[1]);

@@ -55,8 +55,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
-/// Reads the slice's terms; row r has terms starts[r] to starts[r + 1]. Copies, since threads share the
-/// numbers.
+/// Copies, since threads share the numbers.
 void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
     const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
     const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");

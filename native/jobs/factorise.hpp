@@ -12,7 +12,7 @@ struct Factorisation {
     Program program;
     ValueId value;
     std::uint64_t rank;  ///< limit, from 1 to the smaller extent
-    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F, up to `rank`; 1: `rank`.
+    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F; 1: `rank`.
     double share;
     std::uint64_t key;  ///< selects the random numbers of the sketch
     /// Left is written as [rank, rows], right as [columns, rank].

@@ -15,9 +15,7 @@ enum class Tiling : std::uint8_t {
            ///< other sizes where no sum depends on it
 };
 
-// Measures over a block of whole rows. A new one is a struct here, a reader in addon/decode_measure.cpp, a
-// `check` in check_measure.cpp, and a `sizeOf` and an accumulator in measures/; the compiler names missing
-// ones.
+// Measures over a block of whole rows; docs/architecture.md says how to add one.
 
 /// Σ xᵢxⱼ for pairs i ≤ j, in order. Products are float32, or float64 if the sums of a finite block overflow.
 struct Gram {

@@ -12,9 +12,8 @@ namespace layerloom {
 /// Sources first, then nodes in order.
 using ValueId = std::uint32_t;
 
-// Operations of nodes. A new one is a struct here, a reader in addon/decode_program.cpp, a `check` in
-// check_program.cpp and an `evaluate` in evaluator.cpp; the compiler names missing ones. All compute in
-// float32, except Linear, RowLinear and copies of bits.
+// Operations of nodes; docs/architecture.md says how to add one. All compute in float32, except Linear,
+// RowLinear and copies of bits.
 
 /// Σ weights[i] · input[i], by the numeric contract.
 struct Linear {

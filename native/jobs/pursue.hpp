@@ -25,8 +25,7 @@ constexpr std::size_t numbersOf(std::size_t k) { return kPursuitNumbers + 2 * k;
 
 /// Approximates targets by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993): chooses the
 /// atom whose product with the residual is largest in magnitude (the first on ties), and refits all
-/// coefficients by least squares. Atoms are not normalised. Stops early if the residual is 0 or the next atom
-/// depends on earlier ones.
+/// coefficients by least squares. Stops early if the residual is 0 or the next atom depends on earlier ones.
 ///
 /// Reads the atoms k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes, and a
 /// tile. Equal bits on every instruction set, for any division of targets between calls.

@@ -1,4 +1,4 @@
-// Compares two float32 tiles. elementwise.inl includes this for each instruction set.
+// Compares two float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 

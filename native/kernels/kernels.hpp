@@ -44,8 +44,7 @@ struct VoteRule {
 
 inline constexpr std::size_t kMostChanges = 64;
 
-/// The change from a base is multiplied by `scale` if its magnitude is above `lower` and not above `upper`,
-/// else 0.
+/// A change from a base, pruned as by `keep`.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
@@ -135,8 +134,8 @@ struct Kernels {
     const char* isa;
 
     /// out[i] = round(weights[0]·sources[0][i] + weights[1]·sources[1][i] + …) over `terms` sources of one
-    /// dtype, at least one. Widens to float32; rounds each product before adding (never contracted), and the
-    /// sum once to the output's dtype, with canonical NaN. Pointers need no alignment.
+    /// dtype, at least one, by the numeric contract (docs/numbers.md). Products are never contracted.
+    /// Pointers need no alignment.
     ///
     /// A single pass, at memory speed out of cache. Returns true if all results are finite.
     bool (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
@@ -180,8 +179,8 @@ struct Kernels {
     /// out[i]: 32 random bits of element first + i (SplitMix64 of `key` and the index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
-    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, in order, rounded again to
-    /// the output's dtype. A change of 0 never agrees with a sign. Returns true if all results are finite.
+    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, in order. A change of 0
+    /// never agrees with a sign. Returns true if all results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 

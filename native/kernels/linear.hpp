@@ -17,12 +17,7 @@ struct Sink {
     DType dtype;
 };
 
-/// out[i] = round(w₀x₀[i] + w₁x₁[i] + …), for `count` elements.
-///
-/// Inputs are widened exactly to float32, weights rounded to it. Each product is rounded before adding, in
-/// the order of terms from the first product (so that −0 survives); the sum is rounded once to the sink's
-/// dtype, nearest even. If a source or the sink is F64, all this is in float64. Computed NaN is the positive
-/// quiet NaN.
+/// out[i] = round(w₀x₀[i] + w₁x₁[i] + …) for `count` elements, by the numeric contract (docs/numbers.md).
 ///
 /// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
 bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over weighted sums of stored elements. elementwise.inl includes this for each instruction set.
+// Kernels over weighted sums of stored elements.
 #include "convert.hpp"
 #include "kernels.hpp"
 

@@ -1,5 +1,4 @@
-// Matrix products. elementwise.inl includes this for each instruction set. Lanes are along the result's
-// columns, so that sums are in the order of k everywhere.
+// Matrix products. Lanes are along the result's columns, so that sums are in the order of k everywhere.
 #include "kernels.hpp"
 
 namespace layerloom {

@@ -1,4 +1,4 @@
-// The product of two small matrices. elementwise.inl includes this for each instruction set.
+// The product of two small matrices.
 #include <algorithm>
 
 #include "convert.hpp"

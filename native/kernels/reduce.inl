@@ -1,4 +1,4 @@
-// Kernels that sum float32 tiles. elementwise.inl includes this for each instruction set.
+// Kernels that sum float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 #include "linear.inl"

@@ -1,4 +1,4 @@
-// Kernels that elect and add task vectors, for each instruction set.
+// Kernels that elect and add task vectors.
 #include <algorithm>
 #include <limits>
 #include <type_traits>

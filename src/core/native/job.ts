@@ -12,12 +12,8 @@ export interface Location {
 }
 
 /**
- * A stored tensor that a program reads. `slicing` says which elements a slice of the output needs:
- *
- * - `elements`: element i of the output needs element i of the source.
- * - `rows`: `runs` map rows of the source to rows of the output; others are 0. Cannot be an output directly.
- * - `whole`: every slice needs the whole source, which has another shape. Only for `product`, `combineRows`,
- *   `dequantise` and `unpack`.
+ * A stored tensor that a program reads; for `slicing` see `Slicing` in native/jobs/sources.hpp. `rows` cannot
+ * be an output directly; `whole` is only for `product`, `combineRows`, `dequantise` and `unpack`.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }

@@ -6,13 +6,7 @@ export type CodeKind = (typeof codeKinds)[number];
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/**
- * - `across`: along rows; of two 4-bit codes in a byte, the lower bits come first.
- * - `swapped`: the same with the upper bits first.
- * - `interleaved`: along rows, eight 4-bit codes in a word: columns 0, 2, 4, 6, 1, 3, 5, 7 from the lowest
- *   bits on.
- * - `down`: a 32-bit word holds codes of consecutive rows in one column, the first in the lowest bits.
- */
+/** As `Codes::Order` in native/jobs/program.hpp. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];

@@ -11,10 +11,7 @@ export interface KarcherParameters {
   tol?: SettingInput<number> | undefined;
 }
 
-/**
- * The Riemannian (Karcher) mean of the models' directions on a sphere, by iterated logarithm and exponential
- * maps, times the mean norm (mergekit's `karcher`).
- */
+/** The Karcher mean of the models' directions on a sphere, times the mean norm (mergekit's `karcher`). */
 export const karcher: TensorMethod<'ignored', KarcherParameters> = tensorMethod({
   name: 'karcher',
   title: 'Karcher mean',

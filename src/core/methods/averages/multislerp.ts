@@ -14,8 +14,7 @@ export interface MultislerpParameters {
 
 /**
  * Barycentric interpolation of models, or with a base of task vectors, on a sphere (Goddard 2025; mergekit's
- * `multislerp`). Averages directions in the tangent space at their weighted mean, and scales to the weighted
- * mean norm.
+ * `multislerp`).
  */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',

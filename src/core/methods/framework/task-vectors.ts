@@ -4,8 +4,7 @@ import type { Expression, ModelTensor } from '../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';
 
 // Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
-// δᵢ = xᵢ − b (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
-// arithmetic).
+// δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
 
 export interface TaskVectorParameters {
   /** Weight of a model's task vector, here, in its entry or in `weights`; required. */

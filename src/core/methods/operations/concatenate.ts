@@ -10,8 +10,7 @@ import { describeSum } from './words.js';
 /**
  * Concatenates matrices along `rows` or `columns`, each times its factor, rounded once; a part of factor 1
  * and the output's dtype is moved bit by bit. Each operand has the output's shape, but only the part's own
- * rows or columns are read. Adds low-rank changes: the sum's factors are the rows of all A and the columns of
- * all B.
+ * rows or columns are read. For sums of low-rank changes: the rows of all A, the columns of all B.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';

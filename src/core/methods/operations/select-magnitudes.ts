@@ -55,9 +55,9 @@ export interface Sampled {
 }
 
 /**
- * Finds order statistics of magnitudes exactly in O(n), without sorting or copying: a radix selection by
- * histograms of float32 bits over ever narrower windows. A sample gives the first window; a wrong guess costs
- * a pass but never changes the result. Zeros have no bin: they are the remaining elements.
+ * Finds order statistics of magnitudes exactly in O(n): a radix selection by histograms of float32 bits over
+ * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
+ * result. Zeros have no bin: they are the remaining elements.
  *
  * @param wanted one rank per value
  * @param size n, the elements of each value

@@ -8,13 +8,8 @@ const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
 export type SpectralRule = keyof typeof rules;
 
 /**
- * Merges matrices by the singular values of the changes Δ = source − base. Adds to the base `scale` times:
- *
- * - `iso_c`: σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of ΣΔ, and σ̄ the mean singular value
- *   (Marczak et al. 2025). Directions without change stay unchanged.
- * - `tsv_m`: Σ UΣVᵀ over the T changes, each with its floor(n / T) leading singular triples; all left and all
- *   right vectors are replaced by polar factors (Gargiulo et al. 2025). Singular values up to 2⁻¹⁶ of the
- *   largest are dropped.
+ * Merges matrices by the singular values of their changes from the base, as the rules of
+ * native/jobs/spectral.hpp, times `scale`.
  */
 export interface Spectral<T> {
   readonly kind: 'spectral';

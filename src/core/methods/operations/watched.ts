@@ -14,10 +14,9 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 
 /**
  * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
- * shows those of its terms; a value that may be pruned is checked itself. Moved bits are not checked. Each
- * result is handled separately, since another may not show the same terms.
+ * shows those of its terms; a value that may be pruned is checked itself. Each result is handled separately,
+ * since another may not show the same terms.
  *
- * @param nodes of the program; values are numbered with the sources first
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were
  */

@@ -27,9 +27,9 @@ import {
 } from './tree.js';
 
 /**
- * Reads a recipe in our own dialect (`method:`). Converts keys to camel case and resolves relative paths
- * against the file's folder. Nested recipes may replace a model, in place or by the name of their document or
- * file. Parameters may be beside the other keys or under `parameters`; they are not checked here.
+ * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. Nested
+ * recipes may replace a model, in place or by the name of their document or file. Parameters are not checked
+ * here.
  *
  * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */

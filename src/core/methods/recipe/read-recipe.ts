@@ -27,8 +27,8 @@ export interface ReadRecipe {
 
 /**
  * Reads a recipe's file in either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with
- * its nested recipes: in place, other documents by `name`, or other files. The file's recipe is its document
- * without a name, or the only one that no other uses. Parameters of methods are not checked here.
+ * its nested recipes. The file's recipe is its document without a name, or the only one that no other uses.
+ * Parameters of methods are not checked here.
  *
  * A text that begins with `{` is the recipe itself; its paths start in the working directory, and messages
  * call it `recipe`.

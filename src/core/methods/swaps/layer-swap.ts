@@ -145,19 +145,9 @@ const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayer
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
 
 /**
- * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from
- * the task expert, and the weighted average in transition layers and outside the layers.
- *
- * For a parameter of layer `l` of `L`, with `b`, `u`, `t_b`, `t_u` for bottom, top and their transitions:
- * - `l < b` or `l > L−1−u`: the language expert's, verbatim
- * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
- * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
- *
- * `langLayers`, `baseLayers` and `parts` define other parts.
- *
- * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged
- * unless the zones overlap. §4.1 and Fig. 1 describe "and", as implemented here. Without transitions the two
- * agree.
+ * Layer swapping (paper, Algorithm 1; docs/method.md, also for an erratum): bottom and top layers from the
+ * language expert, the middle from the task expert, and the weighted average in transition layers and outside
+ * the layers.
  */
 export const layerSwap: Method<Parameters> = {
   name: 'layer_swap',

@@ -137,18 +137,8 @@ const EXPERT = 0;
 const BASE = 1;
 
 /**
- * Reverts parts of an expert to its base (paper §3.3).
- *
- * By location: the first `bottom` and last `top` layers, or with `keep: top_bottom` those between; with
- * `others: revert` also everything outside the layers. A math expert with its first 5 and last 2 layers
- * reverted performed equally well.
- *
- * By rows: those with a MAV below `threshold`; or with `targetKept`, below the largest threshold that keeps
- * that share of the parameters. Keeping the gain required more than 70–80% of them.
- *
- * By a partition: everything that its side does not train, the follow-up's train-then-revert.
- *
- * With `modules`, tensors that no filter matches stay the expert's.
+ * Reverts parts of an expert to its base (paper §3.3; docs/analysis.md): layers by location, rows by MAV, or
+ * everything that a partition's side does not train.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',

@@ -26,8 +26,8 @@ const schema = schemaOf<IsoCParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Iso-C (Marczak et al. 2025): adds to each matrix in the base's layers λ times the sum of the task vectors
- * with all singular values replaced by their mean; to other tensors λ times the mean task vector.
+ * Iso-C (Marczak et al. 2025) for matrices in the base's layers; other tensors get λ times the mean task
+ * vector.
  */
 export const isoC: Method<Parameters> = {
   ...bySingularValues,

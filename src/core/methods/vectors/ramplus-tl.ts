@@ -14,7 +14,7 @@ export interface RamplusTlParameters extends RamParameters {
 /**
  * Reinforced agent merging plus, tensor by tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, but a
  * change by a single model is multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model
- * changes with others, over the number it changes alone.
+ * changes with others, over those it changes alone.
  */
 export const ramplusTl: TensorMethod<'required', RamplusTlParameters> = tensorMethod({
   name: 'ramplus_tl',

@@ -18,15 +18,7 @@ export type TiesParameters = SparseParameters;
 /**
  * TIES (Yadav et al. 2023): keeps the `density` share of largest magnitude of each task vector, and of it the
  * elements with the sign of their weighted sum; adds their sum, divided by the weights that count, to the
- * base.
- *
- * - `dialect: mergekit` (default): keeps ⌊density·n⌋ elements of each tensor, at least 1; ties go to the
- *   lowest index.
- * - `paper`, the authors' code: the threshold is the whole model's, and elements equal to it stay. Unweighted
- *   election; mean over the models that count; `weight` is not used. If changes cancel, the sign is that of
- *   the sum of all elements' signs in the model; if this is 0, negative changes are kept.
- * - `peft`: like mergekit, but ⌊density·n⌋ may be 0, the election is unweighted, and the divisor is the
- *   number of models that count.
+ * base. docs/methods.md describes the dialects.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({

@@ -26,9 +26,8 @@ const schema = schemaOf<TsvMParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * TSV-Merge (Gargiulo et al. 2025): adds to each matrix in the base's layers α times the sum of the truncated
- * task vectors. Each of T task vectors keeps the leading 1 / T of its singular triples, and all singular
- * vectors are replaced by the nearest orthonormal ones. Adds to other tensors α times the mean task vector.
+ * TSV-Merge (Gargiulo et al. 2025) for matrices in the base's layers; other tensors get α times the mean task
+ * vector.
  */
 export const tsvM: Method<Parameters> = {
   ...bySingularValues,

@@ -41,10 +41,9 @@ const recipeKeys = [
 ];
 
 /**
- * Translates a recipe in mergekit's dialect (`merge_method:`) to ours: parameters beside the other keys,
- * names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, so they start in the working
- * directory. Keys and parameters that mergekit silently ignores cause a warning. `dtype` and `outDtype` are
- * kept; mergekit's `dtype` is that of the arithmetic.
+ * Translates a recipe in mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Relative
+ * paths are kept, so they start in the working directory. Keys and parameters that mergekit silently ignores
+ * cause a warning. mergekit's `dtype` is that of the arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
