@@ -1,5 +1,5 @@
-// N-API only: arguments in, status out. What the functions do is in jobs/ and io/; their TypeScript side is
-// src/core/native/addon.ts. Nothing that they are given is trusted: decode.cpp.
+// N-API only: the work is in jobs/ and io/. Signatures are in src/core/native/addon.ts; decode.cpp checks the
+// arguments.
 #include <napi.h>
 
 #include <cfenv>
@@ -14,8 +14,8 @@
 namespace layerloom {
 namespace {
 
-/// Round-to-nearest and subnormals while a job runs: another addon built with -ffast-math may have switched
-/// its thread to flush them, and the bits would differ.
+/// Sets round-to-nearest and subnormals while a job runs: an addon built with -ffast-math may have changed
+/// its thread's settings.
 class FloatingPointDefaults {
   public:
     FloatingPointDefaults() {
@@ -46,7 +46,7 @@ Napi::Array fromNonFinite(Napi::Env env, const std::vector<NonFiniteElement>& el
 }
 
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
-    // In the order of Outcome.
+    // The order of Outcome.
     constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
                                         "readFailed", "writeFailed", "notEqual", "threadFailed"};
     auto result = Napi::Object::New(env);
@@ -57,8 +57,8 @@ Napi::Object fromStatus(Napi::Env env, const Status& status) {
     return result;
 }
 
-/// Runs `call(kernels)`, which decodes its arguments and returns a status. Where the environment ends
-/// meanwhile, the status cannot be handed over, and node-addon-api swallows that (CMakeLists.txt).
+/// Decodes arguments and returns a status. If the environment ends meanwhile, node-addon-api swallows the
+/// error (CMakeLists.txt).
 template <class Call>
 Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     const Napi::Env env = info.Env();
@@ -67,14 +67,13 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     try {
         return fromStatus(env, call(*kernels()));
     } catch (const std::system_error& error) {
-        // Of the thread that watches the guard: the process may have no more.
+        // The process may have no thread left for watching the guard.
         return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
     } catch (const BadJob& error) {
         throw Napi::RangeError::New(env, std::string("bad job: ") + error.what());
     }
 }
 
-/// run(job, control: BigInt64Array over shared memory) → { outcome, source, reason, nonFinite }
 Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);
@@ -84,7 +83,6 @@ Napi::Value runJob(const Napi::CallbackInfo& info) {
     });
 }
 
-/// measure({ program, measures }, out: a Float64Array to fill for each measure, control) → as run
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const MeasureCall call = toMeasureCall(info[0], info[1]);
@@ -94,7 +92,6 @@ Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     });
 }
 
-/// factorise({ program, value, rank, … }, out: Float64Array, control) → as run
 Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const FactorCall call = toFactorCall(info[0], info[1]);
@@ -104,7 +101,6 @@ Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
     });
 }
 
-/// regress({ matrices, values, grams, of, … }, out: Float64Array, control) → as run
 Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const RegressionCall call = toRegressionCall(info[0], info[1]);
@@ -114,7 +110,6 @@ Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
     });
 }
 
-/// mergeSpectra({ program, base, sources, … }, control) → as run
 Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Spectral what = toSpectral(info[0]);
@@ -124,7 +119,6 @@ Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
     });
 }
 
-/// pursue({ atoms, targets, k }, out: Float64Array, control) → as run
 Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const PursuitCall call = toPursuitCall(info[0], info[1]);
@@ -134,7 +128,6 @@ Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
     });
 }
 
-/// hash(ranges: { fd, begin, length, last }[], states: a Uint32Array to change, control) → as run
 Napi::Value hashRanges(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels&) {
         const HashCall call = toHashCall(info[0], info[1]);
@@ -147,8 +140,7 @@ Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
 }
 
-/// exchange(a, b) → true when the two directory entries changed places, false where the file system has no
-/// such step; throws where it failed
+/// exchange(a, b) → false if the file system does not support it; throws on failure
 Napi::Value exchangePaths(const Napi::CallbackInfo& info) {
     const std::string a = toPath(info[0], "a"), b = toPath(info[1], "b");
     const int error = exchange(a, b);
@@ -167,7 +159,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
     exports.Set("mergeSpectra", Napi::Function::New(env, mergeSpectraOf, "mergeSpectra"));
     exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
-    // Without instructions for it OpenSSL's text, which Node has, is faster than one of ours.
+    // Without SHA instructions, Node's OpenSSL is faster.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));

@@ -4,16 +4,16 @@
 #include "../jobs/check.hpp"
 #include "read.hpp"
 
-/// Jobs as JavaScript gives them (src/core/native/job.ts and measure.ts have their types), decoded and checked:
-/// once, here. What is behind it trusts them. All throw TypeError, RangeError or BadJob.
+/// Decodes and checks jobs from JavaScript (src/core/native/job.ts and measure.ts); later code trusts them.
+/// All functions throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// A program, decoded and not yet checked.
+/// Not yet checked.
 Program toProgram(const Napi::Value& value);
 
-/// A measurement, and the caller's arrays that each measure fills.
+/// A measurement, and an array of the caller for each measure.
 struct MeasureCall {
     Measurement measurement;
     std::vector<std::span<double>> out;
@@ -21,7 +21,6 @@ struct MeasureCall {
 
 MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
-/// A factorisation, and the caller's array that it fills.
 struct FactorCall {
     Factorisation what;
     std::span<double> out;
@@ -29,7 +28,6 @@ struct FactorCall {
 
 FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
 
-/// A regression, and the caller's array that it fills.
 struct RegressionCall {
     Regression what;
     std::span<double> out;
@@ -38,7 +36,6 @@ struct RegressionCall {
 RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
 
 Spectral toSpectral(const Napi::Value& value);
-/// A pursuit, and the caller's array that it fills.
 struct PursuitCall {
     Pursuit what;
     std::span<double> out;
@@ -46,7 +43,6 @@ struct PursuitCall {
 
 PursuitCall toPursuitCall(const Napi::Value& pursuit, const Napi::Value& out);
 
-/// Ranges of files, and the caller's array of their states.
 struct HashCall {
     std::vector<HashedRange> ranges;
     std::span<std::uint32_t> states;
@@ -54,26 +50,22 @@ struct HashCall {
 
 HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
 
-/// Last of all: see `toSpan` in read.hpp.
+/// Call last: see `toSpan` in read.hpp.
 Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);
 
-/// `{ fd, begin }`
 Location toLocation(const Napi::Value& value);
 
 DType readDType(const Napi::Object& object);
 Rows readRows(const Napi::Object& object);
-/// A source or a node, by its number.
 ValueId readValue(const Napi::Object& object, const char* key);
 std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
-/// An integer of 32 bits, none above `most`.
 std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
 
-/// The bits of a magnitude of float32.
+/// Largest bits of a float32 magnitude.
 inline constexpr std::uint32_t kMostMagnitude = 0x7FFF'FFFF;
 
-/// Reads one alternative of a variant.
 template <class Variant>
 struct Reader {
     const char* kind;

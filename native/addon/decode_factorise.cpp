@@ -11,7 +11,7 @@ FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out
                      readBoolean(object, "transposed"), readDType(object), toLocation(object.Get("left")),
                      toLocation(object.Get("right"))},
                     {}};
-    // From here on no JavaScript runs: a getter could detach the array.
+    // Last, as `toSpan` demands.
     call.out = toSpan<double>(out, "out");
     check(call.what, call.out);
     std::ranges::fill(call.out, 0);

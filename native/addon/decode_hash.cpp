@@ -10,7 +10,7 @@ HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states) {
                               return {{fd, begin, readInteger(range, "length")}, readBoolean(range, "last")};
                           }),
                   {}};
-    // From here on no JavaScript runs: a getter could detach the array.
+    // Last, as `toSpan` demands.
     call.states = toSpan<std::uint32_t>(states, "states");
     check(call.ranges, call.states);
     return call;

@@ -5,23 +5,21 @@
 namespace layerloom {
 namespace {
 
-/// Copies: the memory may be the caller's to change, in another thread.
+/// Copies: another thread may change the memory.
 template <class Number>
 std::vector<Number> readVector(const Napi::Object& object, const char* key) {
     const std::span<Number> numbers = toSpan<Number>(object.Get(key), key);
     return {numbers.begin(), numbers.end()};
 }
 
-/// Elements [first, first + count) of a tensor.
 struct Slice {
     std::uint64_t first, count;
 };
 
-/// Reads the runs of rows that a slice looks at, of numbers in three: the first row, what stands there, and
-/// how many rows. They are sorted by the first, so that a slice of a vocabulary in any order costs no more
-/// than its own rows. Copies: threads share the numbers.
+/// Reads the runs that overlap a slice, as triples: first row, content, number of rows. A binary search
+/// limits the cost to the slice's rows. Copies, since threads share the numbers.
 ///
-/// @param advances true where what stands there counts on with the rows
+/// @param advances true if the content's number increases along a run
 template <class Run>
 std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const Slice& slice,
                           bool advances) {
@@ -47,7 +45,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     for (; low < numbers.size() / 3; ++low) {
         auto [to, what, count] = runAt(low);
         if (std::max(to, begin) >= end) break;
-        // Runs that are not sorted end here, before they could fill the memory.
+        // Refuses unsorted runs before they fill the memory.
         require(
             count >= 1 && to + count > begin && (runs.empty() || to >= runs.back().to + runs.back().count),
             "runs");
@@ -57,8 +55,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
-/// Reads the terms of the rows that a slice looks at: rows have theirs from one start to the next. Copies:
-/// threads share the numbers.
+/// Copies, since threads share the numbers.
 void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
     const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
     const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");
@@ -174,7 +171,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return Select{readRows(node), readVector<std::uint8_t>(node, "kept")};
      }},
-    // Its runs are those of the slice: toNode.
+    // `toNode` reads the slice's runs.
     {"assemble",
      [](const Napi::Object& node) -> NodeOperation {
          return Assemble{readInteger(node, "width"), {}};
@@ -183,7 +180,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
      }},
-    // Its terms are those of the slice: toNode.
+    // `toNode` reads the slice's terms.
     {"combineRows",
      [](const Napi::Object& node) -> NodeOperation {
          return CombineRows{readInteger(node, "width"), 0, {}, {}};

@@ -11,7 +11,7 @@ RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value
                          readNumber(object, "scaling"), readNumber(object, "ridge"), readDType(object),
                          toLocation(object.Get("to"))},
                         {}};
-    // From here on no JavaScript runs: a getter could detach the array.
+    // Last, as `toSpan` demands.
     call.out = toSpan<double>(out, "out");
     check(call.what, call.out);
     std::ranges::fill(call.out, 0);

@@ -7,39 +7,36 @@
 
 #include "../jobs/check.hpp"
 
-/// Readers of JavaScript values, each of one type. All throw TypeError for a value of another type and
-/// RangeError for a number out of its range, and name it.
+/// Readers of JavaScript values. All throw TypeError for a wrong type and RangeError out of range, naming the
+/// value.
 namespace layerloom {
 
 std::uint64_t toInteger(const Napi::Value& value, const char* name, std::uint64_t most = kMostInteger);
-/// @return the index of the name that a string is
 std::size_t indexOfName(const Napi::Value& value, const char* what, std::span<const char* const> names);
 double toNumber(const Napi::Value& value, const char* name);
-/// For the system, to which it ends at the first NUL: it has none.
+/// Refuses NUL, which would cut the path.
 std::string toPath(const Napi::Value& value, const char* name);
 Napi::Object toObject(const Napi::Value& value, const char* name);
 Napi::Array toArray(const Napi::Value& value, const char* name);
 
-/// The numbers of a typed array of this very element type; of one that was detached, or whose buffer has
-/// become too short, none. To be taken when no JavaScript runs any more: a getter could detach it.
+/// The numbers of a typed array; empty if it was detached or its buffer is too short. Call when no more
+/// JavaScript runs, since a getter could detach it.
 template <class Number>
 std::span<Number> toSpan(const Napi::Value& value, const char* name);
 
 std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most = kMostInteger);
 double readNumber(const Napi::Object& object, const char* key);
 bool readBoolean(const Napi::Object& object, const char* key);
-/// 64 bits, of a big integer.
 std::uint64_t readWord64(const Napi::Object& object, const char* key);
 Napi::Object readObject(const Napi::Object& object, const char* key);
 Napi::Array readArray(const Napi::Object& object, const char* key);
 
-/// One of an enumeration's names, which stand in its order.
+/// `names` are in the enumeration's order.
 template <class Enumeration, std::size_t count>
 Enumeration readName(const Napi::Object& object, const char* key, const char* const (&names)[count]) {
     return static_cast<Enumeration>(indexOfName(object.Get(key), key, names));
 }
 
-/// Reads each element, in order.
 template <class Read>
 auto readAll(const Napi::Array& array, const Read& read) {
     std::vector<decltype(read(Napi::Value()))> all;
@@ -47,7 +44,6 @@ auto readAll(const Napi::Array& array, const Read& read) {
     return all;
 }
 
-/// An array of numbers.
 template <class Number>
 std::vector<Number> readNumbers(const Napi::Object& object, const char* key) {
     return readAll(readArray(object, key),

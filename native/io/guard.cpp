@@ -9,18 +9,18 @@
 namespace layerloom {
 namespace {
 
-/// A handler that the guard's was put over, and what that one had been put over itself.
+/// A replaced handler, and the one before it.
 struct Former {
     struct sigaction action;
     const Former* older;
 };
 
-/// Never freed, since a signal handler may be reading: one for each time that a host changes the handler.
+/// Never freed, since a signal handler may be reading it.
 std::atomic<const Former*> newest = nullptr;
 static_assert(std::atomic<const Former*>::is_always_lock_free);
 
-// A thread's first access must not allocate, since it may be the signal handler's. glibc allocates then,
-// unless the model is initial-exec; musl has allocated at dlopen, and loads no library of that model.
+// The signal handler may be a thread's first access, so it must not allocate. glibc allocates unless the
+// model is initial-exec; musl allocates at dlopen, and cannot load that model.
 #ifdef __GLIBC__
 #define LAYERLOOM_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
 #else
@@ -28,10 +28,9 @@ static_assert(std::atomic<const Former*>::is_always_lock_free);
 #endif
 
 LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
-/// The handler that this thread's signal was passed on to, while that one runs.
+/// The handler to which this thread's signal was passed, while it runs.
 LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
-/// Guards that are armed, of all threads.
 std::atomic<int> guards = 0;
 
 bool watches(const Guard& guard, const void* address) {
@@ -52,7 +51,7 @@ bool isSame(const struct sigaction& a, const struct sigaction& b) {
     return takesInfo(a) ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
 }
 
-/// The default ends the process: with it in place the instruction faults again.
+/// Restores the default action, which ends the process at the next fault.
 void endProcess(int signal) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -61,9 +60,9 @@ void endProcess(int signal) {
     raise(signal);
 }
 
-/// What would have happened without this handler.
+/// Does what would have happened without this handler.
 void passOn(int signal, siginfo_t* info, void* context) {
-    // A handler may pass a signal on itself, to the one that it replaced: to this one again.
+    // A handler may pass a signal on to the one it replaced, which is this one.
     const Former* const outer = passedTo;
     const Former* const to = outer != nullptr ? outer->older : newest.load();
     if (to == nullptr || !isHandler(to->action)) {
@@ -85,40 +84,38 @@ void onBusError(int signal, siginfo_t* info, void* context) {
     passOn(signal, info, context);
 }
 
-/// Returns the action of SIGBUS, and sets it where another is given. The call has no way to fail.
+/// Returns the action of SIGBUS, and replaces it if `action` is given.
 struct sigaction replaceAction(const struct sigaction* action) {
     struct sigaction replaced = {};
     sigaction(SIGBUS, action, &replaced);
     return replaced;
 }
 
-/// Makes `action` what signals are passed on to.
 void passOnTo(const struct sigaction& action) {
     for (const Former* former = newest; former != nullptr; former = former->older)
         if (isSame(former->action, action)) return newest.store(former);
     newest.store(new Former{action, isHandler(action) ? newest.load() : nullptr});
 }
 
-/// Puts the handler in its place, unless it is there.
 void install() {
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
-    // SA_NODEFER: a host's handler may leave by siglongjmp too, which must not leave the signal blocked.
+    // SA_NODEFER: a host's handler may leave by siglongjmp, which must not block the signal.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (isSame(replaceAction(nullptr), action)) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    // Before the handler can run, and again where the host was between the two calls.
+    // Records the former handler before ours can run; repeats if the host changed it meanwhile.
     for (struct sigaction former = replaceAction(nullptr); !isSame(former, action);
          former = replaceAction(&action))
         passOnTo(former);
 }
 
-/// A handler that a host installs while a guarded read runs, and that returns, would have the read fault for
-/// ever. So this thread looks for one as long as any guard is armed.
+/// If a host installs a handler that returns during a guarded read, the read faults forever. This thread
+/// therefore reinstalls ours while a guard is armed.
 void watch() {
-    // Signals of the process are for the host's threads.
+    // Leaves the process's signals to the host's threads.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);

@@ -8,7 +8,7 @@
 
 namespace layerloom {
 MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
-    // A mapping of nothing is an error of mmap's.
+    // mmap refuses an empty mapping.
     if (length == 0) return;
     static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const auto lead = static_cast<std::size_t>(offset % page);

@@ -5,16 +5,14 @@
 
 namespace layerloom {
 
-/// A read-only window on a file, unmapped when it goes out of scope. Windows are slices of a few MiB, never
-/// whole files: so the resident set stays small, whatever the checkpoint's size.
+/// A read-only window on a file. Windows have a few MiB, so that the resident set stays small for any
+/// checkpoint.
 ///
-/// Reading beyond the file's end raises SIGBUS, also when the file shrinks under the mapping: read within
-/// `guarded` (guard.hpp).
+/// Reading beyond the file's end raises SIGBUS, also if it shrinks later: read within `guarded` (guard.hpp).
 class MappedFile {
   public:
-    /// Maps `length` bytes from `offset`, without advice: the kernel's own read-ahead was faster than any,
-    /// for files in the page cache and on the disk (bench/RESULTS.md). Where the mapping fails, `error()` is
-    /// the errno and `bytes()` is empty, as it is for a length of 0.
+    /// Maps `length` bytes from `offset`, without advice: the kernel's own read-ahead was fastest
+    /// (bench/RESULTS.md). On failure, `error()` is the errno and `bytes()` is empty, as for length 0.
     MappedFile(int fd, std::uint64_t offset, std::size_t length);
     ~MappedFile();
 

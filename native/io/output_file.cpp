@@ -20,7 +20,7 @@ int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
 
 #ifdef __linux__
 
-// off_t, as musl has no off64_t.
+// off_t, since musl has no off64_t.
 static_assert(sizeof(off_t) == sizeof(std::uint64_t));
 
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset,
@@ -31,9 +31,8 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        // Reading and writing are one call here. A full disk is a write error; all else (other file systems,
-        // old kernels, a zero before the end) is met again by the caller's own copying, which knows which
-        // side failed.
+        // A call both reads and writes. A full disk is a write error. Otherwise (other file systems, old
+        // kernels, a zero before the end) the caller copies itself and learns which side failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) copied.writeError = errno;
         if (n <= 0) break;
         copied.bytes += static_cast<std::uint64_t>(n);

@@ -3,11 +3,11 @@
 
 namespace layerloom {
 
-/// Takes the exclusive lock of an open file without waiting; it is held until the file is closed or the
-/// process ends, however it ends. Returns 0, EWOULDBLOCK when another process holds it, or another errno.
+/// Takes an exclusive lock on an open file, until it is closed or the process ends. Returns 0, EWOULDBLOCK if
+/// it is held, or another errno.
 int lockFile(int fd);
 
-/// Exchanges two directory entries in one step. Returns 0, or an errno; ENOTSUP where there is no such step.
+/// Exchanges two directory entries atomically. Returns 0, or an errno; ENOTSUP if not supported.
 int exchange(const std::string& a, const std::string& b);
 
 }  // namespace layerloom

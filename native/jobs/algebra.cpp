@@ -10,19 +10,18 @@
 namespace layerloom {
 namespace {
 
-/// Squared distance of a column of length 1 from the span of those before it, below which it is left out.
+/// Smaller squared distances from the span of earlier columns, for length 1, mean dependence.
 constexpr double kDependent = 1e-14;
 
-/// QL steps for one eigenvalue; two are usual.
+/// Limit on QL steps for an eigenvalue; usually two.
 constexpr std::size_t kMostSteps = 60;
 
-/// A symmetric matrix as Qᵀ T Q of a tridiagonal T.
+/// A symmetric matrix as Qᵀ T Q with tridiagonal T.
 struct Tridiagonal {
     std::vector<double> diagonal, beside;  ///< beside[i] is at (i, i + 1); the last is 0
     Matrix q;
 };
 
-/// Reduces a symmetric matrix by Householder reflections.
 Tridiagonal reduce(Matrix a) {
     const std::size_t n = a.rows;
     Tridiagonal to{std::vector<double>(n), std::vector<double>(n), Matrix(n, n)};
@@ -37,7 +36,7 @@ Tridiagonal reduce(Matrix a) {
         for (std::size_t i = k + 1; i < n; ++i) v[i] = a(i, k);
         v[k + 1] -= onto;
         const double beta = 2 / (v[k + 1] * v[k + 1] + squares);
-        // A ← H A H of the rest, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
+        // A ← H A H, H = 1 − beta v vᵀ: A − v wᵀ − w vᵀ.
         std::fill(w.begin(), w.end(), 0.0);
         for (std::size_t j = k + 1; j < n; ++j)
             for (std::size_t i = k + 1; i < n; ++i) w[i] += a(j, i) * v[j];
@@ -61,7 +60,7 @@ Tridiagonal reduce(Matrix a) {
     return to;
 }
 
-/// Index from `from` on behind which T falls apart into two.
+/// The first index from `from` on after which T splits.
 std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     std::size_t at = from;
     for (; at + 1 < of.diagonal.size(); ++at) {
@@ -71,7 +70,7 @@ std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     return at;
 }
 
-/// One implicit QL step with Wilkinson's shift, of rows [from, to] of T; the rotations are Q's too.
+/// An implicit QL step with Wilkinson's shift on rows [from, to] of T; rotates Q too.
 void step(Tridiagonal& of, std::size_t from, std::size_t to) {
     auto& [d, e, q] = of;
     double g = (d[from + 1] - d[from]) / (2 * e[from]);
@@ -117,7 +116,7 @@ Matrix orthonormaliser(const Matrix& gram) {
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Lower triangular: row i is of column order[i].
+    // Lower triangular; row i belongs to column order[i].
     Matrix factor(n, n);
     std::size_t kept = 0;
     for (; kept < n; ++kept) {
@@ -137,7 +136,7 @@ Matrix orthonormaliser(const Matrix& gram) {
             left[order[i]] -= factor(i, kept) * factor(i, kept);
         }
     }
-    // T = P · D⁻¹ · (Lᵀ)⁻¹, the inverse column by column.
+    // T = P · D⁻¹ · (Lᵀ)⁻¹; computes the inverse column by column.
     Matrix result(n, kept);
     std::vector<double> column(kept);
     for (std::size_t c = 0; c < kept; ++c) {

@@ -16,7 +16,7 @@ void checkJob(const Same& same) {
     checkElements(same.to, 1, same.first, same.count, "to");
 }
 
-/// A scale for each block, from the matrix's first on: no more than there are elements.
+/// Scales are contiguous, at most as many as elements.
 void checkScales(ValueId value, const Location& to, DType dtype, const Program& program) {
     require(value >= program.sources.size(), "value");
     const NodeOperation& operation = program.nodes[value - program.sources.size()].operation;
@@ -36,17 +36,16 @@ void checkJob(const Compute& compute) {
             continue;
         }
         require(dtype == program.dtypeOf(value), "dtype");
-        // A source is written as it stands, which is in other rows.
+        // A source is written unchanged.
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;
-        // A node goes to one place.
         require(!isWritten[value - sources], "outputs");
         isWritten[value - sources] = true;
     }
     require(!compute.outputs.empty(), "outputs");
     if (compute.tally.empty()) return;
-    // Of the one vote that the program is.
+    // The program's only vote must be its last node.
     require(!program.nodes.empty(), "tally");
     const Node& last = program.nodes.back();
     require(std::holds_alternative<Vote>(last.operation), "tally");

@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// Small matrices of this size are decomposed on one thread.
+/// Matrices of this size are decomposed on one thread.
 constexpr std::uint64_t kMostRank = 4096;
 
 }  // namespace

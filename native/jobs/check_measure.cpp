@@ -12,7 +12,7 @@ void checkValue(ValueId value, const Program& program) {
     require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), "value");
 }
 
-/// So many that a number for each pair and element can be counted.
+/// The result of three numbers for each pair and element must have a valid length.
 void checkValues(const std::vector<ValueId>& values, const Program& program) {
     const std::size_t count = values.size();
     require(count >= 1 && count <= kMostValues, "values");
@@ -20,7 +20,7 @@ void checkValues(const std::vector<ValueId>& values, const Program& program) {
     checkedLength(std::max(program.count, program.columns), 3 * count * (count + 1) / 2, "values");
 }
 
-/// Sums of magnitudes of each value stand beside: they say whether all are finite.
+/// Sums of magnitudes tell whether each value is finite.
 void checkBesideMagnitudes(const std::vector<ValueId>& values, const Measurement& measurement) {
     const auto isOf = [](const Measure& measure, ValueId value) {
         const auto* rows = std::get_if<RowMagnitudes>(&measure);
@@ -33,7 +33,6 @@ void checkBesideMagnitudes(const std::vector<ValueId>& values, const Measurement
                 "values");
 }
 
-// One for each measure.
 
 void check(const Gram& gram, const Measurement& of) { checkValues(gram.values, of.program); }
 void check(const RowGram& gram, const Measurement& of) { checkValues(gram.values, of.program); }
@@ -61,7 +60,7 @@ void check(const NonFinite& what, const Measurement& of) {
     checkBesideMagnitudes(what.differences, of);
 }
 
-/// Every magnitude of the window has a bin, and every candidate lies in it.
+/// Every magnitude of the window must have a bin, and contain every candidate.
 void check(const Histogram& histogram, const Measurement& of) {
     const auto& [low, last, shift, candidates, wanted] = histogram.window;
     checkValue(histogram.value, of.program);
@@ -85,8 +84,7 @@ void check(const Divergence& divergence, const Measurement& of) {
 
 void check(const Signs& signs, const Measurement& of) { checkValue(signs.value, of.program); }
 
-/// Bits of elements of one width can be compared. A second look is at the whole measurement: no other measure
-/// stands beside.
+/// Comparing bits requires equal dtypes; no other measure may share the block.
 void check(const Difference& difference, const Measurement& of) {
     checkValue(difference.a, of.program);
     checkValue(difference.b, of.program);

@@ -9,7 +9,7 @@ namespace layerloom {
 namespace {
 
 constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-/// Sorted rows are indexed by 32 bits.
+/// Sorted rows have 32-bit indexes.
 constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 32;
 
 void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) {
@@ -18,18 +18,18 @@ void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) 
 
 void checkFinite(double number, const char* what) { require(std::isfinite(number), what); }
 
-/// @param rows how many rows the list is of, with `each` numbers a row
+/// @param rows length of the list, with `each` numbers per row
 void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& program, const char* what) {
     if (sense == Rows::Input)
         require(rows == checkedLength(program.columns, each, what), what);
     else
-        // Rows are counted from the start of the tensor to the end of the slice.
+        // Rows are counted from the start of the tensor.
         require(rows >= checkedLength((program.first + program.count + program.columns - 1) / program.columns,
                                       each, what),
                 what);
 }
 
-/// Runs of the slice's rows: ascending, disjoint, and none beyond them.
+/// Runs must be ascending, disjoint and within the slice.
 template <class Run>
 void checkRuns(const std::vector<Run>& runs, std::uint64_t width, const Program& program) {
     require(width >= 1, "width");
@@ -54,7 +54,6 @@ void checkSource(const StoredSource& source, const Program& program) {
     }
 }
 
-// One for each operation.
 
 void check(const Linear& linear, const Node& node, const Program&) {
     checkInputs(node, 1);
@@ -106,7 +105,7 @@ void check(const Importance& importance, const Node& node, const Program& progra
 void check(const Select& select, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     checkRows(select.rows, select.kept.size(), 1, program, "kept");
-    // Its inputs' bits are taken as they are.
+    // Copies its inputs' bits.
     for (const ValueId id : node.inputs) require(program.dtypeOf(id) == node.dtype, "dtype");
 }
 
@@ -124,7 +123,7 @@ void check(const FillRows& fill, const Node& node, const Program& program) {
     require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
 }
 
-/// The factors have whole rows and columns, and the product's rows reach to the end of the slice.
+/// Factors must have whole rows and columns, up to the end of the slice.
 void check(const Product& product, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     require(product.rank >= 1, "rank");
@@ -147,7 +146,6 @@ std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t of) {
     return elements / of + (elements % of == 0 ? 0 : 1);
 }
 
-/// Codes of whole matrices, in so many bytes.
 void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes) {
     using enum Codes::Order;
     require(codes.rows >= 1 && codes.columns >= 1 && codes.stride >= codes.columns, "rows");
@@ -155,7 +153,7 @@ void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes)
     require(!isWide || codes.order == Across || codes.order == Down, "order");
     require(codes.order != Down || codes.kind == Codes::Kind::I8 || codes.kind == Codes::Kind::U8 || !isWide,
             "order");
-    // Rows are of whole bytes, or words.
+    // Rows consist of whole bytes or words.
     require(isWide || codes.order == Down || codes.stride % (codes.order == Interleaved ? 8 : 2) == 0,
             "stride");
     const std::uint64_t rows = checkedLength(
@@ -165,7 +163,7 @@ void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes)
     require(bytes >= checkedLength(rows, inRow, "rows"), "elements");
 }
 
-/// Codes and scales are those of whole matrices, which reach to the end of the slice.
+/// Codes and scales must cover whole matrices, up to the end of the slice.
 void check(const Dequantise& what, const Node& node, const Program& program) {
     using enum Dequantise::Scales;
     checkInputs(node, what.inputs(), what.inputs());
@@ -194,7 +192,7 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
         const Codes& zeros = what.zeros->codes;
         require(zeros.rows == down && zeros.columns == across, "zeros");
         checkCodes(zeros, matrices, nextBytes());
-        // The next of a floating number, or of a table's, is none.
+        // Floating and table codes have no successor.
         require(!what.zeros->oneMore || zeros.kind == Codes::Kind::U8 || zeros.kind == Codes::Kind::U4,
                 "oneMore");
     }
@@ -224,7 +222,7 @@ void check(const CombineRows& combine, const Node& node, const Program& program)
     for (const auto& [row, coefficient] : combine.terms) require(row < rows, "terms");
 }
 
-/// The file has all rows that the slice is made of: those of whole heads.
+/// The file must contain all rows of the slice's heads.
 void check(const Unpack& what, const Node& node, const Program& program) {
     checkInputs(node, 1, 1);
     const StoredSource& bytes = program.sources[node.inputs[0]];
@@ -238,7 +236,7 @@ void check(const Unpack& what, const Node& node, const Program& program) {
     require(bytes.elements >= checkedLength(whole, inRow, "width"), "elements");
 }
 
-/// The slice is of whole rows of blocks, but at the matrix's end.
+/// The slice must consist of whole rows of blocks, except at the end.
 void check(const Quantise& what, const Node& node, const Program& program) {
     using enum Quantise::Scheme;
     checkInputs(node, 1, 1);
@@ -256,7 +254,7 @@ void check(const Quantise& what, const Node& node, const Program& program) {
             require(of->blockRows == what.blockRows, "block");
 }
 
-/// @param known how many values stand before the node
+/// @param known values before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);
     for (const ValueId id : node.inputs) require(id < known && whole == program.isWhole(id), "inputs");
@@ -268,7 +266,7 @@ void checkNode(const Node& node, const Program& program, std::size_t known) {
 void check(const Program& program) {
     require(program.columns > 0, "columns");
     require(program.sources.size() <= kMostSources, "sources");
-    // Random numbers are made of none.
+    // A program of random numbers has no sources.
     require(!program.sources.empty() || !program.nodes.empty(), "sources");
     require(program.first <= kMostInteger - program.count, "first");
     for (const StoredSource& source : program.sources) checkSource(source, program);

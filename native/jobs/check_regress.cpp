@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// The largest system: its tiles, and those of rows to solve, are memory of the process.
+/// Limit for the memory of the system's tiles, and of those of rows to solve.
 constexpr std::uint64_t kMostInputs = 65'536;
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// The largest system: its tiles, and the matrix, are memory of the process.
+/// Limit for the memory of the system's tiles and the matrix.
 constexpr std::uint64_t kMostExtent = 65'536;
 
 }  // namespace

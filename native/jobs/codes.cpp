@@ -9,7 +9,6 @@ namespace {
 
 using Table = std::array<float, 16>;
 
-/// The two numbers of each byte of two codes.
 using Pairs = std::array<std::array<float, 2>, 256>;
 
 constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {
@@ -23,9 +22,9 @@ constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {
 
 /// 0, ½, 1, 1½, 2, 3, 4, 6 and their negatives; −0 is a code.
 constexpr Table kE2M1{0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
-/// 0 to 15 stand for −8 to 7.
+/// 0 to 15 mean −8 to 7.
 constexpr Table kU4{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-/// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes' get_4bit_type).
+/// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes).
 constexpr Table kNF4{-1.0f,
                      -0.6961928009986877f,
                      -0.5250730514526367f,
@@ -42,12 +41,12 @@ constexpr Table kNF4{-1.0f,
                      0.5626170039176941f,
                      0.7229568362236023f,
                      1.0f};
-/// bitsandbytes' numbers of four bits, divided by the largest of them, 12, in float32.
+/// bitsandbytes' 4-bit numbers, divided by the largest, 12.
 constexpr Table kFP4{0.f / 12,  0.0625f / 12, 8.f / 12,  12.f / 12,     4.f / 12,  6.f / 12,
                      2.f / 12,  3.f / 12,     -0.f / 12, -0.0625f / 12, -8.f / 12, -12.f / 12,
                      -4.f / 12, -6.f / 12,    -2.f / 12, -3.f / 12};
 
-/// By Codes::Kind, from E2M1 on.
+/// Indexed by Codes::Kind from E2M1 on.
 constexpr Table kTables[] = {kE2M1, kU4, kNF4, kFP4};
 constexpr Pairs kPairs[][2] = {{pairsOf(kE2M1, false), pairsOf(kE2M1, true)},
                                {pairsOf(kU4, false), pairsOf(kU4, true)},
@@ -76,13 +75,11 @@ std::uint32_t wordAt(const std::byte* data, std::uint64_t index) {
     return word;
 }
 
-/// The row of words that codes of a row are in.
 std::uint64_t rowOfWords(const Codes& codes, std::uint64_t row) {
     const std::uint64_t each = codes.inWord();
     return row / codes.rows * ((codes.rows + each - 1) / each) + row % codes.rows / each;
 }
 
-/// Codes below each other in words.
 void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, std::uint64_t column,
                 std::size_t count, float* out) {
     data += 4 * (rowOfWords(codes, row) * codes.stride + column);
@@ -102,7 +99,7 @@ void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, st
     }
 }
 
-/// Columns 0, 2, 4, 6, 1, 3, 5, 7 of eight, from the lowest bits of a word on.
+/// Columns 0, 2, 4, 6, 1, 3, 5, 7 of eight, from a word's lowest bits on.
 void decodeInterleaved(const Codes& codes, const std::byte* data, std::uint64_t first, std::size_t count,
                        float* out) {
     const Table& table = kTables[tableOf(codes.kind)];

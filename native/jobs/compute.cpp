@@ -13,10 +13,9 @@
 namespace layerloom {
 namespace {
 
-/// Output bytes of a tile, of each output, where several are made of the same inputs: their tiles are to stay
-/// in the cache too.
+/// Bytes of a tile if outputs share inputs: all tiles must fit in the cache.
 constexpr std::size_t kSharedTileBytes = 256 * 1024;
-/// Elements that a program of several nodes takes together: their tiles stay in the L1 cache.
+/// Elements that several nodes process together: tiles stay in the L1 cache.
 constexpr std::size_t kStep = 1024;
 
 std::span<std::byte> tileBuffer() {
@@ -28,15 +27,14 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
-/// The scales of blocks from that of element `first` on, with which a row of blocks begins.
+/// The output range of `count` scales from element `first` on, which starts a row of blocks.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
     const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);
     return rangeOf(output.to, sizeof(float), rowOfBlocks * what.across(program.columns), count);
 }
 
-/// Writes tiles of the outputs of a program: what the evaluator has put in their buffers, or sources as they
-/// stand.
+/// Writes tiles: from buffers that the evaluator fills, or sources unchanged.
 class OutputTiles {
   public:
     OutputTiles(const Compute& compute, std::size_t count)
@@ -44,7 +42,6 @@ class OutputTiles {
         std::size_t bytes = 0;
         for (const Output& output : compute.outputs)
             bytes += isTile(output) ? count * sizeOf(output.dtype) : 0;
-        // Memory that each thread keeps, where it is enough.
         if (bytes > kTileBytes) large_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
         std::byte* next = large_ != nullptr ? large_.get() : tileBuffer().data();
         for (const Output& output : compute.outputs) {
@@ -54,8 +51,7 @@ class OutputTiles {
         scales_.resize(compute.outputs.size());
     }
 
-    /// Returns for each node its place in a tile, for the elements from `at` on; null for one that is not
-    /// written.
+    /// Returns for each node its place in a tile from `at` on, or null.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)
@@ -64,7 +60,6 @@ class OutputTiles {
         return places_;
     }
 
-    /// Takes the scales that go with the values that were just computed.
     void takeScales(const Evaluator& evaluator) {
         for (std::size_t o = 0; o < tiles_.size(); ++o) {
             if (!compute_.outputs[o].scales) continue;
@@ -87,7 +82,7 @@ class OutputTiles {
                 data = windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
             }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
-            // A page of a source that is lost is the write's EFAULT: no signal is raised for a system call.
+            // A lost page makes the write fail with EFAULT: system calls raise no signal.
             if (error == EFAULT) return windows.lostPage();
             if (error != 0) return {Outcome::WriteFailed, error};
             control.count(0, to.length);
@@ -97,7 +92,6 @@ class OutputTiles {
     }
 
   private:
-    /// True for an output of a node's values.
     bool isTile(const Output& output) const {
         return output.value >= compute_.program.sources.size() && !output.scales;
     }
@@ -105,12 +99,12 @@ class OutputTiles {
     const Compute& compute_;
     std::unique_ptr<std::byte[]> large_;
     std::vector<std::byte*> tiles_;
-    std::vector<std::vector<float>> scales_;  ///< of each output: those of the tile
+    std::vector<std::vector<float>> scales_;  ///< for each output: the tile's scales
     std::vector<std::byte*> places_;
 };
 
-/// True if every node that is computed goes to an output and none is made of another: then none needs a tile
-/// of its own, and goes from the sources to the output in one pass.
+/// True if every computed node is an output and depends only on sources: then nodes need no tiles, and one
+/// pass suffices.
 bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };
@@ -131,7 +125,6 @@ bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     return true;
 }
 
-/// Adds what was tallied to what other jobs have.
 void addTallies(std::span<std::int64_t> to, const Evaluator& evaluator) {
     if (evaluator.tallies().empty()) return;
     const auto add = [&](std::size_t word, std::uint64_t count) {

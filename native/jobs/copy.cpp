@@ -9,15 +9,14 @@
 namespace layerloom {
 namespace {
 
-/// A copy that stays in the kernel passes no cache of ours and may take longer strides.
+/// Copies within the kernel use no cache of ours.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
-/// Bytes of a location: elements of one byte.
 Range bytesOf(const Location& at, std::uint64_t first, std::uint64_t count) {
     return rangeOf(at, 1, first, count);
 }
 
-/// Writes a range out of the mapped input: one copy less than through a buffer.
+/// Saves a copy through a buffer.
 Status copyMapped(const Range& source, const Range& to, Control control) {
     const Windows windows({&source, 1});
     if (windows.status.outcome != Outcome::Done) return windows.status;
@@ -25,7 +24,7 @@ Status copyMapped(const Range& source, const Range& to, Control control) {
         if (control.cancelled()) return {Outcome::Cancelled};
         const std::size_t length = std::min<std::uint64_t>(kTileBytes, source.length - at);
         const int error = writeAt(to.fd, to.offset + at, windows.bytes[0].subspan(at, length));
-        // A page that is lost is the write's EFAULT: no signal is raised for a system call.
+        // A lost page, as in compute.cpp.
         if (error == EFAULT) return windows.lostPage();
         if (error != 0) return {Outcome::WriteFailed, error};
         control.count(length, length);
@@ -49,7 +48,7 @@ Status copyRange(const Range& source, const Range& to, Control control) {
     return {};
 }
 
-/// Done if all sources have the first one's bytes.
+/// Returns Done if all sources have the first one's bytes.
 Status compare(const std::vector<Range>& sources, Control control) {
     const Windows windows(sources);
     if (windows.status.outcome != Outcome::Done) return windows.status;

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// sums += a · b for a tile a [rows, depth], and b that is packed. @param columns of b
+/// sums += a · b for a tile a [rows, depth] and a packed b. @param columns of b
 void addTimes(const Kernels& kernels, const double* a, std::size_t rows, std::size_t depth, const double* packed,
               std::size_t columns, double* sums) {
     kernels.addWideProduct({a, depth, 1, rows, depth, packed, depth * kPanel, columns / kPanel, sums});
@@ -21,7 +21,7 @@ Definite::Definite(std::size_t size)
       packed_(kTileColumns * kTileColumns) {
     for (std::size_t row = 0; row < tiles(); ++row)
         rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
-    // What fills the last tile is a system of its own.
+    // Padding is an identity matrix.
     for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
 }
 
@@ -31,7 +31,7 @@ double& Definite::at(std::size_t row, std::size_t column) {
 }
 
 Outcome Definite::addGram(const Kernels& kernels, TiledRows& x, const Control& control) {
-    // A block of rows: in panels, and a tile of it transposed.
+    // A block of rows in panels, and a tile of it transposed.
     std::vector<double> panels(padded_ * kTileColumns), transposed(kTileColumns * kTileColumns);
     for (std::size_t first = 0; first < x.rows(); first += kTileColumns) {
         if (control.cancelled()) return Outcome::Cancelled;
@@ -85,7 +85,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
         double pivot = at(c, c);
         for (std::size_t k = 0; k < c; ++k) pivot -= at(c, k) * at(c, k);
         const double diagonal = diagonal_[tile * kTileColumns + c];
-        // Also where it is NaN.
+        // Also true for NaN.
         if (!(pivot > 0 && pivot >= least * diagonal)) return SmallPivot{tile * kTileColumns + c, diagonal};
         at(c, c) = std::sqrt(pivot);
         for (std::size_t row = c + 1; row < n; ++row) {
@@ -94,7 +94,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
             at(row, c) = sum / at(c, c);
         }
     }
-    // In place, column by column: a column of the inverse needs those of L from its own on.
+    // In place: a column of the inverse needs L's columns from its own on.
     for (std::size_t c = 0; c < n; ++c) {
         at(c, c) = 1 / at(c, c);
         for (std::size_t row = c + 1; row < n; ++row) {

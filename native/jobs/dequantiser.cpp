@@ -11,15 +11,14 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// Elements of a block of a transposed tensor: it stays in an L2 cache of 2 MiB.
+/// Elements of a block, which stays in an L2 cache of 2 MiB.
 constexpr std::size_t kDequantisedElements = 256 * 1024;
-/// Rows of a block begin at multiples of a line of the cache of four-bit codes.
+/// Blocks of 4-bit codes start at aligned bytes.
 constexpr std::uint64_t kRowsTogether = 32;
-/// Stored rows that are transposed together: each line of the cache of the block is written once, as a whole.
-/// Line by line the rows of a block are often a multiple of 4 KiB apart, for which a cache has few places.
+/// Stored rows transposed together, so that each cache line of the block is written once. Rows are often a
+/// multiple of 4 KiB apart, so that lines would evict each other.
 constexpr std::uint64_t kStrip = 16;
 
-/// Bytes of a line of the cache.
 constexpr std::size_t kLine = 64;
 
 std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (elements + each - 1) / each; }
@@ -32,12 +31,12 @@ float powerOf(std::uint8_t e) {
     return __builtin_bit_cast(float, bits);
 }
 
-/// Rows of codes are too far apart for a processor to foresee them.
+/// Rows of codes are too far apart for hardware prefetching.
 void prefetch(std::span<const std::byte> bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += kLine) __builtin_prefetch(bytes.data() + at);
 }
 
-/// Writes the columns of rows [count][columns] as rows that are `stride` apart.
+/// Transposes rows [count][columns] into rows that are `stride` apart.
 void transpose(const float* rows, std::size_t count, std::size_t columns, float* out, std::size_t stride) {
     if (count == kStrip)
         for (std::size_t i = 0; i < columns; ++i)
@@ -47,7 +46,7 @@ void transpose(const float* rows, std::size_t count, std::size_t columns, float*
             for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
 }
 
-/// Transposes eight rows of eight bytes, a row in each word: exchanges halves of the words, quarters, bytes.
+/// Transposes an 8×8 matrix of bytes, a row in each word: halves of words, then quarters, then bytes.
 void transposeWords(std::uint64_t (&x)[8]) {
     constexpr std::uint64_t masks[] = {0x0000'0000'FFFF'FFFF, 0x0000'FFFF'0000'FFFF, 0x00FF'00FF'00FF'00FF};
     for (int stage = 0, apart = 4; stage < 3; ++stage, apart /= 2)
@@ -59,7 +58,7 @@ void transposeWords(std::uint64_t (&x)[8]) {
         }
 }
 
-/// out[i][r] = lines[r][i], rows of `out` a line apart.
+/// out[i][r] = lines[r][i]; rows of `out` are a cache line apart.
 void transposeBytes(const std::uint8_t* const* lines, std::size_t count, std::size_t bytes,
                     std::uint8_t* out) {
     const std::size_t rows = count / 8 * 8, columns = bytes / 8 * 8;
@@ -170,7 +169,7 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    // Rows of codes may be in any group: those of a matrix are all made at once.
+    // Rows of codes may be in any group.
     const bool all = what_.transposed && what_.hasGroups;
     const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
     const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);
@@ -235,7 +234,7 @@ void Dequantiser::fillTransposed(std::uint64_t first, std::size_t count, float* 
     }
 }
 
-/// A row of the output is a column of a stored matrix, whose rows are the output's columns.
+/// A row of the output is a column of a stored matrix.
 void Dequantiser::computeBlock(std::uint64_t outputRow) {
     const std::uint64_t matrix = outputRow / what_.codes.columns, column = outputRow % what_.codes.columns;
     const std::uint64_t most =
@@ -271,7 +270,7 @@ void Dequantiser::fillHalves(std::uint64_t first, std::size_t count, float* out)
         const std::uint64_t row = (first + at) / outputColumns_, column = (first + at) % outputColumns_;
         if (row < blockFirst_ || row >= blockFirst_ + blockRows_) computeHalves(row);
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count - at, outputColumns_ - column));
-        // Blocks begin with the first of two codes.
+        // Blocks start with the first of two codes.
         const std::uint64_t inBlock = row - blockFirst_, stored = row % what_.codes.columns;
         const std::uint64_t begin = stored - inBlock;
         const std::uint64_t scales = stored / what_.blockColumns - begin / what_.blockColumns;

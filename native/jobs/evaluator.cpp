@@ -14,12 +14,11 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// A probability as the number of 32-bit words below it.
+/// How many 32-bit words are below a probability.
 std::uint64_t toWords(double probability) {
     return static_cast<std::uint64_t>(std::clamp(probability, 0.0, 1.0) * 4294967296.0);
 }
 
-/// Bytes of `a` where the mask has ones, else of `b`.
 void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std::byte* out,
            std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
@@ -30,7 +29,7 @@ void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std
 
 std::byte* Evaluator::Buffer::of(std::size_t size) {
     if (size > capacity) {
-        // Unwritten memory is unmapped memory: only what a tile needs becomes private.
+        // Untouched memory does not become resident.
         bytes = std::make_unique_for_overwrite<std::byte[]>(size);
         capacity = size;
     }
@@ -117,7 +116,7 @@ bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
     return kernels_.isFinite[static_cast<std::size_t>(dtype)](data + i * sizeOf(dtype), 1);
 }
 
-/// A dequantised value is its codes': they name the file.
+/// The codes name a dequantised value's file.
 ValueId Evaluator::storedCause(ValueId id) const {
     if (id < program_.sources.size()) return id;
     const Node& node = program_.nodes[id - program_.sources.size()];
@@ -126,7 +125,7 @@ ValueId Evaluator::storedCause(ValueId id) const {
     return isMade ? node.inputs[0] : id;
 }
 
-/// Nodes whose operation moves bits have them from an input that has the same ones.
+/// Follows moved bits to the input that has them.
 ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
     while (id >= program_.sources.size()) {
         const std::size_t n = id - program_.sources.size();
@@ -170,8 +169,8 @@ void Evaluator::forEachInput(std::size_t node, const Visit& visit) const {
 
 void Evaluator::need(ValueId id) {
     const std::size_t sources = program_.sources.size();
-    // A node's inputs stand before it: they are marked backwards and computed forwards, in no stack, which a
-    // program of many nodes could exhaust.
+    // Inputs precede their node: marks backwards, then computes forwards, since recursion could overflow the
+    // stack.
     std::size_t first = program_.nodes.size();
     const auto mark = [&](ValueId input) {
         if (input < sources || isComputed_[input - sources]) return;
@@ -297,7 +296,7 @@ void Evaluator::gather(std::size_t s) {
 }
 
 bool Evaluator::isAligned(ValueId id) const {
-    // A source may stand at any address of its file; a node's buffer is aligned.
+    // A source may have any address in its file; a node's buffer is aligned.
     if (id < program_.sources.size()) return false;
     const std::size_t n = id - program_.sources.size();
     return placeOf(n) == nullptr &&
@@ -400,8 +399,7 @@ void Evaluator::evaluate(const Drop& drop, const Work& work) {
     });
 }
 
-/// Rank among the magnitudes of the row, equal ones by index: the probability is `lowest` for the smallest
-/// and `highest` for the largest.
+/// Ranks magnitudes in the row, equal ones by index: `lowest` for the smallest, `highest` for the largest.
 void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
     const float* x = widened(work.node.inputs[0]);
     const std::uint32_t* words = randoms(drop.key);
@@ -416,7 +414,7 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
         for (std::size_t row = 0; row < count_; row += columns()) {
             ranks_.forEach({x + row, columns()}, [&](std::size_t element, std::size_t rank) {
                 const std::size_t i = row + element;
-                // Without a branch: no processor foresees it.
+                // Branch-free, since the branch is unpredictable.
                 const std::uint32_t kept = words[i] < limits[rank] ? 0xFFFF'FFFFu : 0;
                 out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i] * scale) & kept);
             });
@@ -424,7 +422,7 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
     });
 }
 
-/// Numbers are rounded to float32 before they are scaled. Adding 0 makes a 0 of −0.
+/// Rounds to float32 before scaling. Adding 0 turns −0 into 0.
 void Evaluator::evaluate(const Random& random, const Work& work) {
     const std::uint32_t* words = randoms(random.key);
     const bool isNormal = random.distribution == Random::Distribution::Normal;
@@ -565,7 +563,7 @@ void Evaluator::evaluate(const CombineRows& combine, const Work& work) {
     });
 }
 
-/// A tile that lies in rows already computed is taken where it is.
+/// A tile within computed rows is used in place.
 void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
     if (rows == nullptr) {

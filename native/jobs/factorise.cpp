@@ -11,18 +11,19 @@
 namespace layerloom {
 namespace {
 
-/// Random columns beyond the rank, at least; and half of the rank, since the spectra of fine-tuning fall slowly.
+/// At least so many random columns beyond the rank; usually half the rank, since spectra of fine-tuning fall
+/// slowly.
 constexpr std::size_t kOversampling = 10;
-/// Passes that apply ΔᵀΔ. With these the error is within 1 % of the least that the rank allows.
+/// With these passes of ΔᵀΔ, the error is within 1 % of the optimum.
 constexpr int kPowerIterations = 3;
-// Part of the numeric contract, like the order of sums: rows of a tile, and columns that are summed in float32.
+// Part of the numeric contract: rows of a tile, and columns summed in float32.
 constexpr std::size_t kTileRows = 64;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 constexpr std::size_t kBlock = 256;
-/// Distance of rows in a packed block: not a power of two, which would put all rows in a few sets of the cache.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 
-/// Rows of a factor that are made and written together.
+/// Rows of a factor that are computed and written together.
 constexpr std::size_t kFactorRows = 2048;
 
 constexpr double kOne[] = {1};
@@ -37,7 +38,7 @@ Buffer<Number> zeros(std::size_t count) {
     return std::make_unique<Number[]>(count);
 }
 
-/// Puts rows of `panels` panels of float64 into panels. @param rows of a panel
+/// Repacks rows into panels. @param rows of a panel
 template <class Number>
 void toPanels(const double* from, std::size_t count, std::size_t panels, Number* to, std::size_t rows) {
     for (std::size_t p = 0; p < panels; ++p)
@@ -47,7 +48,7 @@ void toPanels(const double* from, std::size_t count, std::size_t panels, Number*
                     static_cast<Number>(from[(row * panels + p) * kPanel + j]);
 }
 
-/// Rows of numbers in so many panels' columns, in float64.
+/// Columns fill whole panels.
 struct Tall {
     std::size_t rows, panels;
     Buffer<double> numbers;
@@ -57,7 +58,7 @@ struct Tall {
     double* row(std::size_t at) { return numbers.get() + at * panels * kPanel; }
 };
 
-/// Adds XᵀX of rows of X.
+/// Adds XᵀX for rows of X.
 void addGram(const Kernels& kernels, const double* x, std::size_t rows, std::size_t panels, double* gram) {
     const auto packed = std::make_unique_for_overwrite<double[]>(kBlock * panels * kPanel);
     for (std::size_t at = 0; at < rows; at += kBlock) {
@@ -76,7 +77,6 @@ Matrix firstOf(const double* square, std::size_t stride, std::size_t size) {
     return matrix;
 }
 
-/// A small matrix in panels, to be multiplied by.
 struct Small {
     std::size_t depth, panels;
     Buffer<double> numbers;
@@ -98,11 +98,10 @@ struct Small {
     }
 };
 
-/// ‖Δ‖²_F, and how many elements are no finite numbers, summed tile by tile.
+/// ‖Δ‖²_F, and the number of NaN and infinite elements, summed tile by tile.
 struct Size {
     double squares = 0, nonFinite = 0;
 
-    /// Returns the squares of these elements alone.
     double add(const float* tile, std::size_t count) {
         double ofTile = 0;
         for (std::size_t i = 0; i < count; ++i)
@@ -118,7 +117,6 @@ struct Size {
     }
 };
 
-/// One factorisation at work.
 class Factoriser {
   public:
     Factoriser(const Kernels& kernels, const Factorisation& what, const Windows& windows, Control control)
@@ -132,7 +130,7 @@ class Factoriser {
                  std::max(kOversampling, static_cast<std::size_t>(what.rank) / 2)),
           panels_(panelsOf(std::min({width_, rows_, columns_}))),
           tileRows_(std::clamp(kTileElements / columns_, std::size_t{1}, kTileRows)) {
-        // Columns up to a whole panel cost nothing.
+        // The last panel's columns cost nothing.
         width_ = std::min({panels_ * kPanel, rows_, columns_});
     }
 
@@ -141,7 +139,7 @@ class Factoriser {
   private:
     using Tile = const float*;
 
-    /// Shows the matrix tile by tile: work(first row, rows, tile).
+    /// Visits the matrix tile by tile: work(first row, rows, tile).
     template <class Work>
     Status overTiles(const Work& work);
     Status applyGram(Tall& sums, std::span<double> out);
@@ -154,9 +152,8 @@ class Factoriser {
     Status write(const Location& at, bool transposed, std::size_t extent, std::size_t first, std::size_t count,
                  const float* numbers);
     Status findError(double& error);
-    /// Adds tile · b to sums, in blocks of columns.
+    /// Adds tile · b, in blocks of columns.
     void addTimes(Tile tile, std::size_t rows, const float* b, std::size_t panels, double* sums) const;
-    /// Rounds to the factors' dtype, in place.
     void round(float* numbers, std::size_t count);
 
     const Kernels& kernels_;
@@ -168,7 +165,7 @@ class Factoriser {
     Buffer<float> basis_;           ///< V, in panels
     Buffer<float> product_;         ///< ΔV: [row][16 · panels]
     Buffer<double> gram_;           ///< (ΔV)ᵀΔV
-    Buffer<float> left_, right_;    ///< the factors as rounded: [row][rank], and in panels of columns
+    Buffer<float> left_, right_;    ///< rounded factors: [row][rank], and in panels of columns
     Buffer<std::byte> rounded_;
 };
 
@@ -187,7 +184,7 @@ void Factoriser::addTimes(Tile tile, std::size_t rows, const float* b, std::size
     }
 }
 
-/// sums = ΔᵀΔV, of which ΔV is made tile by tile.
+/// sums = ΔᵀΔV; computes ΔV tile by tile.
 Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     const std::size_t stride = panels_ * kPanel;
     const auto product = zeros<double>(tileRows_ * stride);
@@ -213,8 +210,8 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     return status;
 }
 
-/// columns = Δᵀ. The rows of a wide matrix span all that it has, to the last bit: ΔᵀΔ of random columns would square the
-/// ratio of its singular values, and lose the least of them.
+/// columns = Δᵀ. The rows of a wide matrix span it exactly; ΔᵀΔ would square the condition and lose small
+/// singular values.
 Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     Size size;
     const Status status = overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
@@ -228,7 +225,7 @@ Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     return status;
 }
 
-/// Makes columns orthonormal, and their float32 the basis; fewer where they are dependent.
+/// Makes columns orthonormal, and the basis their float32; drops dependent ones.
 void Factoriser::makeOrthonormal(Tall& columns) {
     // Twice is enough: the second time they are nearly orthonormal.
     for (int time = 0; time < 2; ++time) {
@@ -246,7 +243,6 @@ void Factoriser::makeOrthonormal(Tall& columns) {
     toPanels(columns.numbers.get(), columns_, panels_, basis_.get(), columns_);
 }
 
-/// Finds ΔV and its Gram matrix.
 Status Factoriser::multiply() {
     const std::size_t stride = panels_ * kPanel;
     const auto product = zeros<double>(tileRows_ * stride);
@@ -255,7 +251,7 @@ Status Factoriser::multiply() {
     return overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
         std::fill_n(product.get(), rows * stride, 0.0);
         addTimes(tile, rows, basis_.get(), panels_, product.get());
-        // What is kept, so that the decomposition is of it.
+        // Rounded, as stored.
         float* to = product_.get() + first * stride;
         for (std::size_t i = 0; i < rows * stride; ++i) product[i] = to[i] = static_cast<float>(product[i]);
         addGram(kernels_, product.get(), rows, panels_, gram_.get());
@@ -282,8 +278,8 @@ void Factoriser::round(float* numbers, std::size_t count) {
     linear(kernels_, {&rounded, 1}, kOne, {bytes, DType::F32}, count);
 }
 
-/// Writes rows [first, first + count) of a factor that has `extent` rows of `rank` numbers, which are rounded
-/// already. @param transposed as [rank, extent]
+/// Writes rows [first, first + count) of a factor [extent, rank], already rounded. @param transposed as
+/// [rank, extent]
 Status Factoriser::write(const Location& at, bool transposed, std::size_t extent, std::size_t first,
                          std::size_t count, const float* numbers) {
     const std::size_t size = sizeOf(what_.dtype);
@@ -353,7 +349,7 @@ Status Factoriser::writeLeft(const Matrix& by) {
     return {};
 }
 
-/// ‖Δ − left · right‖², by a last look at Δ: a difference of sums would lose an error that is small.
+/// ‖Δ − left · right‖², in another pass: a difference of sums would lose a small error.
 Status Factoriser::findError(double& error) {
     constexpr std::size_t blockPanels = kBlock / kPanel;
     const auto sums = zeros<double>(tileRows_ * kBlock);
@@ -380,10 +376,10 @@ Status Factoriser::findError(double& error) {
 Status Factoriser::run(std::span<double> out) {
     basis_ = zeros<float>(columns_ * panels_ * kPanel);
     Tall v(columns_, panels_);
-    // So many columns as Δ has rows or columns span all of them at once.
+    // With so many columns, the basis spans everything at once.
     const bool isWhole = width_ == std::min(rows_, columns_), isWide = isWhole && rows_ < columns_;
     if (!isWide) {
-        // Uniform numbers serve as well as normal ones, and need no logarithm.
+        // Uniform numbers work as well as normal ones, and need no logarithm.
         std::vector<std::uint32_t> words(width_);
         for (std::size_t row = 0; row < columns_; ++row) {
             kernels_.randoms(what_.key, row * width_, words.data(), width_);

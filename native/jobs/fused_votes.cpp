@@ -7,7 +7,7 @@ namespace {
 
 constexpr Keep kKeepAll{{0, std::numeric_limits<std::uint64_t>::max(), true}, {0xFFFF'FFFFu, 0, true}, 1};
 
-/// Returns the node of a value in float32 if it is of this operation, else null.
+/// Returns a float32 value's node if it has this operation, else null.
 template <class Operation>
 const Node* nodeOf(const Program& program, ValueId id) {
     if (id < program.sources.size()) return nullptr;
@@ -15,7 +15,7 @@ const Node* nodeOf(const Program& program, ValueId id) {
     return node.dtype == DType::F32 && std::holds_alternative<Operation>(node.operation) ? &node : nullptr;
 }
 
-/// Returns a vote's change as a pruned difference from its base, if it is one of values of the vote's dtype.
+/// Returns a vote's change as a pruned difference from its base, if it is one in the vote's dtype.
 std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, ValueId change) {
     Keep keep = kKeepAll;
     if (const Node* kept = nodeOf<Keep>(program, change)) {
@@ -53,7 +53,7 @@ FusedVotes::FusedVotes(const Kernels& kernels, const Program& program, std::span
     const std::size_t sources = program.sources.size();
     std::vector<bool> isNeeded(sources + program.nodes.size());
     for (const ValueId id : wanted) isNeeded[id] = true;
-    // A node's inputs stand before it.
+    // A node's inputs precede it.
     for (std::size_t n = program.nodes.size(); n-- > 0;) {
         const Node& node = program.nodes[n];
         isSkipped[n] = !isNeeded[sources + n];

@@ -7,25 +7,24 @@
 
 namespace layerloom {
 
-/// A vote whose changes are differences of values from its base, pruned by their own magnitude or not at all:
-/// one kernel computes it of these values.
+/// A vote over differences from its base, each pruned by its own magnitude or not at all, which a single
+/// kernel computes.
 struct FusedVote {
     struct Term {
         ValueId source;
-        Keep keep;  ///< keeps all where the change is not pruned
+        Keep keep;  ///< keeps everything if the change is not pruned
     };
     std::vector<Term> terms;
 };
 
-/// Votes of a program that one kernel computes, and nodes that are not computed: no value that is wanted
-/// needs them.
+/// Fused votes, and nodes that no wanted value needs.
 struct FusedVotes {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]
 
-    /// Fuses nothing, and skips nothing.
+    /// Fuses and skips nothing.
     explicit FusedVotes(const Program& program);
-    /// @param wanted values that are asked for; all others need not be there
+    /// @param wanted other values may be skipped
     FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
 };
 

@@ -8,7 +8,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes of a file that are mapped at a time, a whole number of blocks: a few milliseconds of work.
+/// Bytes mapped at a time, a few milliseconds of work.
 constexpr std::uint64_t kWindowBytes = 4 * 1024 * 1024;
 
 /// The state before the first block (FIPS 180-4, 5.3.3).
@@ -27,7 +27,6 @@ struct Stream {
         return {part.range.fd, part.range.offset + done, std::min(kWindowBytes, left())};
     }
 
-    /// Pads what remains of the file, and hashes it.
     void finish(const Sha256& sha256) {
         const std::size_t rest = part.range.length % kSha256Block;
         const std::size_t blocks = rest < kSha256Block - 8 ? 1 : 2;
@@ -39,7 +38,7 @@ struct Stream {
     }
 };
 
-/// Hashes a window of each stream; of two of unequal length, what one has more alone.
+/// Hashes a window of each stream, and the longer one's rest separately.
 void take(const Sha256& sha256, std::span<Stream*> streams, const Windows& windows) {
     const auto blocksOf = [&](std::size_t s) { return windows.bytes[s].size() / kSha256Block; };
     std::size_t both = 0;

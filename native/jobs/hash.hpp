@@ -7,14 +7,14 @@
 
 namespace layerloom {
 
-/// A part of a file that is hashed, from a whole number of blocks on.
+/// A part of a file, from a multiple of the block size on.
 struct HashedRange {
     Range range;
-    bool last;  ///< the file ends with it; else it is of whole blocks
+    bool last;  ///< the file ends here; otherwise the part consists of whole blocks
 };
 
-/// Hashes the next part of one file or of two, which are read together. `states` has the words of each: after
-/// what is before the part, and once it is done after the part; after the last part they are the file's SHA-256.
+/// Hashes the next part of one or two files together. `states` holds each file's words, updated; after the
+/// last part they are its SHA-256.
 Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span<std::uint32_t> states,
             Control control);
 

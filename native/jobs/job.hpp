@@ -8,52 +8,48 @@
 
 namespace layerloom {
 
-/// Copies bytes [first, first + count) of a tensor, whatever their dtype.
+/// Copies bytes [first, first + count) of a tensor.
 struct Copy {
     Location source, to;
     std::uint64_t first, count;
 };
 
-/// Copies the same of the first source, once those of all the others are found equal.
+/// Copies the first source after checking that the others are equal.
 struct Same {
     std::vector<Location> sources;
     Location to;
     std::uint64_t first, count;
 };
 
-/// A value of a program, and the tensor that it goes to: a node's, or a source's as it stands.
+/// A node or an unchanged source, and its tensor.
 struct Output {
     ValueId value;
     Location to;
     DType dtype;
-    bool scales;  ///< the tensor is of the scales of a node that quantises, in float32, and not of its values
+    bool scales;  ///< the tensor receives a quantising node's scales, in float32, instead of its values
 };
 
-/// Computes a slice of one output tensor, or of several that are made of the same inputs, which are read once
-/// for all.
+/// Computes a slice of several outputs from the same inputs, read once.
 struct Compute {
     Program program;
     std::vector<Output> outputs;
-    /// Memory of the job and others of its tensor, or empty: the elements that were tallied; then for each term
-    /// of a vote the `Tally` of its lower bound and of its upper one. Its writes are atomic.
+    /// Shared by a tensor's jobs, or empty: the number of tallied elements, then for each term the `Tally` of
+    /// its lower and upper bound. Written atomically.
     std::span<std::int64_t> tally = {};
 };
 
-/// Words of a tally of so many terms.
 constexpr std::size_t tallyWords(std::size_t terms) { return 1 + 6 * terms; }
 
-/// A slice of output tensors.
 using Job = std::variant<Copy, Same, Compute>;
 
-/// Runs one job on the calling thread, tile by tile. Private memory is one tile, whatever the job's size.
+/// Runs a job tile by tile; private memory is one tile.
 Status run(const Kernels& kernels, const Job& job, Control control);
 
 Status run(const Copy& copy, Control control);
 Status run(const Same& same, Control control);
 Status run(const Kernels& kernels, const Compute& compute, Control control);
 
-/// Output bytes between two looks at the cancel flag: small enough to stay in the L2 cache between kernel and
-/// write.
+/// Output bytes between checks of the cancel flag: they stay in the L2 cache between kernel and write.
 inline constexpr std::size_t kTileBytes = 1024 * 1024;
 
 }  // namespace layerloom

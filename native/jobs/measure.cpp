@@ -11,19 +11,17 @@ namespace {
 
 constexpr std::size_t kTile = 1024;
 constexpr std::size_t kLongTile = 4096;
-/// Elements of a tile that is measured from its sources: so many rows that sums of columns, kept in registers
-/// over them, cost little, and that sources of several experts stay in the L2 cache.
+/// Elements of a tile measured from its sources: enough rows to amortise column sums in registers, few enough
+/// for the L2 cache.
 constexpr std::size_t kManyRows = 32 * 1024;
-// `products` sums so many products of each lane in float32: a block's sums depend on no more than the block, its
-// rows and the tiling.
+// `products` sums this many products of each lane in float32, so sums depend only on block, rows and tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 
-/// Elements between two looks at the cancel flag.
+/// Elements between checks of the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
-/// Elements of a tile of rows, at most. Sums of magnitudes are the same of any tiles, those of products of tiles
-/// that cut none of their runs: others than the contract's then. A value that has to be computed has a buffer of a tile:
-/// tiles of many experts are short.
+/// Most elements of a tile of rows. Sums of products depend on tiles only if these cut their runs. Computed
+/// values need a buffer of a tile, so tiles of many experts are short.
 std::size_t mostOfRows(const Measurement& measurement) {
     std::size_t experts = 0;
     for (const Measure& one : measurement.measures)
@@ -33,7 +31,7 @@ std::size_t mostOfRows(const Measurement& measurement) {
     return std::max(kTile, kManyRows / std::max<std::size_t>(1, experts / 8) / kTile * kTile);
 }
 
-/// Elements of the tile that begins at `begin` of the block, but for the block's end.
+/// Elements of the tile from `begin`, ignoring the block's end.
 std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, std::size_t begin) {
     const Program& program = measurement.program;
     switch (tilingOf(measurement.measures.front())) {
@@ -73,7 +71,6 @@ struct Size {
 
 using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
 
-/// Returns the first elements of the program's watched values that are no finite numbers.
 Status findNonFinite(const Kernels& kernels, const Program& program, const Windows& windows, Control control) {
     Evaluator evaluator(kernels, program, windows);
     const std::size_t step = evaluator.step(kTile);
@@ -92,7 +89,7 @@ Status findNonFinite(const Kernels& kernels, const Program& program, const Windo
     return {.nonFinite = std::move(evaluator.nonFinite())};
 }
 
-/// Shows a block to accumulators, until all are done with it.
+/// Passes a block to accumulators until all are done.
 Status look(const Kernels& kernels, const Measurement& measurement, const Windows& windows,
             const Accumulators& accumulators, Control control) {
     const Program& program = measurement.program;

@@ -6,7 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// A quotient of polynomials, from the highest power down.
+/// A quotient of polynomials; coefficients from the highest power down.
 struct Rational {
     double above[8], below[8];
 
@@ -20,8 +20,8 @@ struct Rational {
     }
 };
 
-// Algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), PPND16: in the middle, and in the tails. Those
-// beyond r = 5 begin at a share of 2⁻³⁶, which no word has.
+// Algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), PPND16: middle and tails. No word reaches the
+// outer tails (r > 5), from a share of 2⁻³⁶ on.
 constexpr Rational kMiddle{
     {2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4, 4.5921953931549871457e+4,
      1.3731693765509461125e+4, 1.9715909503065514427e+3, 1.3314166789178437745e+2, 3.3871328727963666080e+0},
@@ -33,7 +33,7 @@ constexpr Rational kTail{{7.7454501427834140764e-4, 2.27238449892691845833e-2, 2
                          {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
                           1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e+0,
                           2.05319162663775882187e+0, 1.0}};
-/// ln of a normal number above 0. Mathematical libraries differ in its last bit, and this one is everywhere.
+/// ln of a positive normal number. Libraries differ in the last bit.
 double logarithm(double x) {
     int exponent = 0;
     double m = std::frexp(x, &exponent);
@@ -41,7 +41,7 @@ double logarithm(double x) {
         m *= 2;
         --exponent;
     }
-    // ln m = 2·artanh(s) with |s| ≤ 0.172, of which the powers from the 25th on are below a rounding.
+    // ln m = 2·artanh(s) with |s| ≤ 0.172; powers from the 25th on are below rounding.
     const double s = (m - 1) / (m + 1), square = s * s;
     double sum = 0;
     for (int power = 23; power >= 1; power -= 2) sum = sum * square + 1.0 / power;

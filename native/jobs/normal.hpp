@@ -3,9 +3,8 @@
 
 namespace layerloom {
 
-/// Returns the point of the standard normal distribution below which the share (word + ½) / 2³² of it lies:
-/// between −6.4 and 6.4. Of operations that IEEE 754 rounds exactly, so that every platform has the same
-/// bits.
+/// The standard normal quantile at (word + ½) / 2³²: between −6.4 and 6.4. Uses only exactly rounded
+/// operations, so that bits are equal on every platform.
 double normalOf(std::uint32_t word);
 
 }  // namespace layerloom

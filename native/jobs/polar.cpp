@@ -7,15 +7,15 @@
 namespace layerloom {
 namespace {
 
-/// Rows that are solved for together: no sum depends on it.
+/// Rows solved together; no sum depends on it.
 constexpr std::size_t kRows = 512;
 
-/// Pivots below this share of a column's square are dependent on earlier ones.
+/// Columns with smaller pivots, as a share of the column's square, are dependent.
 constexpr double kIndependent = 0x1p-40;
 
-/// A round X ← X(own · I + other · (I + weight · XᵀX)⁻¹): σ ← σ(a + bσ²)/(1 + cσ²) with c = weight, b / c = own and
-/// a − b / c = other, the best for singular values from 2⁻²⁸ to 1. Written down, since not every machine's cube roots have
-/// the same bits.
+/// A round X ← X(own · I + other · (I + weight · XᵀX)⁻¹): σ ← σ(a + bσ²)/(1 + cσ²) with c = weight, b / c =
+/// own and a − b / c = other, optimal for singular values from 2⁻²⁸ to 1. Constants, since cube roots differ
+/// between machines.
 struct Round {
     double weight, own, other;
 };
@@ -47,7 +47,7 @@ Outcome multiply(const Kernels& kernels, Definite& system, double own, double ot
 }  // namespace
 
 Outcome toPolarFactor(const Kernels& kernels, TiledRows& x, const Control& control, bool& isFinite) {
-    double squared = 0;  // ‖XᵀX‖, no less than σ² of the largest σ
+    double squared = 0;  // ‖XᵀX‖, at least the largest σ²
     for (const Round& round : kRounds) {
         Definite system(x.columns());
         Outcome outcome = system.addGram(kernels, x, control);

@@ -3,17 +3,16 @@
 
 namespace layerloom {
 
-/// Replaces X, which has no fewer rows than columns, by its polar factor UVᵀ of X = UΣVᵀ, without a singular value
-/// decomposition: four rounds of the iteration of Nakatsukasa, Bai and Gygi (2010). Each singular value σ becomes f(σ),
-/// which is 1 to 4e-8 where σ is above 4e-9 of √‖XᵀX‖, and falls to 0 with σ below. What is 0 stays 0. Every sum has an
-/// order of its own (docs/numbers.md): equal bits on every instruction set.
+/// Replaces X, with at least as many rows as columns, by its polar factor UVᵀ of X = UΣVᵀ, by four rounds of
+/// Nakatsukasa, Bai and Gygi (2010). Each singular value σ becomes f(σ): 1 to within 4e-8 for σ above 4e-9 of
+/// √‖XᵀX‖, falling to 0 below; 0 stays 0. Equal bits on every instruction set (docs/numbers.md).
 ///
-/// @param isFinite set to false where X, or its Gram matrix, is not: X is undefined then
+/// @param isFinite set to false if X or its Gram matrix is not finite; X is then undefined
 /// @return Done or Cancelled
 Outcome toPolarFactor(const Kernels& kernels, TiledRows& x, const Control& control, bool& isFinite);
 
-/// Replaces independent columns by orthonormal ones of the same span, by Cholesky factors of their Gram matrix, twice; and
-/// others by their polar factor, a partial isometry onto their span. @return Done or Cancelled
+/// Replaces independent columns by orthonormal ones of the same span, by two Cholesky factorisations; others
+/// by their polar factor. @return Done or Cancelled
 Outcome makeOrthonormal(const Kernels& kernels, TiledRows& x, const Control& control);
 
 }  // namespace layerloom

@@ -8,18 +8,18 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// Elements of a block: with the panels they share an L2 cache of 2 MiB.
+/// With the panels, a block fits an L2 cache of 2 MiB.
 constexpr std::size_t kProductElements = 256 * 1024;
-/// Rows of a block: multiples of what kernels take together, and enough for the panels' cost to be small.
+/// Rows of a block: multiples of what kernels take, and enough to amortise the panels.
 constexpr std::size_t kRowsTogether = 12;
 constexpr std::size_t kMostRows = 21 * kRowsTogether;
-/// Ranks and columns of a panel: it stays in the L2 cache for all rows of a block.
+/// A panel stays in the L2 cache for all rows of a block.
 constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
-/// A line of the cache more than a power of two: else all ranks would compete for the same places in it.
+/// Not a power of two, so that ranks do not compete for cache sets.
 constexpr std::size_t kPanelStride = kPanelColumns + 16;
 
-/// Both factors of a block, for kPanelRanks ranks; and elements to be transposed.
+/// Factors of a block for kPanelRanks ranks, and elements to transpose.
 struct Panels {
     float left[kMostRows * kPanelRanks];
     float right[kPanelRanks * kPanelStride];
@@ -87,7 +87,7 @@ std::size_t ProductRows::widenLeft(Extent rows, Extent ranks, float* out) const 
         }
         return ranks.count;
     }
-    // Of one expert and no more ranks than these, the rows stand one behind the other.
+    // Contiguous: a single expert, and all ranks.
     if (ranks.count == rank && product_.experts == 1) {
         widen(b_, rows.first * rank, rows.count * rank, out);
         return rank;

@@ -17,34 +17,30 @@ struct Factors {
     std::size_t in, out;
 };
 
-/// Rows, columns or ranks of a matrix.
 struct Extent {
     std::size_t first, count;
 };
 
-/// The product of two stored matrices (Product in program.hpp), made in blocks of whole rows: rows share the
-/// work of widening the factors, which a tile of a few elements could not. Private memory is one block of
-/// about kProductElements, and panels of the factors that each thread keeps.
+/// The product of two stored matrices (Product in program.hpp), in blocks of whole rows, which share the
+/// widening of factors. Private memory is a block of about kProductElements, and the thread's panels.
 class ProductRows {
   public:
-    /// @param size of the product, up to the last row that is asked for
+    /// @param size up to the last row that is needed
     ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size);
 
-    /// The product from an element on, to the end of the rows that were computed with it. Ask in order: rows
-    /// before it are forgotten.
+    /// Returns elements to the end of their block of rows. Call in order: earlier rows are discarded.
     std::span<const float> from(std::uint64_t element);
 
   private:
     void compute(std::size_t row);
-    /// Widens the factor of rows of the expert's matrix into [row][rank]. Returns the elements from a row to
-    /// the next.
+    /// Widens the left factor of rows into [row][rank]. Returns the elements from a row to the next.
     std::size_t widenLeft(Extent rows, Extent ranks, float* out) const;
-    /// Widens the factor of its columns into [rank][column], for a panel.
+    /// Widens the right factor of columns into [rank][column].
     void widenRight(Extent columns, Extent ranks, float* out) const;
     void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
-    /// Widens ranks of a row of B, which for one rank has those of all experts.
+    /// Widens ranks of a row of B, in which the experts of a rank are adjacent.
     void widenRanks(std::size_t output, Extent ranks, float* out) const;
-    /// Where a rank of the expert begins in A.
+    /// The start of an expert's rank in A.
     std::size_t beginInA(std::size_t rank) const;
 
     const Kernels& kernels_;

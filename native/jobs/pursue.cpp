@@ -11,17 +11,16 @@
 namespace layerloom {
 namespace {
 
-/// Columns of a product that are summed in float32. Part of the numeric contract.
+/// Columns summed in float32: part of the numeric contract.
 constexpr std::size_t kBlock = 256;
-/// Distance of rows in a block: not a power of two, which would put all rows in a few sets of the cache.
+/// Not a power of two, which would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
-/// Atoms of a tile: a multiple of a panel's columns.
+/// A multiple of a panel's columns.
 constexpr std::size_t kTileAtoms = 64;
-/// An atom whose squared distance from the span of those before it is below this share of its squared length
-/// depends on them.
+/// Smaller squared distances from the span of earlier atoms, as a share of the length, mean dependence.
 constexpr double kDependent = 1e-12;
 
-/// Σ x · y in float64, in lanes whose order no instruction set changes.
+/// Σ x · y in float64, with a fixed order of lanes.
 double dot(const float* x, const float* y, std::size_t count) {
     Lanes lanes{};
     std::size_t i = 0;
@@ -39,22 +38,21 @@ double squaresOf(const double* x, std::size_t count) {
     return total(lanes);
 }
 
-/// A target at work: the Cholesky factor L of the Gram matrix of its atoms, row by row, and z of L z = Aᵀy.
+/// The Cholesky factor L of the atoms' Gram matrix, row by row, and z with L z = Aᵀy.
 struct Target {
     std::vector<std::size_t> chosen;
     std::vector<double> factor, z, coefficients;
     double squares = 0, error = 0;
     bool isDone = false;
-    // The best atom so far of a look at all.
+    // In the current pass.
     double best = 0;
     std::size_t atom = 0;
 
-    /// Row `row` of L.
     double* row(std::size_t row) { return factor.data() + row * (row + 1) / 2; }
     bool has(std::size_t atom) const { return std::ranges::find(chosen, atom) != chosen.end(); }
 
-    /// Adds an atom. @param with its products with those before it, then with itself @return false if it
-    /// depends on them
+    /// @param with products with earlier atoms, then with itself
+    /// @return false if it depends on them
     bool add(std::size_t atom, std::span<const double> with, double withTarget) {
         const std::size_t t = chosen.size();
         factor.resize((t + 1) * (t + 2) / 2);
@@ -68,7 +66,7 @@ struct Target {
             left -= last[j] * last[j];
             rest -= last[j] * z[j];
         }
-        // Not where it is no number either.
+        // Also false for NaN.
         if (!(left > kDependent * with[t])) return false;
         last[t] = std::sqrt(left);
         z.push_back(rest / last[t]);
@@ -76,7 +74,7 @@ struct Target {
         return true;
     }
 
-    /// Finds the coefficients, of Lᵀ · coefficients = z.
+    /// Solves Lᵀ · coefficients = z.
     void solve() {
         coefficients.assign(z.begin(), z.end());
         for (std::size_t i = chosen.size(); i-- > 0;) {
@@ -117,7 +115,7 @@ class Pursuer {
     void update(std::size_t target);
     void pack(const float* tile, std::size_t rows);
     void setLeft(std::size_t target);
-    /// An atom in float32; valid until the next call.
+    /// Valid until the next call.
     const float* atom(std::size_t index) {
         one_.moveTo(index * columns_, columns_);
         return one_.floats(0);
@@ -131,7 +129,7 @@ class Pursuer {
     Evaluator tile_, one_;
     std::vector<Target> targets_;
     std::vector<float> y_;     ///< the targets: [target][column]
-    std::vector<float> left_;  ///< what is left of them: [block of columns][target][column of the block]
+    std::vector<float> left_;  ///< residuals: [block of columns][target][column of the block]
     std::vector<float> packed_;
     std::vector<double> sums_, residual_;
     std::vector<float> atom_;
@@ -157,7 +155,6 @@ Status Pursuer::readTargets() {
     return {};
 }
 
-/// Rounds what is left of a target to float32, in its place.
 void Pursuer::setLeft(std::size_t target) {
     for (std::size_t block = 0; block < blocks_; ++block) {
         const std::size_t at = block * kBlock, count = std::min(kBlock, columns_ - at);
@@ -166,7 +163,7 @@ void Pursuer::setLeft(std::size_t target) {
     }
 }
 
-/// Puts atoms into panels: [panel][column][atom of the panel], the last panel filled with zeros.
+/// Packs atoms into panels [panel][column][atom of the panel], padded with zeros.
 void Pursuer::pack(const float* tile, std::size_t rows) {
     for (std::size_t p = 0; p * kPanel < rows; ++p) {
         float* const panel = packed_.data() + p * columns_ * kPanel;
@@ -179,7 +176,7 @@ void Pursuer::pack(const float* tile, std::size_t rows) {
     }
 }
 
-/// Finds for each target the atom whose product with what is left is largest.
+/// Finds for each target the atom with the largest product with its residual.
 Status Pursuer::choose(bool isFirst) {
     for (Target& target : targets_) target.best = 0;
     for (std::size_t first = 0; first < atoms_; first += kTileAtoms) {
@@ -215,7 +212,6 @@ Status Pursuer::choose(bool isFirst) {
     return {};
 }
 
-/// Takes the atom that was found for a target, and finds what is left of it.
 void Pursuer::update(std::size_t index) {
     Target& target = targets_[index];
     const float* const y = y_.data() + index * columns_;

@@ -14,16 +14,16 @@ using Scheme = Quantise::Scheme;
 constexpr float kLargestE4M3 = 448, kLargestE2M1 = 6;
 constexpr std::int32_t kMagnitude = 0x7FFF'FFFF, kInfinity = 0x7F80'0000;
 
-/// To the nearest whole number, ties to even: of magnitudes below 2^22.
+/// To an integer, ties to even, for magnitudes below 2^22.
 float toWhole(float x) {
     constexpr float shift = 12'582'912;  // 1.5 · 2^23
     return (x + shift) - shift;
 }
 
-/// To the nearest of 0, ½, 1, 1½, 2, 3, 4 and 6, ties to the even code: of magnitudes up to 6.
+/// To the nearest of 0, ½, 1, 1½, 2, 3, 4 and 6, ties to the even code, for magnitudes up to 6.
 float toE2M1(float x) {
     const float magnitude = std::fabs(x);
-    // The distance between neighbours: ½ below 2, 1 below 4, 2 from there on.
+    // The distance between neighbours.
     const float unit = magnitude < 2 ? .5f : magnitude < 4 ? 1.f : 2.f;
     return std::copysign(toWhole(magnitude / unit) * unit, x);
 }
@@ -38,10 +38,10 @@ float toE4M3(const Kernels& kernels, float x) {
     return x;
 }
 
-/// number / largest as PyTorch has it of a number and a tensor: by the inverse, which is rounded too.
+/// As PyTorch divides a number by a tensor: by the inverse, which is also rounded.
 float overLargest(float number, float largest) { return 1 / largest * number; }
 
-/// x / scale, rounded by a rule after it is cut to [least, most].
+/// x / scale, clamped and rounded.
 template <class Round>
 void divide(const float* x, float scale, float least, float most, std::size_t count, const Round& into) {
     for (std::size_t i = 0; i < count; ++i) into(i, std::min(std::max(x[i] / scale, least), most));
@@ -95,7 +95,7 @@ void Quantiser::findScales() {
         float by = 1, back = 1;
         switch (what_.scheme) {
             case Scheme::Float8:
-                // An infinite scale, of a block of the smallest numbers, would make NaN of its zeros.
+                // An infinite scale would turn zeros into NaN.
                 if (largest != 0) by = std::min(overLargest(kLargestE4M3, largest), std::numeric_limits<float>::max());
                 back = 1 / by;
                 break;
@@ -106,7 +106,7 @@ void Quantiser::findScales() {
                 back = by;
                 break;
             case Scheme::Mxfp4: {
-                // The power of two next below; the next above where the largest would be rounded past 6.
+                // The power of two below, or the next one if the largest would be rounded past 6.
                 const std::int32_t exponent = ((magnitudes_[block] + (1 << 21)) >> 23) - 2;
                 by = back = std::ldexp(1.f, std::clamp(exponent, 0, 254) - 127);
                 break;
@@ -126,7 +126,7 @@ void Quantiser::findScales() {
 
 void Quantiser::quantise(const float* x, std::size_t block, std::size_t count, std::byte* out) {
     const float by = by_[block], back = back_[block];
-    // Of what is not finite no code is right, and the conversion of NaN to a whole number has no result.
+    // NaN and infinity have no code, and NaN no integer.
     if (magnitudes_[block] >= kInfinity) {
         if (what_.codes) std::memset(out, 0, count);
         for (std::size_t i = 0; i < count && !what_.codes; ++i)

@@ -11,15 +11,14 @@ constexpr std::uint32_t kLargest = 0x7FFF'FFFF;
 
 std::uint32_t magnitudeOf(float x) { return std::bit_cast<std::uint32_t>(x) & kLargest; }
 
-/// A row is sorted where it would take more counters than this, or more than twice its elements: they are set
-/// to 0 and summed for each row.
+/// Limit on counters, which are cleared and summed for each row; otherwise rows are sorted.
 constexpr std::size_t kMostDigits = 1 << 15;
 
 }  // namespace
 
 bool Ranks::count(std::span<const float> x) {
     digits_.resize(x.size());
-    // The smallest but 0, less one: 0 has become the largest.
+    // The smallest magnitude except 0, minus one.
     std::uint32_t all = 0, least = kLargest, most = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
         const std::uint32_t magnitude = magnitudeOf(x[i]);
@@ -28,7 +27,7 @@ bool Ranks::count(std::span<const float> x) {
         least = std::min(least, magnitude - 1);
         most = std::max(most, magnitude);
     }
-    // Bits that no magnitude has tell none apart. Digit 0 is that of 0; the others begin at the smallest.
+    // Drops low bits that are 0 everywhere. Digit 0 is for 0; others start at the smallest magnitude.
     const int unused = std::countr_zero(all | ~kLargest);
     const std::uint32_t before = ((least + 1) >> unused) - 1, digits = (most >> unused) - before + 1;
     if (digits > std::min(kMostDigits, 2 * x.size())) return false;
@@ -42,7 +41,7 @@ bool Ranks::count(std::span<const float> x) {
 
 void Ranks::sort(std::span<const float> x) {
     constexpr std::size_t bits = 8, values = 1 << bits;
-    // Parts of the row take turns: where many elements are tied, a counter need not wait for itself.
+    // Parts of the row have their own counters, so that ties do not wait for one.
     constexpr std::size_t parts = 4;
     const std::size_t count = x.size(), part = count / parts;
     const auto inTurns = [&](const auto& work) {
@@ -58,8 +57,7 @@ void Ranks::sort(std::span<const float> x) {
         varies |= from_[i] ^ from_[0];
     }
     for (std::size_t shift = 32; shift < 64; shift += bits) {
-        // A digit that is the same for all, as the lowest are of differences of 16-bit numbers, changes no
-        // order.
+        // Skips a constant digit, as the lowest are in differences of 16-bit numbers.
         if ((varies >> shift) % values == 0) continue;
         std::uint32_t next[parts][values] = {};
         inTurns([&](std::size_t p, std::uint64_t key) { ++next[p][(key >> shift) % values]; });

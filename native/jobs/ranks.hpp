@@ -9,8 +9,8 @@ namespace layerloom {
 /// Ranks the elements of rows by magnitude, in O(n).
 class Ranks {
   public:
-    /// Calls visit(element, rank) for each element of a row, in any order: rank 0 has the smallest magnitude,
-    /// and of equal ones the first element.
+    /// Calls visit(element, rank) for each element, in any order. Rank 0 has the smallest magnitude; ties are
+    /// ranked by index.
     template <class Visit>
     void forEach(std::span<const float> x, const Visit& visit) {
         if (count(x)) {
@@ -24,11 +24,11 @@ class Ranks {
     }
 
   private:
-    /// Counts a row whose magnitudes a small table can tell apart, as it can most differences of 16-bit
-    /// numbers: into `digits_` goes which one each element has, into `next_` the rank of the first with it.
-    /// False for others.
+    /// Counts, if a small table holds the row's magnitudes, as with most differences of 16-bit numbers;
+    /// otherwise returns false. Sets `digits_` to elements' magnitudes, and `next_` to the first rank of
+    /// each.
     bool count(std::span<const float> x);
-    /// Sorts a row by radix: into `from_` go magnitude and index (the lower 32 bits), smallest first.
+    /// Radix-sorts: `from_` gets magnitude and index (the lower 32 bits), smallest first.
     void sort(std::span<const float> x);
 
     std::vector<std::uint32_t> digits_, next_;

@@ -12,15 +12,15 @@
 namespace layerloom {
 namespace {
 
-/// Rows of W that are solved together: no sum depends on it.
+/// Rows solved together; no sum depends on it.
 constexpr std::size_t kRows = 512;
-// Part of the numeric contract: rows of Gram matrices that are summed together, and elements that they may have.
+// Rows of Gram matrices summed together, and their most elements: part of the numeric contract.
 constexpr std::size_t kDepth = 256;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
-/// A share of the diagonal that float32, in which Gram matrices are, cannot tell from 0.
+/// Float32 cannot distinguish this share of the diagonal from 0.
 constexpr double kLeastPivot = 0x1p-23;
 
-/// Sums over a row and over a column of a Gram matrix may differ by this share of the sum of their magnitudes.
+/// Tolerance for sums over a row and a column, as a share of the sum of magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
 
 class Regressor {
@@ -44,10 +44,9 @@ class Regressor {
   private:
     Status addGrams(std::span<double> out);
     void addRidge(TiledRows& x) const;
-    /// Shows rows of the Gram matrices: work(first row, rows).
+    /// Visits rows of the Gram matrices: work(first row, rows).
     template <class Work>
     Status overGrams(const Work& work);
-    /// What a Gram matrix is multiplied by, on its diagonal and beside it.
     double factorOf(std::size_t model, bool onDiagonal) const {
         return onDiagonal ? what_.shares[model] : what_.shares[model] * what_.scaling;
     }
@@ -74,8 +73,7 @@ Status Regressor::overGrams(const Work& work) {
     return status;
 }
 
-/// system = Σ sG̃, models in order. Each G is looked at as a whole on the way: the sums of its rows and of its columns, of
-/// elements that other numbers are multiplied by, are the same where it is symmetric.
+/// system = Σ sG̃, models in order. Checks symmetry: weighted sums of rows and of columns must agree.
 Status Regressor::addGrams(std::span<double> out) {
     struct Sums {
         std::vector<double> rows, columns, magnitudes;
@@ -112,7 +110,7 @@ Status Regressor::addGrams(std::span<double> out) {
     return status;
 }
 
-/// x += s(W − W₀) · rows [row, row + depth) of G̃, for the columns of W that these are of.
+/// x += s(W − W₀) · rows [row, row + depth) of G̃, for the matching columns of W.
 void Regressor::addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x) {
     const float *of = copied(model), *first = copied(0);
     for (std::size_t i = 0; i < x.rows(); ++i)
@@ -138,7 +136,7 @@ void Regressor::addProducts(std::size_t model, std::size_t row, std::size_t dept
     }
 }
 
-/// x += εs(W − W₀): εI is s εI of each model.
+/// x += εs(W − W₀): εI is divided among the models by s.
 void Regressor::addRidge(TiledRows& x) const {
     for (std::size_t model = 1; model < what_.values.size(); ++model)
         for (std::size_t row = 0; row < x.rows(); ++row)

@@ -8,13 +8,13 @@
 
 namespace layerloom {
 
-/// Writes rows of a matrix that a job computes in float64, each element rounded once.
+/// Writes rows of a float64 matrix, rounding each element once.
 class RoundedRows {
   public:
-    /// @param program of what the matrix is computed: its columns are those of a row
+    /// @param program gives the columns
     RoundedRows(const Kernels& kernels, const Program& program, DType dtype, const Location& to);
 
-    /// Writes rows [first, first + count), which fill(row, numbers) gives, `row` from 0 on.
+    /// Writes rows [first, first + count) from fill(row, numbers), `row` from 0.
     template <class Fill>
     Status write(std::size_t first, std::size_t count, Control control, const Fill& fill) {
         rounded_.resize(count * row_.size() * sizeOf(dtype_));
@@ -25,11 +25,10 @@ class RoundedRows {
         return put(first, count, control);
     }
 
-    /// The first element that is no finite number, as a value beyond the program's.
+    /// The first NaN or infinity, as a value after the program's.
     const std::optional<NonFiniteElement>& nonFinite() const { return nonFinite_; }
 
   private:
-    /// Rounds the row into its place behind those of before.
     void round(std::size_t first, std::size_t row);
     Status put(std::size_t first, std::size_t count, Control control);
 

@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Done if a range lies in its file, as that is now; `s` is which source it is.
+/// Returns Done if a range is within its file now; `s` is the source.
 Status checkBounds(const Range& range, std::size_t s) {
     struct stat info;
     if (fstat(range.fd, &info) != 0) return {Outcome::ReadFailed, errno, s};

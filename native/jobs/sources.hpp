@@ -10,43 +10,40 @@
 
 namespace layerloom {
 
-/// The first byte of a tensor, in an open file.
+/// The start of a tensor in an open file.
 struct Location {
     int fd;
     std::uint64_t begin;
 };
 
-/// Bytes of an open file.
 struct Range {
     int fd;
     std::uint64_t offset, length;
 };
 
-/// Which part of a source a slice of the output is made of.
+/// The part of a source that a slice needs.
 enum class Slicing : std::uint8_t {
-    Elements,  ///< element i of the output, of element i of the source
-    Rows,      ///< rows of the output, of rows of the source as its runs say; 0 where there are none
-    Whole,     ///< every slice, of the whole source, which has a shape of its own: a factor of a product
+    Elements,  ///< element i of the output needs element i of the source
+    Rows,      ///< runs map rows of the source to rows of the output; others are 0
+    Whole,     ///< every slice needs the whole source, which has another shape: a product's factor
 };
 
-/// Rows [to, to + count) of the output are rows [from, from + count) of a source.
+/// Output rows [to, to + count) are source rows [from, from + count).
 struct RowRun {
     std::uint64_t to, from, count;
 };
 
-/// A stored tensor that a program is over.
 struct StoredSource {
     Location at;
     DType dtype;
     Slicing slicing;
     std::uint64_t width = 1;     ///< Rows: elements of a row
-    std::vector<RowRun> runs;    ///< Rows: the slice's, ascending and disjoint, none beyond its rows
-    std::uint64_t elements = 0;  ///< Whole: those of the source
+    std::vector<RowRun> runs;    ///< Rows: the slice's, ascending, disjoint and within its rows
+    std::uint64_t elements = 0;  ///< Whole: elements of the source
 };
 
-/// Calls work(run, elements into it, offset in the tile, length) for each piece of the elements
-/// [first, first + count) that lies in one run, or in none: `run` is null then. A run is any type with `to`
-/// and `count`; runs are ascending and disjoint.
+/// Calls work(run, elements into it, offset in the tile, length) for each piece of elements [first, first +
+/// count) in a run, or between runs with null. Runs have `to` and `count`, and are ascending and disjoint.
 template <class Run, class Work>
 void forEachRun(std::span<const Run> runs, std::uint64_t width, std::uint64_t first, std::size_t count,
                 const Work& work) {
@@ -64,20 +61,18 @@ void forEachRun(std::span<const Run> runs, std::uint64_t width, std::uint64_t fi
     }
 }
 
-/// `count` elements of `width` bytes, from element `first` of a tensor on.
 constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count) {
     return {at.fd, at.begin + first * width, count * width};
 }
 
-/// The bytes of a source that elements [first, first + count) of the output are made of, and those between
-/// them.
+/// The bytes from the first to the last that elements [first, first + count) of the output need.
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// The bytes of a source that elements [first, first + count) of the output are made of, without those
-/// between them. A whole source counts with element 0 of the output, and so once.
+/// The number of bytes that elements [first, first + count) of the output need. A whole source counts for
+/// element 0.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// The sources of a job, mapped: windows of its slice, not of files.
+/// A job's sources: windows of its slice, not whole files.
 struct Windows {
     explicit Windows(std::span<const Range> ranges);
 
@@ -85,7 +80,7 @@ struct Windows {
     /// Done, or why a source could not be mapped.
     Status status;
 
-    /// Why a mapped page could not be read: its file has shrunk, or the disk failed.
+    /// Why a mapped page could not be read: its file shrank, or the disk failed.
     Status lostPage() const;
 
   private:

@@ -12,7 +12,7 @@
 namespace layerloom {
 namespace {
 
-/// Rows that are read or written together: no sum depends on it.
+/// No sum depends on it.
 constexpr std::size_t kRows = 512;
 
 class SpectralMerger {
@@ -31,17 +31,16 @@ class SpectralMerger {
     Status run();
 
   private:
-    /// A matrix of zeros, transposed where it is wide: its columns are then no more than its rows.
+    /// A zero matrix, transposed if wide: it has at most as many columns as rows.
     TiledRows zeros() const { return {std::max(rows_, columns_), extent_}; }
     double& at(TiledRows& x, std::size_t row, std::size_t column) const {
         return isWide_ ? x.at(column, row) : x.at(row, column);
     }
-    /// Shows the sum of the changes of some sources row by row: work(row, numbers). The first time it looks for numbers that
-    /// are not finite.
+    /// Visits the sum of changes row by row: work(row, numbers). Checks for NaN and infinity the first time.
     template <class Work>
     Status overChanges(std::span<const ValueId> sources, const Work& work);
     Status readChange(std::span<const ValueId> sources, TiledRows& to);
-    /// Set X, and the factor that it has when it is added to the base: NaN where a change is not finite.
+    /// Compute X and its factor: NaN if a change is not finite.
     Status isotropic(TiledRows& x, double& factor);
     Status taskVectors(TiledRows& x, double& factor);
     Status write(TiledRows& x, double factor);
@@ -90,7 +89,7 @@ Status SpectralMerger::isotropic(TiledRows& x, double& factor) {
         return {outcome};
     factor = std::numeric_limits<double>::quiet_NaN();
     if (!isFinite) return status;
-    double sum = 0;  // of all σ·f(σ): the inner product of both
+    double sum = 0;  // Σ σ·f(σ), the inner product of both
     status = overChanges(what_.sources, [&](std::size_t row, const double* change) {
         double ofRow = 0;
         for (std::size_t i = 0; i < columns_; ++i) ofRow += change[i] * at(x, row, i);
@@ -126,7 +125,7 @@ Status SpectralMerger::write(TiledRows& x, double factor) {
         status = result.write(first, count, control_, [&](std::size_t row, double* numbers) {
             for (std::size_t i = 0; i < columns_; ++i) {
                 const double from = base[row * columns_ + i], change = factor * at(x, first + row, i);
-                // A sum would lose −0.
+                // Adding 0 would lose −0.
                 numbers[i] = change == 0 ? from : from + change;
             }
         });

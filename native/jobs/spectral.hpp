@@ -6,17 +6,17 @@
 
 namespace layerloom {
 
-/// What is done with the changes Δᵢ = Xᵢ − X₀ of a matrix.
+/// How the changes Δᵢ = Xᵢ − X₀ of a matrix are merged.
 enum class SpectralRule : std::uint8_t {
-    /// By the singular value decomposition UΣVᵀ of Σ Δᵢ: σ̄ · UVᵀ, σ̄ the mean of all min(rows, columns) singular values
-    /// (Marczak et al. 2025, Iso-C). UVᵀ is the polar factor (polar.hpp); σ̄ is the mean of σ·f(σ). A direction in which
-    /// nothing changed stays as it is.
+    /// σ̄ · UVᵀ with the singular value decomposition UΣVᵀ of Σ Δᵢ and the mean σ̄ of its min(rows, columns)
+    /// singular values (Marczak et al. 2025, Iso-C). UVᵀ is the polar factor (polar.hpp), σ̄ the mean of
+    /// σ·f(σ). Directions without change stay.
     IsoC,
     /// TSV-Merge (task_vectors.hpp).
     TsvM,
 };
 
-/// Matrices X₁ … Xₙ of one shape and their base X₀, to be merged by singular values: X₀ + scale · what the rule gives.
+/// Merges matrices X₁ … Xₙ into their base X₀: X₀ + scale · the rule's result.
 struct Spectral {
     SpectralRule rule;
     Program program;
@@ -27,12 +27,11 @@ struct Spectral {
     Location to;
 };
 
-/// Merges on the calling thread, in float64, rounded once. Every sum has an order of its own (docs/numbers.md): equal bits on
-/// every instruction set. With m the larger extent and n the smaller, private memory is about 8mn + 4n² bytes by IsoC,
-/// 16mn + 12n² by TsvM. Each source byte is read at most twice, and those of the base three times, or once for each source and
-/// once more by TsvM.
+/// Merges in float64, rounded once. Equal bits on every instruction set (docs/numbers.md). With m the larger
+/// and n the smaller extent, private memory is about 8mn + 4n² bytes for IsoC, 16mn + 12n² for TsvM. Each
+/// source byte is read at most twice; the base's three times, or for TsvM once for each source and once more.
 ///
-/// @return a source that is not finite makes all elements NaN
+/// @return NaN or infinity in a source makes all elements NaN
 Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control);
 
 }  // namespace layerloom

@@ -5,31 +5,30 @@
 
 namespace layerloom {
 
-/// The meaning of a row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output
-/// one.
+/// A row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output feature.
 enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual, ThreadFailed };
 
-/// The first element of a watched value that is no finite number.
+/// The first NaN or infinity of a watched value.
 struct NonFiniteElement {
-    std::uint32_t watched;  ///< the value
-    std::uint32_t cause;    ///< what it comes from: a source, or the first value that is not finite though all it is made of is
-    std::uint64_t element;  ///< in the tensor
-    double number;          ///< the cause's: NaN or an infinity
+    std::uint32_t watched;  ///< the watched value
+    std::uint32_t cause;    ///< a source, or the first value that is not finite although its inputs are
+    std::uint64_t element;  ///< index in the tensor
+    double number;          ///< the cause's NaN or infinity
 };
 
 struct Status {
     Outcome outcome = Outcome::Done;
     int error = 0;           ///< errno, for ReadFailed, WriteFailed and ThreadFailed
-    std::size_t source = 0;  ///< which source, for InputShrank, ReadFailed and NotEqual
+    std::size_t source = 0;  ///< index of the source, for InputShrank, ReadFailed and NotEqual
     std::vector<NonFiniteElement> nonFinite = {};  ///< for Done
 };
 
 inline constexpr std::size_t kControlWords = 3;
 
-/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and how
-/// many bytes were read from inputs and written to outputs.
+/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and bytes
+/// read and written.
 class Control {
   public:
     explicit Control(std::int64_t* shared) : shared_(shared) {}

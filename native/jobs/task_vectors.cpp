@@ -10,8 +10,8 @@
 namespace layerloom {
 namespace {
 
-/// Eigenvalues of ΔᵀΔ that are kept are above this share of the largest: singular values above 2⁻¹⁶. Those of the rounding
-/// of ΔᵀΔ are below 2⁻²³.
+/// Keeps larger shares of the largest eigenvalue of ΔᵀΔ: singular values above 2⁻¹⁶. Rounding causes values
+/// below 2⁻²³.
 constexpr double kLeast = 0x1p-32;
 
 }  // namespace

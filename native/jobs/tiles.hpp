@@ -7,10 +7,8 @@
 
 namespace layerloom {
 
-/// Moves the evaluator of a program to rows [row, row + count) of its matrix, and calls work() while their bytes are
-/// guarded: values may lie in the sources.
-///
-/// `work` is left without unwinding where a source shrinks: what it allocates is lost then.
+/// Moves the evaluator to rows [row, row + count), and calls work() with their bytes guarded. If a source
+/// shrinks, `work` is left without unwinding, and what it allocates leaks.
 template <class Work>
 Status atRows(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
               std::size_t row, std::size_t count, const Work& work) {
@@ -25,7 +23,7 @@ Status atRows(Evaluator& evaluator, const Program& program, const Windows& windo
     return {};
 }
 
-/// The same over a whole matrix in tiles of rows: work(first row, rows).
+/// Tiles of rows of a whole matrix: work(first row, rows).
 template <class Work>
 Status overTiles(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
                  std::size_t tileRows, const Work& work) {

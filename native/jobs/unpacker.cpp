@@ -11,7 +11,7 @@ constexpr double kOne[] = {1};
 
 std::uint8_t byteAt(const std::byte* at) { return static_cast<std::uint8_t>(*at); }
 
-/// A little-endian half as float32, exactly.
+/// Exact.
 float halfAt(const std::byte* at) {
     const std::uint32_t half = byteAt(at) | byteAt(at + 1) << 8;
     const std::uint32_t sign = (half & 0x8000u) << 16, rest = half & 0x7FFFu;
@@ -24,13 +24,12 @@ float halfAt(const std::byte* at) {
     return std::bit_cast<float>(sign | exponent | (rest & 0x3FFu) << 13);
 }
 
-/// Four bits of the bytes of 32 elements: the lower ones are those of the first 16.
+/// The lower bits of bytes hold the first 16 of 32 elements.
 std::uint8_t halfByte(const std::byte* codes, std::size_t i) {
     return i < 16 ? byteAt(codes + i) & 15 : byteAt(codes + i - 16) >> 4;
 }
 
-/// 32 elements: a scale, a least value where there is one, the fifth bits of all elements where there are
-/// such, the others.
+/// 32 elements: a scale, perhaps a minimum, perhaps the fifth bits, then the others.
 template <bool five, bool hasLeast>
 void unpack32(const std::byte* block, float* out) {
     const float scale = halfAt(block);
@@ -51,8 +50,7 @@ void unpackQ8_0(const std::byte* block, float* out) {
         out[i] = scale * static_cast<float>(static_cast<std::int8_t>(byteAt(block + 2 + i)));
 }
 
-/// 256 elements in eight parts, each with a scale and a least value of six bits: `kScales` bytes after the
-/// two scales of these.
+/// 256 elements in eight parts with 6-bit scales and minimums, in `kScales` bytes after their two scales.
 template <bool five>
 void unpackK(const std::byte* block, float* out) {
     constexpr std::size_t kScales = 12;
@@ -61,7 +59,7 @@ void unpackK(const std::byte* block, float* out) {
     const std::byte* const fifth = packed + kScales;
     const std::byte* const codes = fifth + (five ? 32 : 0);
     for (std::size_t part = 0; part < 8; ++part) {
-        // Of the last four parts the upper two bits stand in the bytes of the first four.
+        // The last four parts have their upper two bits in the bytes of the first four.
         const std::uint8_t a = byteAt(packed + part % 4), b = byteAt(packed + 4 + part % 4);
         const std::uint8_t c = byteAt(packed + 8 + part % 4);
         const int of = part < 4 ? a & 63 : (c & 15) | (a >> 6) << 4;
@@ -79,8 +77,8 @@ void unpackK(const std::byte* block, float* out) {
     }
 }
 
-/// 256 elements in two halves of four quarters: four bits of each, then two more, then a scale for 16
-/// elements, and theirs.
+/// 256 elements in two halves of four quarters: four bits of each, two more, a scale for each 16 elements,
+/// and the scale of scales.
 void unpackQ6_K(const std::byte* block, float* out) {
     const std::byte* const upperBits = block + 128;
     const std::byte* const scales = upperBits + 64;
@@ -119,7 +117,7 @@ void unpackBlock(Unpack::Type type, const std::byte* block, float* out) {
             return unpackK<true>(block, out);
         case Q6_K:
             return unpackQ6_K(block, out);
-        // Widened by the kernels, whole rows at once.
+        // Kernels widen these.
         case F32:
         case F16:
         case BF16:
@@ -144,7 +142,7 @@ void Unpacker::fill(std::uint64_t first, std::size_t count, float* out) {
         fillRow(bytes_ + what_.storedRow(row) * rowBytes, column, n, out + at);
         at += n;
     }
-    // 0 would make a 0 of -0.
+    // Adding 0 would turn −0 into 0.
     if (what_.plus != 0)
         for (std::size_t i = 0; i < count; ++i) out[i] += what_.plus;
 }

@@ -1,6 +1,6 @@
-// The text of the kernels that combine float32 tiles of task vectors: most are plain loops without branches,
-// which the compiler turns into vectors for each instruction set. Every operation is one of IEEE 754's, in
-// the order written: the same bits everywhere.
+// Kernels that combine float32 tiles of task vectors: mostly branch-free loops, which the compiler vectorises
+// for each instruction set. Operations are IEEE 754's in the order written, so that bits are equal
+// everywhere.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,27 +11,26 @@
 namespace layerloom {
 namespace {
 
-/// Elements whose sums stay in registers and the L1 cache.
+/// Sums stay in registers and the L1 cache.
 constexpr std::size_t kChunk = 256;
 
 constexpr std::uint32_t kMagnitude = 0x7FFF'FFFFu;
 
 std::uint32_t magnitudeBits(float x) { return bitsAs<std::uint32_t>(x) & kMagnitude; }
 
-/// The least magnitude that is above a bound, among the elements before its cutoff and from it on.
+/// The least magnitude above a bound, for elements before its cutoff or from it on.
 std::uint32_t leastAbove(const Bound& bound, bool before) {
     const bool tiesAreAbove = before == bound.early;
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Magnitudes that are kept: `width` of them from `least` on. Those from `beyond` on are above the upper bound.
+/// Keep `width` magnitudes from `least` on. From `beyond` on, they are above the upper bound.
 struct Kept {
     std::uint32_t least, width, beyond;
 };
 
-/// Returns the magnitudes between two bounds that are kept from element `begin` of a tile on, and reduces
-/// `end` to where a cutoff changes them: between the cutoffs they are one range, which takes one comparison
-/// an element.
+/// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff: between
+/// cutoffs a single comparison suffices.
 Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
               std::size_t& end) {
     const auto isBefore = [&](const Bound& bound) {
@@ -65,8 +64,7 @@ void scaleRuns(const float* scales, std::size_t width, std::size_t first, float*
     }
 }
 
-/// A sign, two bits of exponent and one of mantissa: those of a float32 but for ½ and 0, which have no 1 before
-/// the point.
+/// Like float32's, except ½ and 0, which have no leading 1.
 inline float ofE2M1(std::uint32_t code) {
     const std::uint32_t magnitude = code & 7;
     const std::uint32_t bits =
@@ -135,7 +133,7 @@ void fisher(const float* const* x, const float* const* importances, const float*
                 const float importance = own[i] < 0 ? kNaN : own[i];
                 const float weight = weights[t] * (importance + eps);
                 const float product = weight * value[i];
-                // From the first term on, so that −0 stays.
+                // Starts with the first term, so that −0 stays.
                 sum[i] = t == 0 ? product : sum[i] + product;
                 divisor[i] = t == 0 ? weight : divisor[i] + weight;
             }
@@ -173,7 +171,7 @@ std::int64_t sumSigns(const float* x, std::size_t count) {
     return total;
 }
 
-/// The words of a dtype's elements, and the least magnitude among them that is no finite number.
+/// The word type of a dtype, and the bits of its infinity.
 template <DType D>
 struct Words;
 template <>
@@ -207,7 +205,7 @@ struct Words<DType::F8_E5M2> {
     static constexpr Word special = Format<DType::F8_E5M2>::special;
 };
 
-/// The largest magnitude tells: a maximum is one operation for a vector, in lanes of the elements' own width.
+/// A maximum is one operation per vector, in lanes of the elements' width.
 template <DType D>
 bool isFinite(const std::byte* x, std::size_t count) {
     using Word = typename Words<D>::Word;

@@ -2,22 +2,20 @@
 #include "dtype.hpp"
 #include "simd/scalar.hpp"
 
-/// Conversions between the dtypes and float32 by the numeric contract (docs/numbers.md), written once over
-/// the members that every instruction set's struct `V` has (simd/scalar.hpp lists them). Widening is exact;
-/// rounding is to nearest, ties to even, with subnormals kept.
+/// Conversions between dtypes and float32 by the numeric contract (docs/numbers.md), over every instruction
+/// set's struct `V` (simd/scalar.hpp). Widening is exact; rounding is to nearest even, with subnormals kept.
 namespace layerloom {
 namespace {
 
 constexpr std::uint32_t kInfinity32 = 0x7F80'0000u;
 constexpr std::uint32_t kCanonicalNan32 = 0x7FC0'0000u;
 
-/// Every computed NaN becomes the positive quiet NaN: payloads differ between instruction sets.
+/// Makes NaN canonical: payloads differ between instruction sets.
 template <class V>
 typename V::Floats canonical(typename V::Floats x) {
     return V::asFloats(V::select(V::isNan(x), V::ints(kCanonicalNan32), V::asInts(x)));
 }
 
-/// A power of two, in float32's range of normal numbers.
 constexpr float powerOfTwo(int exponent) {
     float power = 1;
     for (; exponent > 0; --exponent) power *= 2;
@@ -25,21 +23,20 @@ constexpr float powerOfTwo(int exponent) {
     return power;
 }
 
-/// A floating format narrower than float32: one sign bit, E exponent and M mantissa bits, with subnormals.
-/// Its last exponent means infinity and NaN, as IEEE 754 has it; or else only the magnitude of all ones is
-/// NaN, and there is no infinity.
+/// A floating format: one sign bit, E exponent and M mantissa bits, with subnormals. With `ieee`, the last
+/// exponent means infinity and NaN; otherwise only all ones are NaN, and there is no infinity.
 template <int E, int M, bool ieee>
 struct Small {
     static constexpr int mantissaBits = M;
     static constexpr int bias = (1 << (E - 1)) - 1;
     static constexpr bool hasInfinity = ieee;
     static constexpr std::uint32_t sign = 1u << (E + M);
-    /// The least magnitude that is no number.
+    /// The least magnitude that is NaN or infinite.
     static constexpr std::uint32_t special = ieee ? ((1u << E) - 1) << M : sign - 1;
     static constexpr std::uint32_t nan = ieee ? special | 1u << (M - 1) : special;
     static constexpr float smallestNormal = powerOfTwo(1 - bias);
-    /// The bits of the least float32 that rounds beyond the largest number. The one halfway rounds to even:
-    /// up to infinity, and down to the largest number before E4M3's NaN.
+    /// The least float32 that rounds beyond the largest number. Halfway rounds to even: up to infinity, or
+    /// for E4M3 down to the largest number.
     static constexpr std::uint32_t beyond =
         ieee ? bitsAs<std::uint32_t>(powerOfTwo(bias) * (2 - powerOfTwo(-M - 1)))
              : bitsAs<std::uint32_t>(powerOfTwo(bias + 1) * (2 - 3 * powerOfTwo(-M - 1))) + 1;
@@ -51,11 +48,11 @@ template <>
 struct Format<DType::F16> : Small<5, 10, true> {};
 template <>
 struct Format<DType::F8_E5M2> : Small<5, 2, true> {};
-/// As machine learning has it ("fn").
+/// The machine-learning variant ("fn").
 template <>
 struct Format<DType::F8_E4M3> : Small<4, 3, false> {};
 
-/// The bits of the least float32 that rounds to no finite number of a dtype.
+/// The least float32 that rounds to infinity or NaN.
 template <DType D>
 constexpr std::uint32_t kBeyond = Format<D>::beyond;
 template <>
@@ -64,8 +61,7 @@ constexpr std::uint32_t kBeyond<DType::F32> = kInfinity32;
 template <>
 constexpr std::uint32_t kBeyond<DType::BF16> = 0x7F7F'8000u;
 
-/// The largest magnitude of float32 that a kernel has met, by lane. It tells whether all were finite, and all
-/// results are, at two operations for a vector.
+/// The largest magnitude so far, by lane. It shows NaN and infinity at two operations per vector.
 template <class V>
 struct Largest {
     typename V::Ints lanes = V::ints(0);
@@ -80,25 +76,24 @@ struct Largest {
     }
 };
 
-// No conversion computes with float32 subnormals: processors multiply these in microcode, a hundred times
-// slower, and most of N(0, 0.02) is subnormal in E4M3.
+// No conversion computes with float32 subnormals, which take microcode, a hundred times slower: most of N(0,
+// 0.02) is subnormal in E4M3.
 
-/// One element of a small format as float32.
 template <DType D>
 constexpr float widenOne(std::uint32_t bits) {
     using F = Format<D>;
     const std::uint32_t magnitude = bits & (F::sign - 1);
     const std::uint32_t sign = (bits & F::sign) << (8 * (4 - sizeOf(D)));
     const std::uint32_t rebiased = (magnitude << (23 - F::mantissaBits)) + ((127u - F::bias) << 23);
-    // Read as a normal number, a subnormal has half its scale and a hidden bit too many: its value is twice
-    // what was read, less the smallest normal number. All else is twice itself, less itself. Both are exact.
+    // Read as a normal number, a subnormal has half its scale and an extra hidden bit: its value is twice
+    // that, less the smallest normal number. Others are twice themselves, less themselves. Each step is
+    // exact.
     const auto read = bitsAs<float>(rebiased);
     const float value = read + read - (read > F::smallestNormal ? read : F::smallestNormal);
     const std::uint32_t exponent = magnitude >= F::special ? kInfinity32 : 0;
     return bitsAs<float>(sign | exponent | bitsAs<std::uint32_t>(value));
 }
 
-/// The values of a dtype of one byte.
 template <DType D>
 struct Values {
     float of[256]{};
@@ -110,8 +105,7 @@ struct Values {
 template <DType D>
 constexpr Values<D> kValues;
 
-/// Two vectors of a dtype of one byte, from its elements in lanes of 16 bits, signs extended: through
-/// float16, whose subnormals cost nothing to convert.
+/// From sign-extended 16-bit lanes, through float16, whose subnormals convert at full speed.
 template <class V, DType D>
 void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Floats& second) {
     if constexpr (D == DType::F8_E5M2) {
@@ -119,9 +113,9 @@ void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Flo
         V::widenHalves(V::both(V::template left<8>(bytes), V::ints(0xFF00'FF00u)), first, second);
     } else {
         static_assert(D == DType::F8_E4M3);
-        // With its exponent's bits in the place of the last four of float16's, 2⁻⁸ of the value.
+        // In float16's exponent, this is 2⁻⁸ of the value.
         const auto halves = V::both(V::template left<7>(bytes), V::ints(0xBF80'BF80u));
-        // One more carries into float16's first exponent bit from NaN alone, and makes it NaN there.
+        // Only NaN carries into float16's first exponent bit, and becomes NaN there.
         const auto carry = V::both(V::add(halves, V::ints(0x0080'0080u)), V::ints(0x4000'4000u));
         V::widenHalves(V::either(halves, carry), first, second);
         first = V::multiply(first, V::floats(256));
@@ -129,14 +123,12 @@ void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Flo
     }
 }
 
-// Rounding to M mantissa bits adds an anchor to the number: 2^(23 − M) times the power of two it starts with,
-// but no less than that of the format's smallest normal number. The last place of the sum is then that of the
-// result: hardware has rounded to it, ties to even, and the sum's low bits are the result's mantissa with its
-// hidden bit. Adding the exponent to them makes the result; a mantissa rounded up to the next power of two
-// carries into the exponent by itself.
+// Rounding to M mantissa bits adds an anchor: 2^(23 − M) times the power of two at or below the number, at
+// least the format's smallest normal number. The sum's last place is the result's, rounded by hardware, and
+// its low bits are the mantissa with the hidden bit. Adding the exponent gives the result; a mantissa rounded
+// up to a power of two carries into the exponent.
 
-/// The anchor of float32 of one sign and exponent, and the exponent and sign to add to the low bits of the
-/// sum.
+/// The anchor for a sign and exponent, and what to add to the sum's low bits.
 struct Rounding {
     float anchor;
     std::uint32_t offset;
@@ -163,7 +155,7 @@ struct Roundings {
 template <DType D>
 constexpr Roundings<D> kRoundings;
 
-/// A float32 rounded to dtype D, in the lower bits; NaN canonical.
+/// In the lower bits; NaN is canonical.
 template <DType D>
 std::uint32_t roundOne(float x) {
     using F = Format<D>;
@@ -177,13 +169,13 @@ std::uint32_t roundOne(float x) {
     return bitsAs<std::uint32_t>(x + rounding.anchor) + rounding.offset;
 }
 
-/// The magnitudes of a vector of float32, rounded to dtype D, each in a lane of 32 bits; NaN canonical.
+/// Rounds magnitudes to dtype D, in 32-bit lanes; NaN is canonical.
 template <class V, DType D>
 typename V::Ints roundMagnitudes(typename V::Floats x) {
     using F = Format<D>;
     constexpr int shift = 23 - F::mantissaBits;
     constexpr auto least = bitsAs<std::uint32_t>(F::smallestNormal);
-    // The anchor takes the difference of biases off, modulo the format's magnitudes.
+    // The anchor also subtracts the difference of biases.
     constexpr std::uint32_t anchorBits = (shift << 23) + ((0u - (least >> shift)) & (F::sign - 1));
     const auto own = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
     const auto magnitude = V::smaller(own, V::ints(F::beyond));
@@ -198,18 +190,16 @@ typename V::Ints roundMagnitudes(typename V::Floats x) {
         return rounded;
 }
 
-/// Four magnitudes of a dtype of one byte in each lane of 32 bits, with the signs of what they were rounded
-/// from, which NaN do not take.
+/// Adds signs to four one-byte magnitudes in each 32-bit lane, except to NaN.
 template <class V, DType D>
 typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) {
     const auto places = V::ints(0x8080'8080u);
-    // NaN is the largest magnitude: it alone reaches the place of the sign.
+    // NaN is the largest magnitude: only it reaches the sign bit.
     const auto isNan = V::add(magnitudes, V::ints(0x0101'0101u * (0x80 - Format<D>::nan)));
     return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
-/// bfloat16 is the upper half of a float32: this rounds it, and leaves the lower half undefined. Overflow
-/// carries into infinity by itself.
+/// Leaves the lower half undefined. Overflow carries into infinity.
 template <class V>
 typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);
@@ -217,7 +207,7 @@ typename V::Ints roundUpperHalf(typename V::Floats x) {
     return V::add(bits, V::add(odd, V::ints(0x7FFF)));
 }
 
-/// `V::lanes` elements of dtype D, widened to float32. D is not F64, and of one byte only for Scalar.
+/// Widens to float32. D is not F64, and one-byte only for Scalar.
 template <class V, DType D>
 typename V::Floats load(const std::byte* at) {
     if constexpr (D == DType::F32) return V::loadFloats(at);
@@ -231,8 +221,7 @@ typename V::Floats load(const std::byte* at) {
     }
 }
 
-/// Rounds `V::lanes` float32 into elements of dtype D, what NaN become being undefined. D is of one byte only for
-/// Scalar.
+/// Rounds to dtype D; NaN gives undefined elements. D is one-byte only for Scalar.
 template <class V, DType D>
 void storeNumbers(typename V::Floats x, std::byte* at) {
     if constexpr (D == DType::F32) V::storeFloats(x, at);
@@ -246,19 +235,17 @@ void storeNumbers(typename V::Floats x, std::byte* at) {
     }
 }
 
-/// The same, NaN made canonical.
+/// `storeNumbers` with canonical NaN.
 template <class V, DType D>
 void store(typename V::Floats x, std::byte* at) {
     storeNumbers<V, D>(canonical<V>(x), at);
 }
 
-/// Vectors that kernels work on side by side, so that one's additions wait for no other's, and that fill one
-/// with elements of a byte each.
+/// Vectors side by side: additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// Four vectors of consecutive elements. From BF16 to BF16 the even elements of each two are one vector and
-/// the odd ones the other: as each 32-bit word holds one of both, neither way needs a shuffle. All else is in
-/// order.
+/// Loads four vectors. From BF16 to BF16, pairs are split into even and odd elements, since each 32-bit word
+/// holds one of both. Otherwise elements are in order.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
     for (std::size_t n = 0; n < kAbreast; n += 2) {
@@ -276,8 +263,8 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Rounds four vectors of numbers, arranged as `loadFour` arranges them. What NaN become is undefined: kernels look
-/// for them by `Largest`, and store blocks that have some once more, which costs numbers nothing.
+/// Stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect it by
+/// `Largest` and store again, so that numbers pay nothing.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (In == DType::BF16 && Out == DType::BF16) {
@@ -298,8 +285,7 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Bytes from an element to one that is fetched into the cache when it is read: processors look ahead within
-/// a page only.
+/// Processors prefetch only within a page.
 constexpr std::size_t kAhead = 2048;
 
 template <std::size_t bytes>

@@ -1,12 +1,10 @@
-// The text of the kernel that compares two float32 tiles, compiled once for each instruction set like
-// elementwise.inl, which includes it.
+// Compares two float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// Sums of one vector of lanes, or of one lane.
 template <class V>
 struct DifferenceSums {
     typename V::Wide largest, absolute, squares, squaresOfFirst;
@@ -24,20 +22,19 @@ struct DifferenceSums {
     }
 };
 
-/// Counts of elements, by lane. A tile has few enough for 32 bits.
+/// By lane; 32 bits suffice for a tile.
 template <class V>
 struct DifferenceTallies {
     typename V::Ints equal, nonFinite;
 };
 
-/// The bits of a number such that equal numbers have equal bits: zeros are +0, and NaN is the canonical one.
+/// Equal numbers get equal bits: zeros are +0, and NaN is canonical.
 template <class V>
 typename V::Ints comparable(typename V::Floats x, typename V::Ints magnitude) {
     const auto number = V::select(V::equal(magnitude, V::ints(0)), V::ints(0), V::asInts(x));
     return V::select(V::less(V::ints(kInfinity32), magnitude), V::ints(kCanonicalNan32), number);
 }
 
-/// Compares elements i … i + lanes − 1 of two tiles.
 template <class V>
 [[gnu::always_inline]] inline void differenceAt(const float* a, const float* b, std::size_t i,
                                                 DifferenceSums<V>& sums, DifferenceTallies<V>& tallies) {
@@ -50,7 +47,7 @@ template <class V>
     const auto one = V::select(isX, V::select(isY, V::ints(1), V::ints(0)), V::ints(0));
     const auto leftOut = V::equal(one, V::ints(0));
     tallies.nonFinite = V::count(tallies.nonFinite, leftOut);
-    // Elements that are not finite in both count as 0 in both.
+    // Elements that are not finite in both count as 0.
     const auto finiteX = V::select(leftOut, V::ints(0), V::asInts(x));
     const auto finiteY = V::select(leftOut, V::ints(0), V::asInts(y));
     const auto sign = V::ints(0x8000'0000u);
@@ -71,7 +68,7 @@ void difference(const float* a, const float* b, DifferenceLanes& lanes, Differen
     const std::size_t whole = count / kLanes * kLanes;
     DifferenceTallies<V> tallies{V::ints(0), V::ints(0)};
     DifferenceTallies<Scalar> rest{0, 0};
-    // One vector of lanes after the other, so that its sums stay in registers.
+    // Sums stay in registers.
     for (std::size_t v = 0; v < vectors; ++v) {
         auto sums = DifferenceSums<V>::load(lanes, v * V::lanes);
         for (std::size_t i = v * V::lanes; i < whole; i += kLanes) differenceAt<V>(a, b, i, sums, tallies);

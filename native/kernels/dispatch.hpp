@@ -7,17 +7,14 @@
 
 namespace layerloom {
 
-/// Every instruction set that this build has and this processor runs, best first. Never empty: scalar is
-/// last.
+/// The instruction sets of this build and this processor, best first; scalar is last.
 std::span<const Kernels* const> availableKernels();
 
-/// The kernels in use: the best available ones, or those that the environment variable LAYERLOOM_ISA names
-/// (scalar, avx2, avx512, neon). Chosen at the first call and the same ever after. Null when LAYERLOOM_ISA
-/// names none that is available.
+/// The best kernels, or those that LAYERLOOM_ISA names (scalar, avx2, avx512, neon); null if unavailable.
+/// Chosen at the first call.
 const Kernels* kernels();
 
-/// SHA-256 by instructions of its own; null where the processor has none that this build knows, and where
-/// LAYERLOOM_ISA names scalar. The same ever after its first call.
+/// Null if the processor has no known SHA instructions, or LAYERLOOM_ISA is scalar. Chosen at the first call.
 const Sha256* sha256();
 
 }  // namespace layerloom

@@ -1,5 +1,5 @@
-// The text of the elementwise kernels, compiled once for each instruction set. A file in targets/ includes
-// one of simd/*.hpp and then this, and makes its table with the struct it has found there.
+// The elementwise kernels. Each file in targets/ includes a simd/*.hpp and then this, and makes its table
+// with the struct from simd/.
 #include "combine.inl"
 #include "convert.hpp"
 #include "difference.inl"

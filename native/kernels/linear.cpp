@@ -15,14 +15,14 @@ constexpr std::uint64_t kCanonicalNan64 = 0x7FF8'0000'0000'0000ull;
 
 double canonical64(double x) { return x != x ? bitsAs<double>(kCanonicalNan64) : x; }
 
-/// float64 to float32, rounded to odd: the inexact result keeps a last bit of 1, so that rounding it once
-/// more to a format of at most 22 bits gives what one rounding from float64 would.
+/// Rounds to odd: an inexact result has a last bit of 1, so that rounding it to at most 22 bits equals
+/// rounding once from float64.
 float toOdd32(double x) {
     const auto nearest = static_cast<float>(x);
     if (static_cast<double>(nearest) == x || x != x) return nearest;
     auto bits = bitsAs<std::uint32_t>(nearest);
     if ((bits & 1u) != 0) return nearest;
-    // The two float32 neighbours of x are the even `nearest` and the odd one on the other side of x.
+    // The neighbours of x are the even `nearest`, and the odd one on the other side.
     const bool away = std::fabs(x) > std::fabs(static_cast<double>(nearest));
     bits += away ? 1u : static_cast<std::uint32_t>(-1);
     return bitsAs<float>(bits);
@@ -77,16 +77,15 @@ bool linear64(const Kernels& kernels, std::span<const Source> sources, std::span
     return kernels.isFinite[index(sink.dtype)](sink.data, count);
 }
 
-/// Elements of a tile, so that two tiles of float32 and the output share the L1 cache.
+/// Two float32 tiles and the output share the L1 cache.
 constexpr std::size_t kTile = 2048;
 
-/// Sources of several dtypes: those that are not float32 are each widened into a tile of their own, and the
-/// tiles are combined.
+/// Widens sources of other dtypes into tiles, and combines these.
 bool linearMixed(const Kernels& kernels, std::span<const Source> sources, const float* weights, Sink sink,
                  std::size_t count) {
     constexpr float one = 1;
     const std::size_t terms = sources.size();
-    // Kept from call to call: a program calls for each step of some hundred elements.
+    // Reused, since a program calls this for each step of some hundred elements.
     thread_local std::vector<float> tiles;
     thread_local std::vector<const std::byte*> pointers;
     tiles.resize(std::max(tiles.size(), terms * kTile));
@@ -118,7 +117,7 @@ bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<c
     if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
         return linear64(kernels, sources, weights, sink, count);
 
-    // Kept from call to call: tiles are small.
+    // Reused, since tiles are small.
     thread_local std::vector<float> rounded;
     thread_local std::vector<const std::byte*> pointers;
     rounded.assign(weights.begin(), weights.end());

@@ -5,24 +5,19 @@
 
 namespace layerloom {
 
-/// Elements to read, at any alignment.
+/// Any alignment.
 struct Source {
     const std::byte* data;
     DType dtype;
 };
 
-/// Elements to write, at any alignment.
+/// Any alignment.
 struct Sink {
     std::byte* data;
     DType dtype;
 };
 
-/// out[i] = round(w₀x₀[i] + w₁x₁[i] + …), for `count` elements.
-///
-/// Inputs widen exactly to float32, weights are rounded to it; each product is rounded before it is added,
-/// terms in the order given, starting from the first product (so that −0 survives); the sum is rounded once
-/// to the sink's dtype, nearest even. Where a source or the sink is F64, all of this happens in float64.
-/// Computed NaN are the canonical positive quiet NaN.
+/// out[i] = round(w₀x₀[i] + w₁x₁[i] + …) for `count` elements, by the numeric contract (docs/numbers.md).
 ///
 /// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
 bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,

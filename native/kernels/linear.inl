@@ -1,14 +1,14 @@
 #pragma once
-// The text of the kernels over weighted sums of stored elements, compiled once for each instruction set like
-// elementwise.inl, which includes it.
+// Kernels over weighted sums of stored elements.
 #include "convert.hpp"
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// Four vectors of Σ weights[t]·sources[t], from element `i` on, in the order that `loadFour` gives them.
-/// @tparam isDifference true if the terms are those of a difference: no product is taken then
+/// Four vectors of Σ weights[t]·sources[t] from element `i` on, in the order of `loadFour`.
+///
+/// @tparam isDifference true for a difference, which needs no products
 template <class V, DType In, DType Out, bool isDifference = false>
 [[gnu::always_inline]] inline void sumFour(const Terms& terms, std::size_t i,
                                            typename V::Floats (&sums)[kAbreast]) {
@@ -28,7 +28,6 @@ template <class V, DType In, DType Out, bool isDifference = false>
     }
 }
 
-/// Calls work.operator()<isDifference>(): the choice is made once for all elements.
 template <class Work>
 [[gnu::always_inline]] inline void inTermsOf(const Terms& terms, const Work& work) {
     if (terms.count == 2 && terms.weights[0] == 1 && terms.weights[1] == -1)
@@ -47,8 +46,8 @@ template <DType In>
     return sum;
 }
 
-/// Whole blocks, then the last elements one by one, which gives the same bits. Blocks are stored as numbers; where
-/// one was NaN, all elements are computed once more one by one.
+/// Whole blocks, then single elements, with equal bits. If a block contained NaN, all elements are computed
+/// again singly.
 template <class V, DType In, DType Out>
 bool linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
             std::size_t elements) {
@@ -81,7 +80,7 @@ typename V::Wide wideMagnitude(typename V::Floats x) {
     return V::widen(V::asFloats(V::both(V::asInts(x), V::ints(0x7FFF'FFFFu))));
 }
 
-/// Columns of a block are summed over all rows before those of the next, so that sums stay in registers.
+/// Sums a block of columns over all rows, so that sums stay in registers.
 template <class V, DType In>
 void columnMagnitudes(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                       std::size_t count) {
@@ -111,7 +110,7 @@ void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
-        // As many vectors as have lanes of their own; a block of four is some of them, or twice all.
+        // A vector for each group of lanes; a block of four is a part of these, or twice all.
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);

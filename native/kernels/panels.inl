@@ -1,11 +1,9 @@
-// The text of the matrix products, compiled once for each instruction set like elementwise.inl, which includes
-// it. Lanes lie along the columns of the result: each sum is taken in the order of k on every instruction set.
+// Matrix products. Lanes are along the result's columns, so that sums are in the order of k everywhere.
 #include "kernels.hpp"
 
 namespace layerloom {
 namespace {
 
-/// Vectors of float32, and of float64, as the product needs them.
 template <class V>
 struct Narrow {
     using Vector = typename V::Floats;
@@ -24,7 +22,7 @@ struct Broad {
     static Vector widen(Vector x) { return x; }
 };
 
-/// `Rows` rows of the result, from row `i` on, of one panel: their sums stay in registers.
+/// `Rows` rows of the result in one panel, with sums in registers.
 template <class V, class Of, std::size_t Rows, class Number>
 [[gnu::always_inline]] inline void addRows(const PanelProduct<Number>& product, std::size_t i, std::size_t p) {
     constexpr std::size_t vectors = kPanel / V::lanes;

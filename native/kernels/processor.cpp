@@ -11,15 +11,15 @@ struct Registers {
     unsigned a, b, c, d;
 };
 
-/// All zero where the processor has no such leaf.
+/// All zero if the processor has no such leaf.
 Registers cpuid(unsigned leaf) {
     Registers found = {0, 0, 0, 0};
     __get_cpuid_count(leaf, 0, &found.a, &found.b, &found.c, &found.d);
     return found;
 }
 
-/// Reads XCR0: one bit for each set of registers that the operating system saves. Faults without OSXSAVE.
-/// Inline assembly, since the intrinsic `_xgetbv` needs a file compiled for it.
+/// Reads XCR0, the sets of registers that the operating system saves. Faults without OSXSAVE. The intrinsic
+/// `_xgetbv` would need a compiler option.
 std::uint64_t savedRegisters() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -46,8 +46,7 @@ Processor detectProcessor() {
     if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false, sha};
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
-    // macOS gives a thread AVX-512 registers at its first use of them, so that XCR0 does not show them: AVX2
-    // is used there.
+    // macOS gives a thread AVX-512 registers at first use, so XCR0 does not show them.
     const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512bw | kAvx512vl);
     return {avx2, avx512, sha};
 }

@@ -2,15 +2,15 @@
 
 namespace layerloom {
 
-/// The instruction sets that an x86 processor has and the operating system saves registers for.
+/// Instruction sets whose registers the operating system saves.
 struct Processor {
     bool avx2;    ///< AVX2 and F16C
-    bool avx512;  ///< these, and AVX-512 F, BW and VL
+    bool avx512;  ///< AVX2, and AVX-512 F, BW and VL
     bool sha;     ///< SHA-NI and SSE4.1, whose registers are always saved
 };
 
-/// Asks the processor itself (CPUID, XGETBV). Compilers' `__builtin_cpu_supports` is not used: zig's always
-/// answers no, and clang before 19 does not know F16C.
+/// Asks the processor (CPUID, XGETBV): zig's `__builtin_cpu_supports` always returns false, and clang before
+/// 19 does not know F16C.
 Processor detectProcessor();
 
 }  // namespace layerloom

@@ -1,5 +1,4 @@
-// The text of the product of two small matrices, compiled once for each instruction set like elementwise.inl,
-// which includes it.
+// The product of two small matrices.
 #include <algorithm>
 
 #include "convert.hpp"
@@ -8,14 +7,12 @@
 namespace layerloom {
 namespace {
 
-/// Rows and vectors of columns whose sums are kept in registers at a time: each number that is loaded serves
-/// several sums, and no addition waits for the one before.
+/// Sums in registers at once: each loaded number serves several sums, and additions are independent.
 template <class V>
 constexpr std::size_t kProductRows = V::registers == 32 ? 6 : 4;
 template <class V>
 constexpr std::size_t kProductVectors = V::registers == 32 ? 4 : 2;
 
-/// A block of `rows` rows and `vectors` vectors of columns.
 template <class V, std::size_t rows, std::size_t vectors>
 [[gnu::always_inline]] inline void productBlock(const ProductPanels& panels, const float* left,
                                                 const float* right, bool adds, float* out,
@@ -38,7 +35,7 @@ template <class V, std::size_t rows, std::size_t vectors>
         addRank(begin, [](Floats& sum, Floats product) { sum = product; });
         for (std::size_t k = begin + 1; k < end; ++k)
             addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
-        // What stands there is in the L1 cache: there are not registers enough for it and the sums.
+        // The previous content is in the L1 cache, since registers do not suffice.
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t v = 0; v < vectors; ++v) {
                 float* const to = out + r * outStride;
@@ -48,7 +45,7 @@ template <class V, std::size_t rows, std::size_t vectors>
     }
 }
 
-/// All rows of some vectors of columns, whose part of the right factor stays in the L1 cache for them.
+/// All rows of some vectors of columns, whose part of the right factor stays in the L1 cache.
 template <class V, std::size_t vectors>
 void productColumns(const ProductPanels& panels, std::size_t column, std::size_t rows, bool adds, float* out,
                     std::size_t outStride) {

@@ -1,5 +1,4 @@
-// The text of the kernels that sum float32 tiles, compiled once for each instruction set like
-// elementwise.inl, which includes it.
+// Kernels that sum float32 tiles.
 #include "convert.hpp"
 #include "kernels.hpp"
 #include "linear.inl"
@@ -12,17 +11,16 @@ typename V::Floats loadFrom(const float* at) {
     return V::loadFloats(reinterpret_cast<const std::byte*>(at));
 }
 
-/// Vectors of float32 products that are summed before the sum is widened: part of the contract.
+/// Vectors of float32 products summed before widening: part of the contract.
 constexpr std::size_t kRun = 8;
 
-/// Values whose products with as many others are summed in registers.
+/// Values whose products are summed in registers.
 constexpr std::size_t kGroup = 3;
 
-/// Where pairs (i, i), (i, i + 1), … begin among the pairs i ≤ j of so many values, in order.
+/// Index of pair (i, i) among the pairs i ≤ j.
 constexpr std::size_t firstPairOf(std::size_t i, std::size_t values) { return i * values - i * (i - 1) / 2; }
 
-/// Sums products of I tiles with J others, or with themselves: then of pairs i ≤ j alone.
-/// @param lanes lanes[i][j] of pair (i, j)
+/// @param lanes lanes[i][j] of pair (i, j); only i ≤ j if `isSame`
 template <class V, std::size_t I, std::size_t J, bool isSame>
 void addProducts(const float* const* a, const float* const* b, double* const (&lanes)[kGroup][kGroup],
                  std::size_t count) {
@@ -76,10 +74,9 @@ void products(const float* const* x, std::size_t values, double (*lanes)[kLanes]
         }
 }
 
-/// The least magnitude of a plain tile but 0: products of two are numbers of float32.
+/// Products of two such magnitudes are normal float32.
 constexpr std::uint32_t kLeastPlain = (127u - 74u) << 23;
 
-/// Signs of a vector of elements.
 template <class V>
 struct Signs {
     typename V::Ints magnitude;
@@ -98,7 +95,7 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     if constexpr (V::lanes > 1) {
         constexpr std::size_t block = kAbreast * V::lanes;
         static_assert(kInWord % block == 0);
-        // Of negated magnitudes the largest is that of the least but 0.
+        // The largest negated magnitude is that of the smallest, except 0.
         Largest<V> wide, wideNegated;
         inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
             for (; begin + kInWord <= count; begin += kInWord) {
@@ -144,12 +141,11 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     tile.isPlain = most.bits() < kInfinity32 && negated.bits() <= 0 - kLeastPlain;
 }
 
-/// Counts of products, by lane. A tile has few enough for 32 bits.
+/// By lane; 32 bits suffice for a tile.
 template <class V>
 struct SignCounts {
     typename V::Ints zero, negative;
 
-    /// Counts those that are 0; and of the others those below.
     void add(typename V::Floats product) {
         const auto bits = V::asInts(product);
         const auto magnitude = V::both(bits, V::ints(0x7FFF'FFFFu));
@@ -167,7 +163,7 @@ std::uint64_t totalOf(typename V::Ints counts) {
     return sum;
 }
 
-/// Counts the signs of the products themselves: they may be 0 though no element is.
+/// Counts the products' signs: they may be 0 although no element is.
 template <class V>
 void countProducts(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
     SignCounts<V> wide{V::ints(0), V::ints(0)};
@@ -204,13 +200,13 @@ void agreements(const SignedTile* tiles, std::size_t values, std::uint64_t (*cou
     }
 }
 
-/// What a histogram finds besides the bins, by lane.
+/// By lane, besides the bins.
 template <class V, std::size_t Candidates>
 struct Counts {
     typename V::Ints above, exact[Candidates + 1];
 };
 
-/// Counts the elements of a vector. The few that are within the window and no candidate cost a step each.
+/// Only the few elements within the window that are no candidates take a scalar step.
 template <class V, std::size_t Candidates>
 [[gnu::always_inline]] inline void histogramOf(typename V::Floats x, const Window& window, std::uint32_t* bins,
                                                Counts<V, Candidates>& found) {
@@ -219,10 +215,10 @@ template <class V, std::size_t Candidates>
     for (std::size_t c = 0; c < Candidates; ++c) {
         const auto equal = V::equal(magnitudes, V::ints(window.candidates[c]));
         found.exact[c] = V::count(found.exact[c], equal);
-        // Counted: 0 is below every window.
+        // Already counted: 0 is below every window.
         magnitudes = V::select(equal, V::ints(0), magnitudes);
     }
-    // What is below the window wraps around to far above its width.
+    // Below the window, values wrap around to far above its width.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
     std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
     if (within == 0) return;
@@ -241,9 +237,9 @@ template <class V, DType In, std::size_t Candidates>
 std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
                             std::size_t count) {
     constexpr std::size_t block = kAbreast * V::lanes;
-    // A copy of its own: bins could stand anywhere, for all that the compiler knows.
+    // A local copy: the compiler must assume that bins alias it.
     const Window window = shared;
-    // Which NaN an element is matters only to a window with NaN.
+    // NaN payloads matter only to a window with NaN.
     const bool isExact = window.last > kInfinity32;
     Counts<V, Candidates> found;
     Counts<Scalar, Candidates> rest{};

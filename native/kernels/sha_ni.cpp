@@ -18,7 +18,7 @@ alignas(16) constexpr std::uint32_t kRounds[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-/// A stream in registers. The instructions have the words as (f, e, b, a) and (h, g, d, c), lowest first.
+/// The instructions take words as (f, e, b, a) and (h, g, d, c), lowest first.
 struct Stream {
     __m128i abef, cdgh;
     __m128i words[4];  ///< the last 16 of the message schedule

@@ -1,4 +1,4 @@
-// The text of the kernels that elect and add task vectors, compiled once for each instruction set.
+// Kernels that elect and add task vectors.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -9,13 +9,12 @@
 namespace layerloom {
 namespace {
 
-/// A rule as a call applies it.
 struct AppliedRule {
     VoteRule rule;
     const float* weights;
     std::size_t terms;
-    /// Every divisor that elements can have is a power of two: its inverse is exact, and multiplying by that
-    /// rounds as dividing does.
+    /// True if every possible divisor is a power of two: multiplying by the inverse then rounds like
+    /// dividing.
     bool halves;
 
     AppliedRule(const VoteRule& of, const float* by, std::size_t count)
@@ -29,16 +28,15 @@ struct AppliedRule {
     }
 };
 
-/// x · factor. A factor of 1 costs a branch for all elements, which is foreseen.
+/// A factor of 1 costs only a well-predicted branch.
 template <class V>
 [[gnu::always_inline]] inline typename V::Floats times(float factor, typename V::Floats x) {
     return factor == 1 ? x : V::multiply(V::floats(factor), x);
 }
 
-/// Adds the changes to N vectors of the base, as the rule says. They stand side by side, so that what the
-/// rule asks is asked once for all.
+/// Adds changes to N vectors of the base, side by side, so that the rule is evaluated once for all.
 ///
-/// @param change change(t, x) gives change t in x
+/// @param change change(t, x) sets x to change t
 /// @param base becomes the result
 template <class V, std::size_t N, class Change>
 [[gnu::always_inline]] inline void addChanges(const AppliedRule& applied, const Change& change,
@@ -46,7 +44,7 @@ template <class V, std::size_t N, class Change>
     using Floats = typename V::Floats;
     const VoteRule& rule = applied.rule;
     const Floats zero = V::floats(0);
-    // The sign bit where the elected sign is negative: with it turned, those that agree are positive.
+    // Flipping this sign bit makes changes that agree positive.
     typename V::Ints turned[N];
     Floats sum[N], divisor[N], x[N];
     for (std::size_t n = 0; n < N; ++n) {
@@ -59,7 +57,7 @@ template <class V, std::size_t N, class Change>
             change(t, x);
             for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], times<V>(voice, x[n]));
         }
-        // Above the largest negative number is what is not below 0.
+        // Greater than this means not below 0.
         const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
         for (std::size_t n = 0; n < N; ++n) {
             turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
@@ -75,7 +73,7 @@ template <class V, std::size_t N, class Change>
             if (rule.elects) {
                 const auto opinion = V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
                 const auto agrees = V::greater(V::asFloats(opinion), zero);
-                // Neither sum is ever −0, which adding 0 would change.
+                // Sums are never −0, which adding 0 would change.
                 sum[n] = V::addWhere(agrees, sum[n], product);
                 divisor[n] = V::addWhere(agrees, divisor[n], share);
             } else {
@@ -97,7 +95,7 @@ template <class V, std::size_t N, class Change>
     for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], times<V>(rule.scale, sum[n]));
 }
 
-/// N vectors of consecutive elements, arranged for `storeVectors` of the same dtypes.
+/// Arranged for `storeVectors` of the same dtypes.
 template <class V, DType In, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void loadVectors(const std::byte* at, typename V::Floats (&x)[N]) {
     if constexpr (N == kAbreast)
@@ -114,9 +112,9 @@ template <class V, DType In, DType Out, std::size_t N>
         store<V, Out>(x[0], at);
 }
 
-/// Calls at.operator()<U, N>(i, largest) for blocks of N vectors U of the elements [begin, end), then for single
-/// ones; and for all of them singly where a block had NaN, which only single elements make canonical. Returns true
-/// if no magnitude that was added to `largest` is beyond dtype D.
+/// Calls at.operator()<U, N>(i, largest) for blocks of N vectors U, then for single elements; if a block had
+/// NaN, for all elements singly, which makes NaN canonical. Returns true if no magnitude added to `largest`
+/// is beyond dtype D.
 template <class V, DType D, class At>
 [[gnu::always_inline]] inline bool inBlocks(std::size_t begin, std::size_t end, const At& at) {
     constexpr std::size_t block = kAbreast * V::lanes;
@@ -132,7 +130,7 @@ template <class V, DType D, class At>
 template <class V, DType Out>
 bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
           const VoteRule& rule, std::byte* out, std::size_t count) {
-    // A copy of its own: `out` could stand anywhere, for all that the compiler knows.
+    // A local copy: the compiler must assume that `out` aliases it.
     const AppliedRule applied(rule, weights, terms);
     return inBlocks<V, Out>(
         0, count, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
@@ -153,13 +151,13 @@ bool vote(const float* base, const float* const* changes, const float* weights, 
         });
 }
 
-/// True if a bound lies among the NaN: then it matters which one a difference is.
+/// True if a bound is among NaN magnitudes, so that payloads matter.
 bool parts(const Kept& kept) {
     const auto isBetween = [](std::uint32_t bits) { return bits > kInfinity32 + 1 && bits <= kMagnitude; };
     return isBetween(kept.least) || isBetween(kept.least + kept.width);
 }
 
-/// A tally by lane. A constructor would write those of sources that a call has not.
+/// By lane. A constructor would also write entries of unused sources.
 template <class V>
 struct TallyLanes {
     typename V::Ints below, least, most;
@@ -169,7 +167,7 @@ struct TallyLanes {
         least = V::ints(kNoMagnitude);
     }
 
-    /// @param from the least magnitude that is above the bound
+    /// @param from the least magnitude above the bound
     [[gnu::always_inline]] void add(typename V::Ints magnitude, typename V::Ints from) {
         const auto isBelow = V::lessUnsigned(magnitude, from);
         below = V::count(below, isBelow);
@@ -177,7 +175,7 @@ struct TallyLanes {
         most = V::larger(most, V::select(isBelow, magnitude, V::ints(0)));
     }
 
-    /// Adds to a tally of which so far all elements count as above.
+    /// So far all elements count as above.
     void addTo(Tally& tally) const {
         std::uint32_t each[3][V::lanes];
         V::storeFloats(V::asFloats(below), reinterpret_cast<std::byte*>(each[0]));
@@ -188,7 +186,6 @@ struct TallyLanes {
     }
 };
 
-/// A tally at a bound: of vectors, and of single elements.
 template <class V>
 class BoundTally {
   public:
@@ -216,7 +213,7 @@ class BoundTally {
     TallyLanes<Scalar> single_;
 };
 
-/// Elements [begin, end), among which no cutoff of a bound is.
+/// No cutoff is within [begin, end).
 template <class V, DType D, bool Tallied>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
                       const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end,

@@ -10,7 +10,6 @@
 
 namespace layerloom {
 
-/// Elements of a block that were computed together.
 struct Tile {
     const Kernels& kernels;
     const Program& program;
@@ -26,23 +25,20 @@ struct Tile {
     }
 };
 
-/// Finds a measure of a block, tile by tile.
 class Accumulator {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Tile& tile) = 0;
-    /// True if the rest of the block can change nothing.
+    /// True if the rest of the block changes nothing.
     virtual bool done() const { return false; }
-    /// Stores what was found, at the block's end.
     virtual void finish() {}
-    /// False if what was found calls for a second look at the block: sums that are not finite, or bytes that
-    /// differ.
+    /// False if the block must be read again: sums are not finite, or bytes differ.
     virtual bool isSettled() const { return true; }
-    /// Returns the accumulator for a second look; null: none. @param isFinite true if all watched values are
+    /// The accumulator for a second pass, or null. @param isFinite true if all watched values are
     virtual std::unique_ptr<Accumulator> again(bool /*isFinite*/) { return nullptr; }
 };
 
-// One for each measure; `out` has `sizeOf` zeros.
+// `out` has `sizeOf` zeros.
 std::unique_ptr<Accumulator> accumulatorOf(const Gram&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const RowGram&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const ColumnGram&, const Program&, std::span<double> out);
@@ -65,14 +61,13 @@ inline bool areFinite(std::span<const double> numbers) {
 
 using Lanes = std::array<double, kLanes>;
 
-/// The sum of the lanes: one order of additions, whatever summed them.
+/// The sum of the lanes, in a fixed order.
 inline double total(Lanes lanes) {
     for (std::size_t half = kLanes / 2; half > 0; half /= 2)
         for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
     return lanes[0];
 }
 
-/// The lanes of pairs, for kernels.
 inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
     static_assert(sizeof(Lanes) == sizeof(double[kLanes]));
     return reinterpret_cast<double(*)[kLanes]>(pairs.data());
@@ -80,7 +75,7 @@ inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
 
 constexpr std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
 
-/// Calls work(pair, i, j) for pairs i ≤ j, in order.
+/// Pairs i ≤ j, in order.
 template <class Work>
 void forEachPair(std::size_t values, const Work& work) {
     for (std::size_t p = 0, i = 0; i < values; ++i)

@@ -15,8 +15,7 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Elements of a word whose bits differ. Runs are counted in the word itself, so that a vector of elements
-/// has a vector of counts.
+/// Counts differing words. Counters have the word's type, so that they vectorise alike.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
@@ -82,7 +81,7 @@ class DifferenceTotals : public Accumulator {
         tile.kernels.difference(tile.floats(what_.a), tile.floats(what_.b), lanes_, counts_, tile.count);
     }
 
-    /// The same where one of the two is float64, which no kernel computes in.
+    /// For float64, which no kernel computes in.
     void addWide(const Tile& tile) {
         const auto a = widenedOf(tile, what_.a), b = widenedOf(tile, what_.b);
         for (std::size_t i = 0; i < tile.count; ++i) {
@@ -101,7 +100,6 @@ class DifferenceTotals : public Accumulator {
         }
     }
 
-    /// Reads elements of the tile as float64.
     struct Widened {
         const std::byte* doubles;
         const float* floats;
@@ -116,7 +114,7 @@ class DifferenceTotals : public Accumulator {
         return {nullptr, tile.floats(id)};
     }
 
-    /// By bits where the dtypes are one, else by value.
+    /// Compares bits if the dtypes are equal, else values.
     void findFirst(const Tile& tile) {
         const Source a = tile.evaluator.value(what_.a), b = tile.evaluator.value(what_.b);
         const std::size_t width = sizeOf(a.dtype);
@@ -137,8 +135,7 @@ class DifferenceTotals : public Accumulator {
     DifferenceCounts counts_{};
 };
 
-/// Compares bytes, up to the first that differ; the block is then looked at once more. A block that is equal
-/// costs no arithmetic.
+/// Compares bytes until they differ; then the block is read again. Equal blocks cost no arithmetic.
 class BytesCompared : public Accumulator {
   public:
     BytesCompared(const Difference& what, const Program& program, std::span<double> out)

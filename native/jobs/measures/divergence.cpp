@@ -6,8 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// The exponential of x ≤ 0 to about 1e-15, NaN of NaN, of additions and multiplications alone: a library's differs from
-/// one to the next.
+/// exp(x) for x ≤ 0, to about 1e-15; NaN for NaN. Only additions and multiplications, since libraries differ.
 double exponential(double x) {
     if (x < -700) return 0;
     if (std::isnan(x)) return x;
@@ -53,7 +52,7 @@ class Divergences : public Accumulator {
     bool isSettled() const override { return areFinite(out_); }
 
   private:
-    /// In float64: in float32 what the sum leaves is mostly rounding.
+    /// In float32 the sum would be mostly rounding.
     double divergence() {
         constexpr double epsilon = 1e-8;
         for (std::vector<double>& x : row_) {

@@ -3,7 +3,6 @@
 namespace layerloom {
 namespace {
 
-/// Values of a tile, and sums of the products of their pairs.
 class Products : public Accumulator {
   public:
     bool isSettled() const override { return areFinite(out_); }
@@ -30,7 +29,7 @@ class Products : public Accumulator {
         });
     }
 
-    /// Sums that are finite already stay what they are.
+    /// Sums that are already finite stay unchanged.
     void store(std::size_t at) {
         for (std::size_t p = 0; p < lanes_.size(); ++p)
             if (!isWide_ || !std::isfinite(out_[at + p])) out_[at + p] = total(lanes_[p]);

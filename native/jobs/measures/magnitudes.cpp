@@ -7,13 +7,13 @@
 namespace layerloom {
 namespace {
 
-/// Adds magnitudes of elements [at, at + count) of a tile, the first one's to lane 0.
+/// Adds magnitudes of elements [at, at + count), starting at lane 0.
 void addTo(Lanes& lanes, const Tile& tile, ValueId value, std::size_t at, std::size_t count) {
     const auto [terms, dtype] = tile.evaluator.sum(value, at);
     tile.kernels.laneMagnitudes[static_cast<std::size_t>(dtype)](terms, lanes.data(), count);
 }
 
-/// A sum of magnitudes, NaN the canonical one: its bits would be those of whichever element was the first.
+/// NaN becomes canonical: its bits would depend on which element was first.
 double canonical(double sum) { return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN() : sum; }
 
 double totalOf(const Lanes& lanes) { return canonical(total(lanes)); }
@@ -35,7 +35,7 @@ class MagnitudeSum : public Accumulator {
     Lanes lanes_{};
 };
 
-/// Sums that show values which are not finite: one makes a sum of magnitudes infinite, or NaN.
+/// NaN and infinity show in a sum of magnitudes.
 class Sums : public Accumulator {
   public:
     bool isSettled() const override { return areFinite(out_); }
@@ -68,7 +68,7 @@ class ColumnMagnitudeSums : public Sums {
     ColumnMagnitudeSums(const ColumnMagnitudes& magnitudes, std::span<double> out)
         : Sums(magnitudes.value, out) {}
 
-    /// A tile is whole rows, or a piece of one.
+    /// A tile is whole rows, or a piece of a row.
     void add(const Tile& tile) override {
         const auto columns = static_cast<std::size_t>(tile.program.columns);
         const auto [terms, dtype] = tile.evaluator.sum(value_, 0);

@@ -5,10 +5,10 @@
 namespace layerloom {
 namespace {
 
-/// Values of a piece of a tile, whose words of signs and float32 stay in the L1 cache.
+/// Words of signs and float32 of a piece, which stay in the L1 cache.
 class SignedTiles {
   public:
-    /// Elements of a piece: a multiple of the runs whose products the kernels sum.
+    /// A multiple of the runs that kernels sum.
     static constexpr std::size_t kPiece = 1024;
 
     explicit SignedTiles(std::size_t values)
@@ -35,7 +35,7 @@ class SignedTiles {
 
 class OverlapSums : public Accumulator {
   public:
-    /// @param cleans true if values that are not finite count as 0
+    /// @param cleans true if NaN and infinity count as 0
     OverlapSums(const Overlaps& overlaps, std::span<double> out, bool cleans = false)
         : overlaps_(overlaps),
           out_(out),
@@ -58,19 +58,18 @@ class OverlapSums : public Accumulator {
         }
     }
 
-    /// Compares directions once more, without values that are not finite: these have none.
+    /// Repeats without NaN and infinity, which have no direction.
     std::unique_ptr<Accumulator> again(bool) override {
         return std::make_unique<OverlapSums>(overlaps_, out_, true);
     }
 
   private:
-    /// A value of a tile, as a sum that kernels take.
     struct TakenSum {
         std::vector<const std::byte*> sources, moved;
         std::vector<float> weights;
         DType dtype;
 
-        /// Keeps what is valid until the next call.
+        /// The sum is valid only until the next call.
         void take(const Evaluator::Sum& sum) {
             sources.assign(sum.terms.sources, sum.terms.sources + sum.terms.count);
             weights.assign(sum.terms.weights, sum.terms.weights + sum.terms.count);
@@ -133,7 +132,7 @@ class NonFiniteCounts : public Accumulator {
     std::span<double> out_;
 };
 
-/// Counts in a second look alone: sums of magnitudes say for nothing whether there is anything to count.
+/// Counts only in a second pass: sums of magnitudes show whether there is anything to count.
 class NonFiniteLater : public Accumulator {
   public:
     NonFiniteLater(const NonFinite& what, std::span<double> out) : what_(what), out_(out) {}

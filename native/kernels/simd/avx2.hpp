@@ -87,7 +87,7 @@ struct Avx2 {
         return _mm256_packs_epi16(_mm256_packs_epi32(a[0], a[1]), _mm256_packs_epi32(a[2], a[3]));
     }
     static void store8(Ints packed, std::byte* at) {
-        // Packing works within 128-bit halves: each has four elements of each vector.
+        // Packing works within 128-bit halves, each with four elements of each vector.
         const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), _mm256_permutevar8x32_epi32(packed, order));
     }
@@ -105,7 +105,7 @@ struct Avx2 {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     }
     static void store128(__m128i a, std::byte* at) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), a); }
-    /// Packing works within 128-bit halves: the two wanted quarters are the first and the third.
+    /// Packing works within 128-bit halves: the first and third quarter are wanted.
     static __m128i packed16(Ints a) {
         return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0b1000));
     }

@@ -6,8 +6,7 @@
 namespace layerloom {
 namespace {
 
-/// AVX-512 F, BW and VL: sixteen lanes. AVX512-BF16 has a conversion of its own, unused here: it flushes
-/// subnormals to zero.
+/// AVX-512 F, BW and VL: sixteen lanes. AVX512-BF16's conversion flushes subnormals to zero.
 struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;
@@ -80,7 +79,7 @@ struct Avx512 {
         return _mm512_packs_epi16(_mm512_packs_epi32(a[0], a[1]), _mm512_packs_epi32(a[2], a[3]));
     }
     static void store8(Ints packed, std::byte* at) {
-        // Packing works within 128-bit quarters: each has four elements of each vector.
+        // Packing works within 128-bit quarters, each with four elements of each vector.
         const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
         _mm512_storeu_si512(at, _mm512_permutexvar_epi32(order, packed));
     }

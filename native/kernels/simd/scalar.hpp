@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Everything under simd/ and in convert.hpp has internal linkage on purpose: it is compiled once for each
-/// instruction set, and a shared inline function could be resolved to a copy that the running processor
-/// cannot execute.
+/// simd/ and convert.hpp have internal linkage on purpose: they are compiled for each instruction set, and a
+/// shared inline function could resolve to a copy that the processor cannot execute.
 namespace layerloom {
 namespace {
 
@@ -14,7 +13,7 @@ constexpr To bitsAs(const From& from) {
     return __builtin_bit_cast(To, from);
 }
 
-/// Reads a value at any alignment: tensors start wherever a safetensors header ends.
+/// Any alignment: tensors start where a safetensors header ends.
 template <class T>
 T loadAt(const std::byte* at) {
     T value;
@@ -27,22 +26,22 @@ void storeAt(std::byte* at, T value) {
     std::memcpy(at, &value, sizeof(T));
 }
 
-/// One lane: what finishes the elements that do not fill a vector, and the whole of the scalar target. Each
-/// instruction set has a struct of these same members; convert.hpp and elementwise.inl are written in them.
+/// A single lane: for elements that do not fill a vector, and the scalar target. Each instruction set has a
+/// struct with these members, for convert.hpp and elementwise.inl.
 struct Scalar {
     using Floats = float;
     using Ints = std::uint32_t;
     using Mask = bool;
-    /// As many float64 as there are lanes.
+    /// As many float64 as lanes.
     using Wide = double;
     static constexpr std::size_t lanes = 1;
     static constexpr std::size_t registers = 16;
-    /// Whether there are the members of several lanes: else convert.hpp converts float16 and elements of a
-    /// byte.
+    /// True if there are these members of several lanes; otherwise convert.hpp converts float16 and one-byte
+    /// elements.
     /// - loadHalf, storeHalf: float16.
     /// - widenHalves: a register of float16 into two vectors.
-    /// - load8: bytes, signs extended, into lanes of 16 bits.
-    /// - pack8: four vectors of signed integers into one of bytes, saturated, in whatever order is quickest.
+    /// - load8: bytes, sign-extended into 16-bit lanes.
+    /// - pack8: four vectors of integers into one of bytes, saturated, in the fastest order.
     /// - store8: these bytes, in the order of the vectors.
     static constexpr bool hasHalf = false;
 
@@ -51,7 +50,7 @@ struct Scalar {
     static Floats multiply(Floats a, Floats b) { return a * b; }
     static Floats add(Floats a, Floats b) { return a + b; }
     static Floats subtract(Floats a, Floats b) { return a - b; }
-    /// a + b where the mask is, else a, which is not −0.
+    /// a + b where the mask is set, else a, which is not −0.
     static Floats addWhere(Mask mask, Floats a, Floats b) { return mask ? a + b : a; }
     static Floats divide(Floats a, Floats b) { return a / b; }
     static Ints add(Ints a, Ints b) { return a + b; }
@@ -67,26 +66,26 @@ struct Scalar {
     static Ints right(Ints a) {
         return a >> N;
     }
-    /// Of numbers below 2³¹.
+    /// For numbers below 2³¹.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
     static Mask equal(Ints a, Ints b) { return a == b; }
     static Mask greater(Floats a, Floats b) { return a > b; }
-    /// A bit for each lane, the first one's lowest.
+    /// The first lane is the lowest bit.
     static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
-    /// Of unsigned lanes.
+    /// For unsigned lanes.
     static Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
     static Ints larger(Ints a, Ints b) { return a > b ? a : b; }
-    /// One more where the mask is.
+    /// Adds 1 where the mask is set.
     static Ints count(Ints total, Mask mask) { return total + (mask ? 1 : 0); }
 
     static Wide wides(double x) { return x; }
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }
     static Wide add(Wide a, Wide b) { return a + b; }
-    /// Of numbers: neither is NaN.
+    /// For numbers: neither is NaN.
     static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
     static Wide loadWide(const double* at) { return *at; }
     static void storeWide(Wide a, double* at) { *at = a; }
@@ -96,7 +95,7 @@ struct Scalar {
 
     static Floats loadFloats(const std::byte* at) { return loadAt<float>(at); }
     static void storeFloats(Floats a, std::byte* at) { storeAt(at, a); }
-    /// Unsigned elements of 16 bits, widened; and the low bits of each lane, which fit.
+    /// Zero-extended; each lane fits in 16 bits.
     static Ints load16(const std::byte* at) { return loadAt<std::uint16_t>(at); }
     static void store16(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint16_t>(a)); }
 };

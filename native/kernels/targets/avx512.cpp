@@ -1,5 +1,5 @@
 #include "../simd/avx512.hpp"
-// The text of the kernels, over the vectors above.
+// After the vectors that it uses.
 #include "../elementwise.inl"
 
 namespace layerloom {

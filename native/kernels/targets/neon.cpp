@@ -1,5 +1,5 @@
 #include "../simd/neon.hpp"
-// The text of the kernels, over the vectors above.
+// After the vectors that it uses.
 #include "../elementwise.inl"
 
 namespace layerloom {

@@ -1,16 +1,15 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Age of a partial file after which its writer was killed: a file takes seconds. */
+/** After this age a partial file counts as abandoned: writing one takes seconds. */
 const abandonedMs = 120_000;
 
 /**
- * Removes partial files of a path that this user's killed writers left beside it, as far as it can.
+ * Removes partial files of a path that this user's killed writers left. Ignores failures.
  *
- * @param path of the file that was written
- * @param begin of the names of its partial files
- * @param end of these names
- * @param ageMs since the last change of a partial file
+ * @param begin start of the partial files' names
+ * @param end end of those names
+ * @param ageMs least time since their last change
  */
 export const removeAbandoned = async (
   path: string,
@@ -21,7 +20,7 @@ export const removeAbandoned = async (
     const partial = join(dirname(path), name);
     const found = await lstat(partial).catch(() => undefined);
     if (found === undefined || found.isDirectory() || found.uid !== process.getuid?.()) continue;
-    // A second name of an old file is as new as its last change of names.
+    // Uses ctime, not mtime: adding a hard link to an old file updates it.
     if (Date.now() - found.ctimeMs >= ageMs) await rm(partial, { force: true }).catch(() => undefined);
   }
 };

@@ -1,29 +1,28 @@
-/** True for a text in which no shell acts on any character. */
+/** True for a text without characters that a shell interprets. */
 export const isPlainWord = (text: string): boolean => /^[\w@%+=:,./-]+$/.test(text);
 
-/** Quotes a text as one word of the shell. */
 export const shellWord = (text: string): string =>
   isPlainWord(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Quotes a path as an argument in the shell: `./-rf`, which no command takes for an option. */
+/** Quotes a path as a shell argument; `-rf` becomes `./-rf`, which is no option. */
 export const shellPath = (path: string): string => shellWord(path.startsWith('-') ? `./${path}` : path);
 
-/** A word of a command that is not ours: a path, or the name of a model or a run. */
+/** A word from outside: a path, or the name of a model or a run. */
 export interface Argument {
   readonly argument: string;
 }
 
-/** Marks a text as a word that is not ours, which `layerloomCommand` keeps from being taken for an option. */
+/** Marks a text as coming from outside, so that it cannot look like an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
 /**
- * Returns a command of layerloom's as a reader is to type it, each word quoted for the shell. Every command that a
- * message, a page or a README names is made here, so that tests find them all and run them.
+ * Returns a layerloom command for a reader to type, quoted for the shell. Every command in messages and pages
+ * is made here, so that tests find and run them all.
  *
- * @param words a command's name, its arguments and options; what the reader must fill in has capital letters: `DIR`
+ * @param words command name, arguments and options; placeholders are in capitals: `DIR`
  */
 export const layerloomCommand = <const Words extends readonly (string | Argument)[]>(
-  // A word that is neither written in the source nor an argument is an error of types.
+  // Only literals and `Argument`s are accepted: a plain `string` is a type error.
   ...words: string extends Words[number] ? never : Words
 ): string =>
   [

@@ -5,7 +5,7 @@ import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
 import { visible, visibleLine } from './visible.js';
 
-/** Exit codes of the command line: one for each kind of failure. */
+/** Exit codes of the command line, one for each kind of failure. */
 export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
 type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -33,7 +33,7 @@ interface TensorInFile {
   tensor: string;
 }
 
-/** Two models that were to be merged, `other` being the one that differs from `first`. */
+/** Two models that do not fit; `other` is the one that differs from `first`. */
 interface Pair {
   first: string;
   other: string;
@@ -55,7 +55,6 @@ interface DamagedOutput {
 const wrongFiles = ({ files }: DamagedOutput) =>
   files.filter(({ state }) => state === 'different' || state === 'missing');
 
-/** The reasons for which a library does not load a model. */
 interface UnloadedModel {
   readonly loadedAs: string | null;
   readonly missing: readonly string[];
@@ -73,7 +72,6 @@ const faultsOf = (d: UnloadedModel): string[] => [
   ...(d.reason === null ? [] : [d.reason]),
 ];
 
-/** What is wrong with an output, in phrases. */
 const damageOf = (d: DamagedOutput): string[] => [
   ...(d.structure === null ? [] : [d.structure]),
   ...wrongFiles(d).map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
@@ -88,15 +86,14 @@ const remedyOf = (d: DamagedOutput): string => {
     : 'remove what was added, and merge it again';
 };
 
-/** Elements of a tensor that are no finite numbers: how many, or one. */
+/** Elements that are NaN or infinite: their number, or one of them. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
       readonly tensor: string;
-      /** One number for each dimension. */
       readonly index: readonly number[];
       readonly is: string;
-      /** The input's file; absent where inputs are finite, and what is computed of them is not. */
+      /** The input's file; absent if the inputs are finite and only the result is not. */
       readonly file?: string;
     };
 
@@ -112,13 +109,12 @@ const whereNonFinite = (found: NonFinite): string => {
 const isAbsent = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** A model that no place has: what was tried, and what would help. */
 interface MissingModel {
   readonly model: string;
   readonly tried: readonly string[];
-  /** A command that gets it, for a model that is spelt as the hub's are. */
+  /** A command that downloads it, if its name looks like a hub name. */
   readonly fetch?: string | undefined;
-  /** A model of a similar name that is there. */
+  /** A model with a similar name that exists. */
   readonly nearest?: string | undefined;
 }
 
@@ -129,22 +125,18 @@ const missingModel = ({ model, tried, fetch, nearest }: MissingModel): string =>
     ? ''
     : `; if it is on the hub, ${optionName('download')} fetches what is needed of it, and \`${fetch}\` all of it`);
 
-/** Weights of a model of the hub that are not here. */
 interface MissingWeights {
   /** `org/name@COMMIT`. */
   readonly model: string;
-  /** Bytes that are needed and not here. */
   readonly bytes: number;
-  /** Bytes of all its files of weights. */
   readonly of: number;
 }
 
 /**
- * Every error the project raises: its exit code and its one message, which says what is wrong, where, and
- * what to do.
+ * Every error of the project: its exit code, and one message that says what is wrong, where, and what to do.
  */
 const catalogue = {
-  // The request cannot be met, whatever the files hold.
+  // Invalid requests, whatever the files hold.
   USAGE: usage((d: { reason: string }) => d.reason),
   INVALID_PARAMETER: usage(
     (d: { parameter: string; value: unknown; expected: string; nearest?: string | undefined }) =>
@@ -155,7 +147,7 @@ const catalogue = {
   ),
   RECIPE_INVALID: usage(
     (d: {
-      /** The recipe's name where its context has no place. */
+      /** The recipe's name, if its context has no place. */
       file?: string;
       key?: string;
       reason: string;
@@ -250,7 +242,7 @@ const catalogue = {
           `now with ${d.digest}); restore it, or write all jobs again`,
   ),
 
-  // The inputs: missing, corrupt, or not made for each other.
+  // Inputs that are missing, corrupt, or do not fit each other.
   MODEL_NOT_FOUND: input((d: MissingModel & { others?: readonly MissingModel[] }) =>
     d.others === undefined
       ? missingModel(d)
@@ -507,9 +499,9 @@ const catalogue = {
     (d: {
       out: string;
       reason: string;
-      /** `damaged` where there is a record that cannot be read. */
+      /** `damaged` if there is a record that cannot be read. */
       verdict: 'damaged' | 'not-an-output';
-      /** True where its card has a recipe. */
+      /** True if its card has a recipe. */
       hasRecipe?: boolean;
     }) =>
       d.verdict === 'damaged'
@@ -577,7 +569,7 @@ const catalogue = {
       `${d.task} runs the programs that models write, with your rights; run it where they can do no harm, and consent by confirm_run_unsafe_code: true under evaluate:, or leave the task out`,
   ),
 
-  // The machine said no.
+  // Refusals of the machine.
   PROGRAM_MISSING: failed(
     (d: { programs: readonly string[]; directory: string | undefined; remedy: string }) =>
       `there is no ${d.programs.join(' or ')} ${d.directory === undefined ? '' : `in ${d.directory} or `}on the PATH; ${d.remedy}`,
@@ -633,7 +625,6 @@ const catalogue = {
     message: (d: {
       directory: string;
       failed: readonly { model: string; message: string }[];
-      /** The number of scores that are there. */
       scores: number;
     }) =>
       `${d.failed.length} ${d.failed.length === 1 ? 'evaluation' : 'evaluations'} failed (${some(
@@ -711,7 +702,7 @@ const catalogue = {
   ),
   BATCH_INCOMPLETE: {
     exitCode: 4,
-    /** Without `out` in a dry run. */
+    /** A dry run has no `out`. */
     message: (d: { out?: string; failed: readonly { merge: string; message: string }[]; merges: number }) =>
       `${d.failed.length} of ${d.merges} merges ${d.out === undefined ? 'would fail' : 'failed'} (${some(
         d.failed.map(({ merge, message }) => `${merge}: ${message}`),
@@ -732,12 +723,10 @@ const catalogue = {
     message: (d: {
       out?: string;
       batch?: boolean;
-      /** The directory of an evaluation, and what becomes of the answers of the models that were being scored. */
+      /** The directory of an evaluation, and whether unfinished answers are kept. */
       evaluation?: string;
       answers?: 'kept' | 'lost';
-      /** True for an upload. */
       push?: boolean;
-      /** Bytes that a download had fetched. */
       fetched?: number;
     }) =>
       d.fetched !== undefined
@@ -752,17 +741,20 @@ const catalogue = {
   },
 } satisfies Record<string, ErrorEntry<never>>;
 
-/** Texts of several lines, which were made of visible ones, and what messages show as JSON. */
+/** Details that are not escaped: texts made of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/** Limit on a text in messages, above commands with several of the longest paths: one from a file may have megabytes. */
+/**
+ * Most characters of a text in a message, enough for several long commands. Texts from files may have
+ * megabytes.
+ */
 const mostShown = 20_000;
 
 const cut = (text: string): string => (text.length > mostShown ? `${text.slice(0, mostShown)}…` : text);
 
 /**
- * Details as messages have them: names come from files of strangers, and each is one line without what a
- * terminal acts on.
+ * Escapes details for a message: names come from untrusted files, so each becomes one line without control
+ * characters.
  */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
@@ -774,37 +766,30 @@ const shown = (value: unknown, key = ''): unknown => {
 
 type Catalogue = typeof catalogue;
 
-/** A code of an error; docs/errors.md says when each occurs. */
+/** An error code; docs/errors.md says when each occurs. */
 export type ErrorCode = keyof Catalogue;
 
-/** Details of a code's errors, besides their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
-/** Every code. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
-/**
- * The circumstances of an error that its code's own details do not say: callers add them as the error passes
- * by.
- */
+/** Circumstances that callers add as an error propagates. */
 export interface ErrorContext {
-  /** Keys and indexes that lead to the value of a recipe that is to blame. */
+  /** Keys and indexes that lead to the faulty value in a recipe. */
   readonly recipePath?: readonly (string | number)[] | undefined;
-  /** The place of that value in a file; `excerpt` is the line, with a caret below. */
+  /** The place of that value in a file; `excerpt` is its line, with a caret below. */
   readonly place?:
     | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
     | undefined;
   /** The parameter as the user wrote it, if it is an option: `--base`. */
   readonly option?: string | undefined;
-  /** The merge of a batch that the error was found in. */
   readonly merge?: string | undefined;
-  /** The directory where finished work is kept for `--resume`. */
+  /** The directory with finished work, for `--resume`. */
   readonly keptIn?: string | undefined;
-  /** What was found odd before, which may be why: a misspelt key of mergekit's dialect, which is ignored. */
+  /** Earlier warnings that may explain the error, such as an ignored key. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** The details that an error's context adds. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -815,10 +800,7 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/**
- * `details` without what is not there. The place of a recipe stands before a file that the code itself names;
- * a path of the code's own stays.
- */
+/** Adds the context to `details`. A recipe's place overrides `file`; an own `path` is kept. */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -838,7 +820,7 @@ const messageIn = (message: string, { place, merge, keptIn }: ErrorContext): str
   (keptIn === undefined ? '' : `; what is done waits in ${visibleLine(keptIn)} for ${optionName('resume')}`) +
   (place === undefined || place.excerpt === '' ? '' : `\n${visible(place.excerpt)}`);
 
-/** Names the parameter of INVALID_PARAMETER as it is written: an option, or in the file's snake case. */
+/** Spells INVALID_PARAMETER's parameter as the user wrote it: as an option, or in snake case. */
 const spelt = <Details extends object>(details: Details, { option, place }: ErrorContext): Details => {
   if (!('parameter' in details) || typeof details.parameter !== 'string') return details;
   const inFile = details.parameter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -846,13 +828,11 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 };
 
 /**
- * The one error class. `code` is stable and for programs; `message` is for people and names the file, the
- * tensor and the remedy, control characters in them escaped; `details` holds what the message was made of, as
- * it is; `exitCode` is what the command line ends with.
+ * The one error class. `code` is stable, for programs. `message` is for people: it names the file, the tensor
+ * and the remedy, escaped. `details` holds the message's values unescaped.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
-  /** The code's own details, and those of the context. */
   readonly details: ErrorDetails<Code> & ContextDetails;
   readonly exitCode: ExitCode;
   readonly context: ErrorContext;
@@ -864,9 +844,9 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
   ) {
     const entry = catalogue[code] as unknown as ErrorEntry<ErrorDetails<Code>>;
-    // The request is the user's own text, and commander's may have two lines.
+    // USAGE shows the user's own text, and commander's messages may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    // A syntax error quotes the text, which programs print with the causes of an error.
+    // A SyntaxError quotes the text, and programs print the causes of an error.
     const cause = options.cause instanceof SyntaxError ? {} : options;
     super(messageIn(visible(entry.message(spelt(texts, context))), context), cause);
     this.name = 'LayerloomError';
@@ -877,7 +857,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     this.#own = details;
   }
 
-  /** The same error in further circumstances; those that it has and `context` says otherwise are replaced. */
+  /** Returns the error with more context; `context` overrides. */
   with(context: ErrorContext): LayerloomError<Code> {
     return newError(this.code, this.#own, {
       cause: this.cause,
@@ -891,31 +871,33 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Outside the class: bundled, one that names itself has another name, which Node prints. */
+/**
+ * Outside the class: a class that refers to itself gets another name when bundled, and Node prints that name.
+ */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
-/** Errors that libuv has no name for, and Node calls `Unknown system error -122`: of full quotas, and of NFS. */
+/** Errors without a name in libuv, which Node calls `Unknown system error -122`: full quotas, and NFS. */
 const unnamedErrors: ReadonlyMap<number, string> = new Map([
   [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
   [-constants.errno.ESTALE, 'ESTALE: stale file handle'],
 ]);
 
-/** The name of a system's error: `ENOENT`. */
+/** The name of a system error: `ENOENT`. */
 export const codeOf = (error: unknown): string | undefined => {
   const { errno = 0, code } = error as NodeJS.ErrnoException;
   return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code;
 };
 
-/** Calls of Node that write; an `open` that needs room does too. */
+/** System calls that write. `open` counts too if it needs room. */
 const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
 /**
- * Returns an error of a file, which the system reported where nobody had foreseen it, as one with a code that names the
- * file; any other error as it is. A run and a command end with what this returns.
+ * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
+ * errors unchanged. For every error that ends a run or a command.
  */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
@@ -932,7 +914,7 @@ export const withCode = (error: unknown): unknown => {
   return new LayerloomError(isWrite ? 'WRITE_FAILED' : 'READ_FAILED', details, { cause: error });
 };
 
-/** Adds the path to an error of a call on a descriptor, which has none. */
+/** Adds the path to the error of a call on a file descriptor, which has none. */
 export const withPath = (error: unknown, path: string): unknown => {
   if (!(error instanceof Error) || error instanceof LayerloomError) return error;
   const system = error as NodeJS.ErrnoException;
@@ -941,8 +923,8 @@ export const withPath = (error: unknown, path: string): unknown => {
 };
 
 /**
- * The reason a system call gave, without the path and call that Node puts behind it: `ENOENT: no such file or
- * directory`. Of limits on open files, also what to do.
+ * Returns a system error's reason without Node's path and call: `ENOENT: no such file or directory`. For a
+ * limit on open files, adds what to do.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
@@ -950,7 +932,10 @@ export const reasonOf = (error: unknown): string => {
   return unnamed ?? fileLimitOf(error) ?? jsonFault(error) ?? error.message.replace(/, \w+( '.*)?$/, '');
 };
 
-/** Says where a text stops being JSON. V8 quotes the text, which may be of another file than was meant. */
+/**
+ * Says where a text stops being JSON, without quoting it as V8 does: the file may not be the one that was
+ * meant.
+ */
 const jsonFault = (error: Error): string | undefined => {
   if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
   const { position } = / at position (?<position>\d+)/.exec(error.message)?.groups ?? {};

@@ -3,8 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * True if a path leads to a file or a directory. That the system fails to tell is not that there is none: another model
- * than the one that was meant could be read then.
+ * True if a path exists. Throws if the system cannot tell, since "no" could make a caller read another model.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -16,8 +15,8 @@ export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
- * `allExist`, and false where this user may not look, for paths that the user has not named: written down by others, or of
- * a cache that is theirs.
+ * Like `allExist`, but false without permission. For paths that the user did not name: recorded by others, or
+ * in another user's cache.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -28,8 +27,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * `exists`, of a path that begins in a folder. Nothing is in one that this user may not search, as the working directory of a
- * service may be: no name in it can be meant.
+ * Like `exists`, for a path relative to a folder. False if this user may not search the folder, such as a
+ * service's working directory: no path in it can be meant.
  *
  * @throws LayerloomError READ_FAILED
  */

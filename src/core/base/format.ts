@@ -1,13 +1,13 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** Formats bytes in decimal units, as the Hugging Face hub does: `16.1 GB`. */
+/** Formats bytes in decimal units, as the hub does: `16.1 GB`. */
 export const formatBytes = (bytes: number): string => {
   const exponent = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
   const value = bytes / 1000 ** exponent;
   return `${exponent === 0 ? Math.round(value) : value.toPrecision(3).includes('e') ? Math.round(value) : value.toPrecision(3)} ${units[exponent]}`;
 };
 
-/** Formats a number of parameters as model cards do: `8.03 B`, `134.5 M`. */
+/** Formats a number of parameters: `8.03 B`, `134.5 M`. */
 export const formatCount = (count: number): string => {
   const [value, unit] =
     count >= 1e9
@@ -29,12 +29,10 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${whole % 60} s`;
 };
 
-/** Formats a rate, also of a duration of 0 s: `1.00 GB/s`. */
 export const formatRate = (bytes: number, seconds: number): string =>
   `${formatBytes(bytes / Math.max(seconds, 1e-9))}/s`;
 
 /** Formats a share: `12.3 %`. */
 export const formatPercent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Formats a number of things: `1 merge`, `9 merges`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -1,7 +1,7 @@
 /**
  * Returns `items[index]`.
  *
- * @throws RangeError where there is none: the caller's index is wrong, which a default would hide
+ * @throws RangeError if absent: the caller has a bug, which a default would hide
  */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
@@ -12,31 +12,31 @@ export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
 /**
  * Returns `record[key]`.
  *
- * @throws RangeError where the record has no such key, for the same reason
+ * @throws RangeError if the record has no such key of its own
  */
 export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string): V => {
   if (!Object.hasOwn(record, key)) throw new RangeError(`there is no value of ${key}`);
   return record[key] as V;
 };
 
-/** Returns `record[key]`; undefined where the record has no such key of its own: one from elsewhere may be `toString`. */
+/** Returns `record[key]`; undefined if the record has no such key of its own, such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** Returns an object for entries whose keys come from outside: it inherits none, such as `toString`, and `__proto__` is one as any other. */
+/** Returns an object without a prototype, for keys from outside such as `toString` and `__proto__`. */
 export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
 
 /**
  * Returns the value of a key.
  *
- * @throws RangeError where the map has no such key, for the same reason
+ * @throws RangeError if the map has no such key
  */
 export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | undefined }, key: K): V => {
   if (!map.has(key)) throw new RangeError(`there is no value of ${String(key)}`);
   return map.get(key) as V;
 };
 
-/** Groups items by a key, in the order of their first. */
+/** Groups items by a key, in the order of the groups' first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -48,7 +48,7 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   return groups;
 };
 
-/** Keeps a value in a cache, which drops its oldest beyond `most`. @returns the value */
+/** Caches a value and drops the oldest entry beyond `most`. @returns the value */
 export const keep = <Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): Value => {
   cache.set(key, value);
   const [oldest] = cache.keys();

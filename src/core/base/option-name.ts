@@ -1,7 +1,6 @@
-/** Spells an option, with a value where one is meant. */
 export type OptionSpelling = (name: string, value: string | undefined) => string;
 
-/** As calls of functions spell them: `force`, `as: 'full'`, `top: 0`. */
+/** Spells options as in function calls: `force`, `as: 'full'`, `top: 0`. */
 const ofFunctions: OptionSpelling = (name, value) => {
   if (value === undefined) return `\`${name}\``;
   return `\`${name}: ${/^\d+$/.test(value) ? value : `'${value}'`}\``;
@@ -10,39 +9,37 @@ const ofFunctions: OptionSpelling = (name, value) => {
 let spelling = ofFunctions;
 
 /**
- * Names an option in a message, as who reads it would give it. Messages are made where the error is, far below the
- * door that the caller came in by: the command line says `--as full` where a function says `as: 'full'`.
+ * Names an option in a message as the reader would write it: `--as full` on the command line, `as: 'full'` in
+ * a function. Errors arise far below the interface that the caller used.
  *
- * @param name of the functions' option
+ * @param name the option of the TypeScript functions
  */
 export const optionName = (name: string, value?: string): string => spelling(name, value);
 
-/** As shells spell them: `--force`, `--as full`. */
+/** Spells options as in a shell: `--force`, `--as full`. */
 const ofShells: OptionSpelling = (name, value) =>
   `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${value === undefined ? '' : ` ${value}`}`;
 
-/** Words of Python, which no parameter can be named: it has an underscore behind it. */
+/** Keywords of Python, which cannot name a parameter and get an underscore. */
 const pythonWords = new Set(['as', 'from', 'import']);
 
-/** The name in Python of an option's long form: `dry_run` of `--dry-run`. */
+/** The Python name of a long option: `dry_run` for `--dry-run`. */
 export const pythonName = (long: string): string => {
   const name = long.replace(/^--/, '').replaceAll('-', '_');
   return pythonWords.has(name) ? `${name}_` : name;
 };
 
-/** As calls in Python spell them: `force`, `as_='full'`. */
+/** Spells options as in Python calls: `force`, `as_='full'`. */
 const ofPython: OptionSpelling = (name, value) => {
   const spelt = pythonName(ofShells(name, undefined));
   return value === undefined ? `\`${spelt}\`` : `\`${spelt}=${/^\d+$/.test(value) ? value : `'${value}'`}\``;
 };
 
-/** Who reads the messages of a command. */
 export type Reader = 'shell' | 'python';
 
-/** True while messages are for who typed a command. */
 export const isForShell = (): boolean => spelling === ofShells;
 
-/** Spells options for a reader, from now on. Returns what ends that. */
+/** Sets the spelling of options from now on. @returns a function that restores the former one */
 export const spellFor = (reader: Reader): (() => void) => {
   const former = spelling;
   spelling = reader === 'shell' ? ofShells : ofPython;

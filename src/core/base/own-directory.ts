@@ -1,13 +1,12 @@
 import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-// Whether files may be removed in a directory whose name is known to others: in a cache that users share, beside an
-// output in a folder of all, in a folder that came from somebody else. There a link, or a directory that its owner
-// changes meanwhile, would lead a removal to files that are not ours.
+// Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
+// there, or a directory that its owner swaps meanwhile, could lead a removal to other files.
 
 /**
- * Returns why nothing may be removed in a directory: it is a link, or another user's. Undefined for a directory of this
- * user, and where there is nothing.
+ * Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. Otherwise
+ * undefined.
  */
 export const foreignDirectory = (path: string): string | undefined => {
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -18,7 +17,7 @@ export const foreignDirectory = (path: string): string | undefined => {
   return `${path} belongs to another user (${found.uid}); run as that user, or use another place`;
 };
 
-/** Returns the first reason of `foreignDirectory` on the way from `root`, which counts, down to `path`. */
+/** Returns the first reason of `foreignDirectory` from `root` (included) down to `path`. */
 export const foreignBelow = (root: string, path: string): string | undefined => {
   let at = root;
   let reason = foreignDirectory(at);
@@ -31,8 +30,8 @@ export const foreignBelow = (root: string, path: string): string | undefined => 
 };
 
 /**
- * Returns the first link below `root`, down to `path`, as a reason: for folders in which several users work by
- * agreement, such as a store, where directories of all of them are right, and links of none.
+ * Returns the first link below `root` on the way to `path`, as a reason. For folders that users share, such
+ * as a store: other users' directories are allowed, links are not.
  */
 export const linkBelow = (root: string, path: string): string | undefined => {
   let at = root;

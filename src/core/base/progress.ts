@@ -1,4 +1,3 @@
-/** How far a training run, a batch or an evaluation is, and the words for it. */
 export const progressWords = {
   absent: 'not begun',
   running: 'running',

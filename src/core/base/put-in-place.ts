@@ -2,10 +2,10 @@ import { rename, rm } from 'node:fs/promises';
 import { removeAbandoned } from './abandoned.js';
 
 /**
- * Puts a file or link into its place, whole: `make` makes it under a name beside `path` that no other process uses. Where
- * that fails nothing of it stays; what killed processes left of it is removed.
+ * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. Failures leave
+ * nothing; leftovers of killed processes are removed.
  *
- * @param isOnlyWriter true under a lock of the path: leftovers are removed however new they are
+ * @param isOnlyWriter true while holding a lock on the path: removes leftovers of any age
  */
 export const putInPlace = async (
   path: string,
@@ -21,7 +21,7 @@ export const putInPlace = async (
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // The first error is the one to report.
+    // Report the first error only.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }

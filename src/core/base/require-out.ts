@@ -1,7 +1,7 @@
 import { LayerloomError } from './errors.js';
 
 /**
- * Checks that a caller says where the output goes, before anything is read.
+ * Checks that the options have `out`, before anything is read.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -8,18 +8,18 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** Largest number of rows shown: the time of cli-table3 is quadratic in it. */
+/** Most rows shown: cli-table3 takes quadratic time. */
 const mostRows = 4000;
 
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
 
-/** Spaces before a table's lines, and between its columns. */
+/** Spaces before each line and between columns. */
 const gap = 2;
 
 /**
- * Divides the columns of a table that is wider than `width` into blocks that fit it, each with the first
- * column again. A block has at least one column besides.
+ * Splits a table wider than `width` into blocks that fit. Each repeats the first column and has at least one
+ * other.
  */
 const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonly string[])[][] => {
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
@@ -43,10 +43,10 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
 };
 
 /**
- * Formats a table without lines, columns two spaces apart, those from index `rightFrom` on aligned to the
- * right. Of more than 4000 rows, the first and last are shown.
+ * Formats a table without lines; columns from index `rightFrom` on are right-aligned. Above 4000 rows, only
+ * the first and last are shown.
  *
- * @param width of the terminal: a wider table continues below with its further columns
+ * @param width of the terminal: a wider table continues below
  */
 export const plainTable = (
   rows: readonly (readonly string[])[],
@@ -76,9 +76,9 @@ const formatBlock = (rows: readonly (readonly string[])[], rightFrom: number): s
 };
 
 /**
- * Joins neighbours that have the same `key` into one row, since most layers of a model are alike.
+ * Joins neighbours with the same `key` into one row, since most layers are alike.
  *
- * @param rowOf makes the row of a run from its first and last member
+ * @param rowOf makes a row from the first and last member of a run
  */
 export const joinRuns = <Item>(
   items: readonly Item[],
@@ -100,13 +100,12 @@ export interface ShardLine {
   readonly tensors: number;
 }
 
-/** Formats a count: `1 tensor`, `9 tensors`. */
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
-/** Matches a shard's name: the number of the shard, and what is before and behind it. */
+/** Matches a shard's name: the prefix, the shard's number, the rest. */
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
-/** Returns the names of neighbouring shards as `model-00002 … 00031-of-00032.safetensors`, to fit a terminal. */
+/** Names a range of shards: `model-00002 … 00031-of-00032.safetensors`. */
 const rangeOfFiles = (first: string, last: string): string => {
   const [, before, , total] = shardName.exec(first) ?? [];
   const [, , number, rest] = shardName.exec(last) ?? [];
@@ -114,7 +113,7 @@ const rangeOfFiles = (first: string, last: string): string => {
   return `${first.slice(0, -total.length)} … ${number}${rest}`;
 };
 
-/** Returns rows of file, tensors and size; neighbours of equal counts and sizes are one row. */
+/** Returns rows of file, tensors and size; equal neighbours share a row. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,

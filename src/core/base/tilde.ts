@@ -1,14 +1,14 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** A tilde that a shell would replace by a home directory: at the start of a path, also behind `NAME=` and `BASE+`. */
+/** A tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
 /**
- * Says that the tilde of a path stands for no home directory here; undefined for other texts. Shells leave it as it is in
- * `--out=~/merged` and in quotes, and a directory of that name would be made.
+ * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes.
+ * It would create a directory named `~`.
  *
- * @param by who has not replaced it, as a phrase: ` by your shell`
+ * @param by who should have expanded it, as a phrase: ` by your shell`
  */
 export const tildeIn = (text: string, by = ''): string | undefined => {
   const groups = tilde.exec(text)?.groups;

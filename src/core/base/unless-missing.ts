@@ -1,30 +1,29 @@
 import { readdir } from 'node:fs/promises';
 import { codeOf, LayerloomError, reasonOf } from './errors.js';
 
-/** What a system says of a file that is not there, and of a name that no file can have: Node, of one with a NUL in it. */
+/** Codes for a missing file or an impossible name; ERR_INVALID_ARG_VALUE is Node's for a NUL in a name. */
 const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
 
-/** True for the error of a file that is not there. */
 export const isMissing = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && missing.includes(cause.code);
 
-/** Waits for what is read of a file; undefined where there is none. @throws LayerloomError READ_FAILED */
+/** Awaits a read; undefined if the file is missing. @throws LayerloomError READ_FAILED */
 export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((cause: unknown) => {
     if (isMissing(cause)) return undefined;
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
 
-/** True for a failure of the system to read what may well be there, and not for what is refused or found malformed. */
+/** True if the system failed to read what may exist; false for refused or malformed text. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 
-/** True for a READ_FAILED of what this user may not read, as a path that another user or another machine wrote down. */
+/** True for a READ_FAILED for lack of permission. */
 export const isForbidden = (error: unknown): boolean =>
   error instanceof LayerloomError &&
   error.code === 'READ_FAILED' &&
   ['EACCES', 'EPERM'].includes(codeOf(error.cause) ?? '');
 
-/** Returns the names in a directory; none where there is no directory. @throws LayerloomError READ_FAILED */
+/** Returns the names in a directory, or an empty list. @throws LayerloomError READ_FAILED */
 export const namesIn = async (directory: string): Promise<string[]> =>
   (await unlessMissing(directory, readdir(directory))) ?? [];

@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path';
 
-/** Returns the way from a folder to a path as recipes write it: one that does not go up begins with `./`. */
+/** Returns a relative path as recipes write it: from `../` or `./`. */
 export const wayFrom = (folder: string, path: string): string => {
   const way = relative(resolve(folder), resolve(path));
   return way.startsWith('..') ? way : `./${way}`;

@@ -1,7 +1,7 @@
-/** Matches spaces that no line ends at: behind numbers and colons, and around arrows. */
+/** Spaces at which no line may break: after numbers and colons, and around arrows. */
 const fixed = /(?<=[\d:→]) (?=\S)| (?=[→%])/g;
 
-/** Breaks a text at spaces into lines of at most `width` characters; a longer word has a line of its own. */
+/** Breaks a text into lines of at most `width` characters, except for longer words. */
 export const wrap = (text: string, width: number): string[] => {
   const lines: string[] = [];
   for (const word of text.replace(fixed, '\u00a0').split(' ')) {

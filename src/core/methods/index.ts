@@ -35,14 +35,13 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
-/** Every method, by the name recipes use. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**
- * Makes a method known to recipes of this process (docs/methods.md).
+ * Registers a method for recipes of this process (docs/methods.md).
  *
- * @param rules rules that its `gram` formulas name
- * @throws LayerloomError USAGE where the name of the method or of a rule is taken
+ * @param rules for its `gram` formulas
+ * @throws LayerloomError USAGE if a name is taken
  */
 export const registerMethod = <Parameters>(
   method: Method<Parameters>,
@@ -91,7 +90,6 @@ const known = {
   transplant,
 } satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
 
-/** True for a method that comes with layerloom, and not from a module that registered it. */
 export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
 
 for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

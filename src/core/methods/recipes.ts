@@ -30,10 +30,10 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// Parameters hold models, and models may be recipes, which hold parameters: so this table adds to an
-// interface that stands before the methods.
+// Parameters contain models, and models may be recipes: this table extends an interface that is declared
+// before the methods.
 declare module './framework/recipe-input.js' {
-  // methods/index.ts has the methods themselves, and does not compile unless both tables have the same names.
+  // methods/index.ts has the methods; it does not compile unless both tables have the same names.
   interface RecipesByMethod {
     layer_swap: LayerSwapParameters | SwapOfParts;
     soup: SoupParameters;

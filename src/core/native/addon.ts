@@ -13,13 +13,13 @@ import type { Pursuit } from './pursue.js';
 import type { Regression } from './regress.js';
 import type { Spectral } from './spectral.js';
 
-// The addon's only door. Native code is given open files and offsets, never bytes of weights, and answers
-// with a status.
+// The only interface to the addon. Native code gets open files and offsets, never weights, and returns a
+// status.
 
 interface Addon {
-  /** Those that this machine runs, best first. */
+  /** Sets that this machine runs, best first. */
   readonly instructionSets: readonly string[];
-  /** The one in use; null where LAYERLOOM_ISA names none of them. */
+  /** The set in use; null if LAYERLOOM_ISA does not name an available one. */
   readonly instructionSet: string | null;
   run(job: Job, control: BigInt64Array): JobStatus;
   measure(measurement: Measurement, out: readonly Float64Array[], control: BigInt64Array): JobStatus;
@@ -27,15 +27,13 @@ interface Addon {
   regress(what: Regression, out: Float64Array, control: BigInt64Array): JobStatus;
   mergeSpectra(what: Spectral, control: BigInt64Array): JobStatus;
   pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
-  /** Absent where the processor has no instructions for it. */
+  /** Absent if the processor has no SHA-256 instructions. */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, control: BigInt64Array): JobStatus;
-  /** 0 when the file's lock was taken, else an errno. */
   lock(fd: number): number;
-  /** False where the file system has no such step. */
   exchange(a: string, b: string): boolean;
 }
 
-/** LAYERLOOM_ADDON names another build of the addon, such as one with a sanitizer (CONTRIBUTING.md). */
+/** LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
 export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
@@ -66,56 +64,34 @@ const addon = (): Addon => {
   return loaded;
 };
 
-/**
- * Runs a job on the calling thread: the worker thread is the asynchrony. Stops at its next tile once
- * `control` says so.
- */
+/** Runs a job on the calling thread. Stops at the next tile when `control` says so. */
 export const run = (job: Job, shared: BigInt64Array): JobStatus => addon().run(job, shared);
 
-/**
- * Measures a block, on the calling thread.
- *
- * @param out filled with what is found: for each measure an array of `sizeOf` numbers
- */
+/** @param out results: for each measure an array of `sizeOf` numbers */
 export const measure = (
   measurement: Measurement,
   out: readonly Float64Array[],
   shared: BigInt64Array,
 ): JobStatus => addon().measure(measurement, out, shared);
 
-/**
- * Factorises a matrix, on the calling thread.
- *
- * @param out filled with what is found: `factorNumbers`, then a singular value for each of `rank`
- */
+/** @param out results: `factorNumbers`, then `rank` singular values */
 export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().factorise(what, out, shared);
 
-/**
- * Merges matrices by a regression, on the calling thread.
- *
- * @param out filled with `regressionNumbers`
- */
 export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().regress(what, out, shared);
 
-/** Merges matrices by singular values, on the calling thread. */
 export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =>
   addon().mergeSpectra(what, shared);
 
-/**
- * Approximates rows, on the calling thread.
- *
- * @param out filled with what is found: `sizeOfPursuit` numbers
- */
 export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
   addon().pursue(what, out, shared);
 
 /**
- * Hashes the next part of one file or of two, on the calling thread, by the processor's own instructions for SHA-256.
+ * Hashes the next part of one or two files with the processor's SHA-256 instructions.
  *
- * @param states of each file the words after what is before the part; changed to those after it
- * @returns undefined where the processor has no such instructions
+ * @param states for each file the SHA-256 state, updated
+ * @returns undefined if the processor has no such instructions
  */
 export const hash = (
   ranges: readonly HashedRange[],
@@ -123,13 +99,13 @@ export const hash = (
   shared: BigInt64Array,
 ): JobStatus | undefined => addon().hash?.(ranges, states, shared);
 
-/** The instruction set that kernels use on this machine, and those it could: LAYERLOOM_ISA chooses. */
+/** The instruction set in use, and those available; LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {
   const { instructionSet, instructionSets: available } = addon();
   return { chosen: instructionSet ?? '', available };
 };
 
-/** Takes an open file's exclusive lock, held until it is closed or the process ends, however it ends. */
+/** Takes an exclusive lock on an open file, until it is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);
@@ -137,5 +113,5 @@ export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' 
   return error === EAGAIN || error === EWOULDBLOCK ? 'held elsewhere' : 'unsupported';
 };
 
-/** Exchanges two directory entries in one step; false where the file system cannot. */
+/** Exchanges two directory entries atomically; false if the file system cannot. */
 export const exchange = (a: string, b: string): boolean => addon().exchange(a, b);

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { LayerloomError } from '../base/errors.js';
 
-/** Commands that install CMake and a compiler, on the systems that most people have. */
 const toolAdvice =
   'install CMake 3.20 or later and a C++20 compiler (GCC 11, Clang 14): `apt install cmake g++ make`, ' +
   '`dnf install cmake gcc-c++ make`, `apk add cmake g++ make`; on macOS `xcode-select --install` and `brew install cmake`';
 
 const oldestCMake = [3, 20] as const;
 
-/** Text of `command --version`; undefined where the command is not on the PATH or fails. */
+/** Output of `command --version`; undefined on failure. */
 const versionText = (command: string, env: NodeJS.ProcessEnv): string | undefined => {
   const { status, stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;
@@ -21,14 +20,14 @@ const missingTool = (env: NodeJS.ProcessEnv): string | undefined => {
   const [oldestMajor, oldestMinor] = oldestCMake;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor))
     return `cmake is version ${major}.${minor}`;
-  // As CMake looks for them.
+  // The same order as CMake's.
   const compilers = env['CXX'] ? [env['CXX']] : ['c++', 'g++', 'clang++'];
   if (compilers.every((name) => versionText(name, env) === undefined))
     return `there is no C++ compiler on the PATH (${compilers.join(', ')})`;
   return undefined;
 };
 
-/** @throws LayerloomError BUILD_FAILED where CMake or a C++ compiler is not on the PATH, or CMake is too old */
+/** @throws LayerloomError BUILD_FAILED if CMake or a C++ compiler is missing, or CMake is too old */
 export const checkBuildTools = (env: NodeJS.ProcessEnv = process.env): void => {
   const reason = missingTool(env);
   if (reason !== undefined) throw new LayerloomError('BUILD_FAILED', { reason, remedy: toolAdvice });

@@ -10,12 +10,10 @@ import { hasSources } from './load-failure.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
-  /** Receives what CMake and the compiler print. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An addon that was built on this machine, for this Node's platform. */
 export interface BuiltAddon {
   readonly target: string;
   readonly file: string;
@@ -23,9 +21,9 @@ export interface BuiltAddon {
 }
 
 /**
- * Builds the native addon from the package's sources, for platforms that no shipped one fits. Needs CMake and a C++20
- * compiler, node-addon-api and node-api-headers, and no network. The addon takes the place of a shipped one by
- * a rename, after it was loaded once; a failed build leaves what was there.
+ * Builds the native addon from the package's sources. Needs CMake, a C++20 compiler, node-addon-api and
+ * node-api-headers, but no network. Once it loads, an atomic rename replaces the old one; a failed build
+ * changes nothing.
  *
  * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
  */
@@ -40,7 +38,7 @@ export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon
   checkBuildTools();
   const headers = headersIn();
   const file = addonFile(target);
-  // A folder beside the addon's, so that a package that cannot be written is found before the build.
+  // Fails before the build if the package is not writable.
   const built = addonFile(`${target}.built`);
   makeDirectory(dirname(file));
   makeDirectory(dirname(built));
@@ -68,9 +66,9 @@ const makeDirectory = (directory: string): void => {
 };
 
 /**
- * Returns the folder of Node-API's headers. Only a build needs them and node-addon-api, which an installation therefore lacks.
+ * Returns the folder of Node-API's headers. Only builds need them, so the package does not depend on them.
  *
- * @throws LayerloomError BUILD_FAILED where either is not installed
+ * @throws LayerloomError BUILD_FAILED if headers or node-addon-api are not installed
  */
 const headersIn = (): string => {
   const require = createRequire(import.meta.url);
@@ -91,7 +89,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Settings of CMakeLists.txt; it knows those of cmake-js, which needs a package of its own and a network. */
+/** CMakeLists.txt's settings, named as cmake-js does. Without cmake-js, no network is needed. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -103,7 +101,7 @@ const definitions = (target: string, headers: string): string[] => {
 };
 
 const cmake = async (words: readonly string[], { onOutput, signal }: BuildOptions): Promise<void> => {
-  // CMakeLists.txt asks `node` for paths: this one, wherever it is.
+  // Makes this Node the `node` that CMakeLists.txt runs.
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
   const child = spawn('cmake', words, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -139,7 +137,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/** Loads the addon in a process of its own: a broken one must not end this one, nor stay in it. */
+/** Loads the addon in another process, since it may crash and cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Names that Node gives to the processors of ELF's `e_machine`. */
+/** Node's names of ELF's `e_machine` values. */
 const machines = new Map([
   [62, 'x64'],
   [183, 'arm64'],
@@ -12,11 +12,11 @@ const machines = new Map([
 const headerBytes = 64;
 
 /**
- * Returns the reason why a file is not a whole 64-bit ELF file for `arch`, or undefined. To be asked before the file
- * is loaded: the dynamic loader maps a truncated one without looking at its length, and the process ends by SIGBUS.
+ * Returns why a file is not a whole 64-bit ELF file for `arch`, or undefined. Call before loading: the
+ * dynamic loader does not check the length, and a truncated file ends the process by SIGBUS.
  *
- * @param arch a name as in `process.arch`
- * @throws the system's error where there is no such file, or it cannot be read
+ * @param arch as in `process.arch`
+ * @throws the system's error if the file is missing or unreadable
  */
 export const elfProblem = (file: string, arch: string): string | undefined => {
   const fd = openSync(file, 'r');
@@ -29,7 +29,7 @@ export const elfProblem = (file: string, arch: string): string | undefined => {
     const machine = header.readUInt16LE(18);
     const built = machines.get(machine) ?? `ELF machine ${machine}`;
     if (built !== arch) return `it is for ${built}, and this Node is for ${arch}`;
-    // Linkers put the table of sections at the file's end.
+    // Linkers put the section table at the end of the file.
     const end = Number(header.readBigUInt64LE(40)) + header.readUInt16LE(58) * header.readUInt16LE(60);
     return size < end ? `it is truncated: ${size} of ${end} bytes` : undefined;
   } finally {

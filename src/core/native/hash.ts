@@ -1,13 +1,13 @@
-// Parts of files that are hashed, as the addon takes them; native/addon/decode_hash.cpp reads them.
+// Parts of files to hash, decoded by native/addon/decode_hash.cpp.
 
-/** Bytes of an open file, from a whole number of blocks of 64 bytes on. */
+/** Bytes of an open file; `begin` is a multiple of 64. */
 export interface HashedRange {
   readonly fd: number;
   readonly begin: number;
   readonly length: number;
-  /** The file ends with it; else it is of whole blocks. */
+  /** True if the file ends here; otherwise `length` is a multiple of 64. */
   readonly last: boolean;
 }
 
-/** Words of the state of SHA-256 between two parts of a file. */
+/** Words of SHA-256's state between two parts of a file. */
 export const stateWords = 8;

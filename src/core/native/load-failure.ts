@@ -4,20 +4,19 @@ import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
 
-/** An addon that was looked for. */
 export interface SoughtAddon {
   readonly file: string;
-  /** Undefined where LAYERLOOM_ADDON names the file. */
+  /** Undefined if LAYERLOOM_ADDON names the file. */
   readonly target: string | undefined;
 }
 
-/** True in a clone of the repository, which has sources that the package leaves out. */
+/** True in a clone of the repository. */
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core', 'native', 'addon.ts'));
 
-/** False in a Python wheel, which is for one platform and leaves the addon's sources out. */
+/** False in a Python wheel. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
-/** The command that builds the addon of a package, and its needs. */
+/** The command that builds the addon, and what it needs. */
 export const buildAdvice = (root = packageRoot): string => {
   const build = `\`npx ${layerloomCommand('build')}\``;
   const command = isCheckout(root)
@@ -29,8 +28,8 @@ export const buildAdvice = (root = packageRoot): string => {
 };
 
 /**
- * Returns the error for an addon that could not be loaded: ADDON_MISSING where there is no such file, else
- * ADDON_BROKEN. An older glibc is known by the words of the dynamic loader, which has no codes.
+ * Returns ADDON_MISSING if the file is missing, else ADDON_BROKEN. An old glibc is recognised by the dynamic
+ * loader's message, since it has no codes.
  */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
@@ -51,7 +50,8 @@ const repair = (target: string): string =>
     : `build it with ${buildAdvice()}`;
 
 const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
-  // Each loader asks for a library of the other C library's name: `libc.so` is absent under glibc, or a linker script.
+  // An addon for the other C library asks for a library of its name; `libc.so` is absent under glibc, or a
+  // linker script.
   const isMusl = target.endsWith('-musl');
   if ((isMusl ? /\bld-linux/ : /\blibc\.so: /).test(reason)) {
     const [built, has] = isMusl ? ['glibc', 'musl'] : ['musl', 'glibc'];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError } from '../base/errors.js';
 
-/** The targets whose addon is in the package. Another one's can be built where it is to run: `layerloom build`. */
+/** Targets whose addon the package contains; `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -14,13 +14,15 @@ export const shippedTargets = [
   'darwin-x64',
 ] as const;
 
-/** The oldest glibc that the shipped Linux addons run with: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
+/**
+ * Oldest glibc that the shipped Linux addons run with: RHEL 8's, older than Debian 10's and Ubuntu 20.04's.
+ */
 export const oldestGlibc = '2.28';
 
-/** The oldest Node.js; `bin/layerloom.cjs` asks for it too, before it imports anything. */
+/** Oldest Node.js; `bin/layerloom.cjs` checks it too, before it imports anything. */
 const oldestNode = 20;
 
-/** Returns the reason why a version of Node.js is too old, and the remedy; undefined if it is not. */
+/** Returns why a version of Node.js is too old, and the remedy; otherwise undefined. */
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
   Number.parseInt(version, 10) < oldestNode
     ? {
@@ -29,16 +31,13 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
       }
     : undefined;
 
-/** The facts about a process that decide which addon it can load. */
 export interface Host {
-  /** As `process.platform`. */
   readonly platform: string;
-  /** As `process.arch`: that of Node, which under emulation is not the machine's. */
+  /** Node's architecture, which under emulation differs from the machine's. */
   readonly arch: string;
-  /** True for Linux with musl (Alpine), where addons for glibc cannot be loaded. */
+  /** True for Linux with musl, which cannot load addons for glibc. */
   readonly musl: boolean;
   readonly endianness: 'BE' | 'LE';
-  /** Version of Node. */
   readonly node: string;
 }
 
@@ -47,7 +46,7 @@ interface DetectLibc {
   versionSync(): string | null;
 }
 
-// Loaded on demand: other platforms have one C library, and commands that load no addon need not know it.
+// Loaded on demand, since only Linux and only the addon need it.
 const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
 
 export const currentHost = (): Host => {
@@ -56,7 +55,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Version of this system's C library on Linux, such as `2.36`; undefined elsewhere, and where it does not say. */
+/** Version of Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
 
@@ -80,10 +79,9 @@ const unsupported = ({
 };
 
 /**
- * Returns the name of a host's target, which is the folder of its addon in `prebuilds/`:
- * `<platform>-<arch>[-musl]`.
+ * Returns a host's target, which names its folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
  *
- * @throws LayerloomError PLATFORM_UNSUPPORTED where the native code cannot run at all
+ * @throws LayerloomError PLATFORM_UNSUPPORTED if native code cannot run there at all
  */
 export const targetOf = (host: Host): string => {
   const { platform, arch, musl } = host;
@@ -94,12 +92,11 @@ export const targetOf = (host: Host): string => {
 
 export const isShipped = (target: string): boolean => (shippedTargets as readonly string[]).includes(target);
 
-/** The package's own directory. */
 export const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The file of a target's addon, shipped or built here. @param root the package's directory */
+/** @param root the package's directory */
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** SHA-256 of the addons that a release ships, in the form of `sha256sum`; other packages have no such file. */
+/** SHA-256 of a release's addons, as `sha256sum` writes it; absent from other packages. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

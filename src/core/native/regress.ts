@@ -1,22 +1,19 @@
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { Location, NativeProgram } from './job.js';
 
-// Regressions as the addon takes them; native/addon/decode_regress.cpp reads them.
+// Regressions, decoded by native/addon/decode_regress.cpp.
 
-/**
- * Matrices W [outputs, inputs] and for each the Gram matrix G [inputs, inputs] of its inputs, to be merged into
- * (Σ sWG̃)(Σ sG̃ + εI)⁻¹.
- */
+/** Merges matrices as in native/jobs/regress.hpp. */
 export interface Regression {
   readonly matrices: NativeProgram;
-  /** For each model, the value that is its W. */
+  /** The value that is W, for each model. */
   readonly values: readonly number[];
   readonly grams: NativeProgram;
-  /** For each model, the value that is its G. */
+  /** The value that is G, for each model. */
   readonly of: readonly number[];
-  /** s of each model, above 0; they sum up to 1. */
+  /** s for each model, above 0; their sum is 1. */
   readonly shares: readonly number[];
-  /** Multiplies the elements of G off the diagonal. */
+  /** Factor of G's off-diagonal elements. */
   readonly scaling: number;
   /** ε, as a share of the mean of the diagonal. */
   readonly ridge: number;
@@ -24,5 +21,5 @@ export interface Regression {
   readonly to: Location;
 }
 
-/** Numbers that a regression finds, in the order of native/jobs/regress.hpp. */
+/** Results, in the order of native/jobs/regress.hpp. */
 export const regressionNumbers = ['column', 'diagonal', 'asymmetric'] as const;

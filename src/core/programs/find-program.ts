@@ -3,10 +3,10 @@ import { access } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
 /**
- * Finds a program as the shell would; undefined where there is none that may be run.
+ * Finds an executable as the shell would; undefined if it does not exist.
  *
- * @param name with a slash: the path itself
- * @param path the PATH that other names are looked for on
+ * @param name a name with a slash is a path itself
+ * @param path the PATH to search for other names
  */
 export const findProgram = async (name: string, path: string): Promise<string | undefined> => {
   const places = name.includes('/')

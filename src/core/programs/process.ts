@@ -4,35 +4,33 @@ import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LayerloomError, reasonOf } from '../base/errors.js';
 
-/** Milliseconds between asking processes to end and ending them, and between two looks whether they have. */
+/** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];
 
 /**
- * Waits in the background until this process closes the pipe or writes to it. Closed without a word, this process has ended,
- * killed perhaps, and the group that it has started is ended too.
+ * Waits in the background until this process writes to the pipe or closes it. If it closes without a word,
+ * this process has died, so its group is ended.
  */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
 `;
 
 interface GroupOptions {
-  /** File descriptor of what it prints. */
   readonly output: number;
-  /** Pipes take the place of its input and of its standard output: of a process that is spoken with. Default false. */
+  /** True to connect pipes to its standard input and output. Default false. */
   readonly piped?: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The error of a command that the system did not start. */
 export const notStarted = (command: string, cause: unknown): LayerloomError =>
   new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
 
 /**
- * Starts a command of the shell in a process group of its own, which `endGroup` ends.
+ * Starts a shell command in its own process group, for `endGroup`.
  *
- * @param words what the command finds as `"$@"`
- * @param first what the shell does before
- * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event instead, for `notStarted`
+ * @param words the command's `"$@"`
+ * @param first shell code to run first
+ * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event, for `notStarted`
  */
 export const startShell = (
   command: string,
@@ -47,7 +45,7 @@ export const startShell = (
 };
 
 /**
- * Starts a command of the shell that ends with this process however that ends; as `startShell`.
+ * Like `startShell`, but the command ends with this process, however that ends.
  *
  * @throws LayerloomError PROCESS_UNAVAILABLE
  */
@@ -62,16 +60,16 @@ export const spawnGroup = (
     env,
   });
   const pipe = child.stdio[3] as Writable;
-  // The watcher may have been ended with its group.
+  // The watcher may have ended with its group.
   pipe.on('error', () => undefined);
   child.once('exit', () => pipe.end('\n'));
   return child;
 };
 
 /**
- * Ends a process and all that it has started: SIGTERM to its group, and SIGKILL to what is left of it later.
+ * Ends a process and its descendants: SIGTERM to its group, then SIGKILL.
  *
- * @param child leads a process group of its own
+ * @param child the leader of its own process group
  */
 export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void> => {
   if (pid === undefined) return;
@@ -84,13 +82,13 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
 };
 
 /**
- * Returns whether processes of a group run. Those that have ended stay in it until a parent asks for their exit code, which
- * in a container that has no init nobody does: on Linux their state tells, elsewhere they count.
+ * Returns whether a group has running processes. Zombies remain until reaped, which a container without init
+ * never does: Linux shows their state, elsewhere they count as running.
  */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  // `PID (NAME) STATE PARENT GROUP …`, where the name may have any characters.
+  // Format: `PID (NAME) STATE PARENT GROUP …`; the name may contain any character.
   const states = await Promise.all(
     processes.map(async (name) => {
       const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
@@ -101,7 +99,7 @@ const hasLiving = async (group: number): Promise<boolean> => {
   return states.some(({ state, of }) => of === String(group) && !/[ZX]/.test(state));
 };
 
-/** @returns false if no process of the group is left */
+/** @returns false if the group has no process left */
 const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   try {
     process.kill(-pid, signal);
@@ -112,7 +110,7 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** Returns the exit code or the signal that ended a process, and the last line that it printed. */
+/** Describes how a process ended, with its last line of output. */
 export const endingOf = (
   { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
   printed: string,

@@ -3,22 +3,21 @@ import { shellWord } from '../base/command-line.js';
 import { readBlock } from '../models/checkpoint/read-block.js';
 import { findProgram } from './find-program.js';
 
-/** Programs that run a command within an environment of Python, and hand it their input and output as they are. */
+/** Programs that run a command in a Python environment and pass its input and output through. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
 
 const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
 const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
 
 /**
- * Returns the command of the Python that a command of the harness runs in: for `python -m lm_eval` its python, for
- * `lm_eval` the interpreter that its first line names, for `uv run lm_eval` and the like `uv run python`. Undefined for any
- * other: a container, a launcher of several processes, a program of another kind.
+ * Returns the command of the harness's Python: for `python -m lm_eval` its python, for `lm_eval` the
+ * interpreter in its first line, for `uv run lm_eval` and the like `uv run python`. Undefined for others,
+ * such as a container.
  *
- * @param command for the shell
- * @param path the PATH that the command is looked for on
+ * @param path the PATH to search for the command
  */
 export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
-  // What the shell would act on is not taken apart here.
+  // Does not parse what the shell would interpret.
   if (!/^[\w@%+=:,./ -]+$/.test(command)) return undefined;
   const words = command.trim().split(/ +/);
   const [last = '', flag] = words.toReversed();
@@ -35,10 +34,13 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** Bytes of a script that its interpreter stands in. */
+/** Bytes of a script that contain its interpreter. */
 const headBytes = 1024;
 
-/** Returns the Python of a script: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and `'''exec' PYTHON "$0"`. */
+/**
+ * Returns a script's Python: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and `'''exec'
+ * PYTHON "$0"`.
+ */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises';
 
-/** Milliseconds between two looks at a log, and bytes that one look reads. */
+/** Milliseconds between two reads of a log, and bytes per read. */
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
- * Watches the log of a program while it grows. One that cannot be read has not grown: the run itself says what went wrong.
+ * Watches a growing log. An unreadable log counts as unchanged, since the run itself reports the error.
  *
  * @param begin size of the log before the run
- * @param onGrown called with what has come to it, perhaps empty, about once a second; each byte is a character
+ * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character
  * @returns ends the watch
  */
 export const watchLog = (log: string, begin: number, onGrown: (text: string) => void): (() => void) => {
@@ -18,7 +18,7 @@ export const watchLog = (log: string, begin: number, onGrown: (text: string) => 
     const bytes = await readFrom(log, from).catch(() => Buffer.alloc(0));
     isLooking = false;
     from += bytes.length;
-    // Figures and words are ASCII: a character of a bar that is cut in two does no harm.
+    // Numbers and words are ASCII, so splitting a progress bar's character does no harm.
     onGrown(bytes.toString('latin1'));
   };
   const timer = setInterval(() => void look(), lookEveryMs);

@@ -1,4 +1,4 @@
-/** Types of GGUF's tensors that are read: elements of a block, and its bytes. */
+/** Readable GGUF types: elements of a block, and its bytes. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],
@@ -17,21 +17,18 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Bytes of a row of so many elements; undefined where whole blocks do not fill it. */
+/** Bytes of a row of `width` elements; undefined if whole blocks do not fill it. */
 export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
   const [elements, bytes] = types[type];
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/** How GGUF stores a tensor where its bytes are not its elements, in order: in blocks along rows, rows in another order. */
+/** How GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
 export interface BlockForm {
   readonly type: BlockType;
-  /** Elements of a row. */
   readonly width: number;
-  /**
-   * Rows of a head, whose two halves the file has in turns: 0, h/2, 1, h/2 + 1, … of each; 0: rows are in order.
-   */
+  /** Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */
   readonly head: number;
-  /** Added to each value, in float32; 0: nothing is. */
+  /** Added to each value in float32, unless 0. */
   readonly plus: number;
 }

@@ -1,8 +1,8 @@
 import { valueAt } from '../base/lookup.js';
 
 /**
- * Bits per element of each safetensors dtype, in the reference implementation's order. Its writer sorts
- * tensors by dtype, later ones first.
+ * Bits per element of each safetensors dtype. The reference implementation writes tensors of later dtypes
+ * first.
  */
 const bits = {
   BOOL: 8,
@@ -29,7 +29,6 @@ const bits = {
   U64: 64,
 } as const;
 
-/** A dtype of safetensors, by its name in headers. */
 export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
@@ -44,7 +43,6 @@ export const arithmeticDtypes = [
   'F8_E5M2',
 ] as const satisfies readonly Dtype[];
 
-/** A dtype that kernels compute in. */
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
 export const isDtype = (name: unknown): name is Dtype =>
@@ -53,15 +51,14 @@ export const isDtype = (name: unknown): name is Dtype =>
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 
 /**
- * True for floating-point dtypes, which may be averaged and may differ between models (BF16 and F32). Tensors
- * of other dtypes are only copied, and must be equal in all models where a method would average them.
+ * True for floating-point dtypes, which may be averaged and may differ between models. Tensors of other
+ * dtypes are only copied, and must be equal in all models to be averaged.
  */
 export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
 /**
- * Returns an arithmetic dtype with elements of the same size, itself if it is one: programs that move
- * elements bit by bit treat them as of that dtype.
+ * Returns an arithmetic dtype of the same size, for programs that only move elements.
  *
  * @throws RangeError for elements of less than a byte
  */
@@ -72,13 +69,10 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
   return same;
 };
 
-/**
- * Compares dtypes for sorting: negative if the reference implementation writes tensors of `a` before those of
- * `b`.
- */
+/** Negative if the reference implementation writes tensors of `a` before those of `b`. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
-/** Names of the floating dtypes that `--dtype` takes; torch's own, which `config.json` has, come first. */
+/** Names of floating dtypes for `--dtype`; torch's, as in `config.json`, come first. */
 const names = {
   BF16: ['bfloat16', 'bf16'],
   F16: ['float16', 'fp16', 'f16', 'half'],
@@ -97,7 +91,6 @@ export const dtypeNames: readonly string[] = Object.values(names).flat();
 
 export const torchName = (dtype: ArithmeticDtype): DtypeName => names[dtype][0];
 
-/** Parses `bfloat16`, `bf16`, `torch.bfloat16` or `BF16`; undefined if the text names no arithmetic dtype. */
 export const parseDtype = (name: string): ArithmeticDtype | undefined => {
   const wanted = name.toLowerCase().replace(/^torch\./, '');
   return arithmeticDtypes.find((dtype) => (names[dtype] as readonly string[]).includes(wanted));

@@ -4,7 +4,7 @@ export interface Extent {
   readonly end: number;
 }
 
-/** Returns `extents` as ascending, disjoint extents; adjacent ones are joined. */
+/** Sorts extents and joins those that overlap or touch. */
 export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   const joined: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -17,7 +17,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** Returns the bytes of `extents` that are in none of `present`, ascending and disjoint. */
+/** Returns what `present` does not cover of `extents`, ascending and disjoint. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);
@@ -38,6 +38,5 @@ export const subtractExtents = (extents: readonly Extent[], present: readonly Ex
   return rest;
 };
 
-/** Bytes of disjoint extents. */
 export const bytesOf = (extents: readonly Extent[]): number =>
   extents.reduce((bytes, { begin, end }) => bytes + end - begin, 0);

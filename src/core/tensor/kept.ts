@@ -1,6 +1,6 @@
 import { itemAt } from '../base/lookup.js';
 
-/** Encodes a 1 or 0 for each row as a bit set in base64, the lowest bit of a byte first. */
+/** Encodes rows (1 or 0 each) as a bit set in base64, lowest bit first. */
 export const encodeKept = (kept: Uint8Array): string => {
   const bits = new Uint8Array(Math.ceil(kept.length / 8));
   for (const [row, keeps] of kept.entries())
@@ -8,13 +8,13 @@ export const encodeKept = (kept: Uint8Array): string => {
   return Buffer.from(bits).toString('base64');
 };
 
-/** Decodes the bits of `encodeKept`; rows beyond the text are 0. */
+/** Rows beyond the text are 0. */
 export const decodeKept = (text: string, rows: number): Uint8Array => {
   const bits = Buffer.from(text, 'base64');
   return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);
 };
 
-/** True if the text is exactly what `encodeKept` returns for some set of so many rows. */
+/** True if `encodeKept` could return this text. */
 export const isKept = (text: string, rows: number): boolean => {
   const bits = Buffer.from(text, 'base64');
   return bits.length === Math.ceil(rows / 8) && bits.toString('base64') === text;

@@ -1,34 +1,29 @@
-/** The numbers that codes stand for: U8 is less 128, U4 less 8; NF4 and FP4 are tables of bitsandbytes. */
+/** How codes map to numbers: U8 has an offset of 128 and U4 of 8; NF4 and FP4 are tables of bitsandbytes. */
 export const codeKinds = ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4', 'FP4'] as const;
 
 export type CodeKind = (typeof codeKinds)[number];
 
-/** Returns the bits of an element. */
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/**
- * Where codes stand. `across`: along rows, of four bits the lower ones of a byte first. `swapped`: the upper ones first.
- * `interleaved`: along rows, eight of four bits to a word, columns 0, 2, 4, 6, 1, 3, 5, 7 from its lowest bits on. `down`: words
- * of 32 bits hold codes below each other, the upper one in the lowest bits, and a row of words has one for each column.
- */
+/** As `Codes::Order` in native/jobs/program.hpp. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];
 
-/** How the codes of matrices are written, one behind the other. */
+/** Layout of the codes of consecutive matrices. */
 export interface CodesInRows {
   readonly codes: CodeKind;
-  /** Absent: `across`. */
+  /** Default: `across`. */
   readonly order?: CodeOrder | undefined;
-  /** Rows of a stored matrix, and elements of a row. */
+  /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /** Elements from a row to the next, where rows are filled up; `down`, words from a row of them to the next. */
+  /** Elements from a row to the next, padding included; for `down`, words from a row of words to the next. */
   readonly stride: number;
 }
 
-/** Returns the length in bytes of the codes of so many matrices; no integer where rows fill no whole bytes. */
+/** Bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
 export const bytesOfCodes = (
   { codes, order, rows, stride }: Omit<CodesInRows, 'width'>,
   matrices: number,
@@ -37,29 +32,28 @@ export const bytesOfCodes = (
     ? matrices * Math.ceil((rows * bitsOfCode(codes)) / 32) * stride * 4
     : (matrices * rows * stride * bitsOfCode(codes)) / 8;
 
-/** What all scales of a tensor are multiplied by, or divided by, before they are used. */
 export const factorKinds = ['times', 'divisor'] as const;
 
 export type FactorKind = (typeof factorKinds)[number];
 
-/** Where the elements and scales of a quantised tensor stand: in matrices, one behind the other. */
+/** Layout of a quantised tensor's elements and scales, in consecutive matrices. */
 export interface QuantisedBlocks extends CodesInRows {
-  /** Rows and columns of a block, whose elements share a scale. Blocks begin anew with each matrix. */
+  /** Size of a block, whose elements share a scale. Blocks start over in each matrix. */
   readonly block: readonly [rows: number, columns: number];
-  /** The tensor has each matrix transposed. */
+  /** True if the tensor is the transpose of each stored matrix. */
   readonly transposed: boolean;
-  /** A number of float32 that products are multiplied by, and rounded again. */
+  /** A float32 factor for the products, which are then rounded again. */
   readonly after?: number | undefined;
 }
 
-/** A zero point for each block, in codes of a matrix of blocks. */
+/** A zero point for each block, as a matrix of codes. */
 export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width'> {
-  /** A zero point is one more than is written; the largest number stands for the smallest. */
+  /** True if a zero point is its code plus one; the largest wraps to the smallest. */
   readonly oneMore: boolean;
   readonly of: Reference;
 }
 
-/** Scales that are bytes: each stands for one of 256 numbers, times the scale of its block of scales, plus an offset. */
+/** Scales as bytes that index 256 numbers; the number is multiplied by its block's scale, plus an offset. */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;
@@ -67,29 +61,27 @@ export interface NestedScales<Reference> {
   readonly scales: Reference;
 }
 
-/** What the values of a tensor are made of besides its codes. */
 export interface QuantisedParts<Reference> {
   readonly scales: Reference;
   readonly factor?: { readonly kind: FactorKind; readonly of: Reference } | undefined;
   readonly zeros?: ZeroPoints<Reference> | undefined;
   /**
-   * Which group each input feature is in, in numbers of 32 bits: features of a block stand anywhere then. Input features are
-   * columns, or the rows of a transposed tensor.
+   * The group of each input feature (column, or row if transposed), as 32-bit integers; otherwise groups are
+   * consecutive.
    */
   readonly groups?: Reference | undefined;
   readonly nested?: NestedScales<Reference> | undefined;
 }
 
 /**
- * How a tensor's values are made of stored ones: of codes, which are the bytes of its reference, less a zero point where there
- * are such, times the scale of its block. The values are float32 (docs/quantised.md).
+ * How a tensor's values are computed: (code − zero point) · scale of its block, in float32
+ * (docs/quantised.md). The reference's bytes are the codes.
  */
 export interface QuantisedForm<Reference> extends QuantisedBlocks, QuantisedParts<Reference> {
-  /** All that is stored for it, by name within its module: `weight`, `weight_scale_inv`, scales of activations. */
+  /** All stored tensors, by name in the module: `weight`, `weight_scale_inv`, activation scales. */
   readonly parts: ReadonlyMap<string, Reference>;
 }
 
-/** Number of blocks of a matrix, by rows and by columns. */
 export const gridOf = ({
   rows,
   width,
@@ -99,6 +91,6 @@ export const gridOf = ({
   Math.ceil(width / block[1]),
 ];
 
-/** Number of input features, which `groups` may say the group of. */
+/** Number of input features, which `groups` assigns to groups. */
 export const inputFeatures = ({ rows, width, transposed }: QuantisedBlocks): number =>
   transposed ? rows : width;

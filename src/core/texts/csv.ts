@@ -1,20 +1,20 @@
 import Papa from 'papaparse';
 
-/** Limit on a table from outside, as much as 50,000 rows of scores: quotes take the library a second a megabyte. */
+/**
+ * Limit on a table from outside, enough for 50,000 rows of scores: quotes take the library a second per
+ * megabyte.
+ */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
-/** A table's cells, and what is wrong with it first. */
 export interface CsvTable {
   readonly rows: readonly (readonly string[])[];
-  /** The row, from 0, and the reason. */
+  /** Row from 0, and reason. */
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 
 /**
- * Parses a table of comma-separated values, or of others that it finds to stand between its values. Rows may have different
- * numbers of cells.
- *
- * @param skipsEmpty true to leave empty lines out
+ * Parses a table separated by commas or another delimiter, which the library detects. Rows may differ in
+ * length.
  */
 export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable => {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\ufeff/, ''), { skipEmptyLines: skipsEmpty });

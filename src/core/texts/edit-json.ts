@@ -2,22 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/** A value for a key of the outermost object, or of an object in that; undefined takes the key out. */
+/** A value for a key of the outermost object, or of an object in it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
 }
 
-/** The place of an object in a text. */
 export interface ObjectPlace {
-  /** The places of its brackets. */
   readonly begin: number;
   readonly end: number;
-  /** Four places for each property in turn: where its key begins and ends, and its value. Flat, since objects may have a million. */
+  /**
+   * Begin and end of each key and value, four numbers per property. Flat, since an object may have a million
+   * properties.
+   */
   readonly properties: readonly number[];
 }
 
-/** Finds the outermost object of a text, and the objects that are the values of some of its keys. */
+/** Finds the outermost object, and the objects that are values of `keys`. */
 export const objectPlaces = (
   text: string,
   keys: ReadonlySet<string>,
@@ -57,7 +58,7 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** Returns the text of a value; undefined if there is none at the path. */
+/** Returns the text of a value; undefined if the path has none. */
 export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
   const { root, inner } = objectPlaces(text, new Set([key]));
   const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
@@ -68,7 +69,7 @@ export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string 
   return undefined;
 };
 
-/** A number, or another value in JSON, that is written as it is spelt. */
+/** A number or another value that is written exactly as spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -77,14 +78,13 @@ export class SpeltNumber {
   }
 }
 
-/** A part of a text, and what stands in its place. */
 type Piece = readonly [begin: number, end: number, content: string];
 
 /**
- * Changes a JSON object in its own style, and nothing of its text but the places that change, so that numbers stay spelt
- * as they were (`1e-05`, `10000.0`). One pass, however many places change.
+ * Changes values of a JSON object in its own style and nothing else, so that numbers keep their spelling
+ * (`1e-05`, `10000.0`). Takes one pass.
  *
- * @param edits each path once, and not one within another; a path whose first key has no object is left out
+ * @param edits distinct paths, none within another; skipped within a key that holds no object
  */
 export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
   const outer = new Map<string, unknown>();
@@ -111,9 +111,9 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** The space before keys that stand on lines of their own; undefined where they do not. */
+  /** White space before keys that are on lines of their own; otherwise undefined. */
   readonly indent: string | undefined;
-  /** Texts between a comma and a key, and between a key and its value. */
+  /** Text between a comma and a key, and between a key and its value. */
   readonly behindComma: string;
   readonly colon: string;
 }
@@ -142,9 +142,8 @@ const changesOf = (
   const style = styleOf(text, place);
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
-  /** The end of the last property that stays. */
   let end: number | undefined;
-  /** The place where properties begin that are taken out before any that stays. */
+  /** Begin of the properties removed before the first that stays. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [
@@ -174,7 +173,7 @@ const changesOf = (
   return pieces;
 };
 
-/** A value in the style of its surroundings. */
+/** Spells a value in the style of its surroundings. */
 const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
   const numbers: string[] = [];
   const mark = randomUUID();
@@ -187,7 +186,7 @@ const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): st
     },
     indent === undefined ? undefined : unit,
   );
-  // Line ends of what is spelt already stay.
+  // Spelt values keep their line ends.
   const placed = indent === undefined ? json : json.replaceAll('\n', behindComma);
   return numbers.length === 0 ? placed : placed.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
 };

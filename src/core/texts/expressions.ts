@@ -1,9 +1,11 @@
 /**
- * Regular expressions, in a thread of their own (`in-thread.ts`). The build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`), which a thread can load.
+ * Runs in a thread (`in-thread.ts`), which can only load a bundle: the build replaces this module
+ * (`scripts/bundle-libraries.mjs`).
  */
 
-/** Returns for each expression the texts that it is found in. @throws SyntaxError for one that is none */
+/**
+ * Returns for each expression the texts in which it matches. @throws SyntaxError for an invalid expression
+ */
 export const found = (expressions: readonly string[], texts: readonly string[]): (readonly string[])[] =>
   expressions.map((expression) => {
     const pattern = new RegExp(expression, 'u');

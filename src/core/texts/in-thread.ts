@@ -2,10 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { withCode } from '../base/errors.js';
 
-/** A library took longer for a text than it may. */
+/** A library exceeded its time for a text. */
 export class TookTooLong extends Error {}
 
-/** Calls functions of a module, as they are asked for. */
 const program = `
 const { parentPort, workerData } = require('node:worker_threads');
 const functions = require(workerData);
@@ -22,23 +21,22 @@ parentPort.on('message', ([name, values]) => {
 
 type Answer = { readonly value: unknown } | { readonly reason: string } | { readonly error: unknown };
 
-/** How often the time of a call is looked at, in milliseconds. */
 const everyMs = 50;
 
-/** Limit on a library's objects, several times what the largest tokenizers need. */
+/** Memory limit of the thread, several times what the largest tokenizers need. */
 const mostMegabytes = 2048;
 
 /**
- * A thread in which a library handles texts from outside, among them regular expressions that may take any time: a call that
- * takes longer than it may ends with the thread.
+ * A thread for a library that handles texts from outside, such as regular expressions. A call that exceeds
+ * its time ends the thread.
  */
 export class LibraryThread {
   readonly #worker: Worker;
-  /** Microseconds that calls may take still. */
+  /** Microseconds left for calls. */
   #left = 0;
-  /** Takes what becomes of the call that is made. */
+  /** Receives the answer of the current call. */
   #answer: (answer: Answer) => void = () => undefined;
-  /** The thread's end, after which no call is answered. */
+  /** Set once the thread has ended; no later call is answered. */
   #ended: Answer | undefined;
 
   /** @param module a CommonJS module */
@@ -59,10 +57,10 @@ export class LibraryThread {
   }
 
   /**
-   * Calls a function of the module, one call at a time.
+   * Calls a function of the module, one at a time.
    *
-   * @param seconds that the call may take, besides those that earlier ones left: of the process, which does nothing else
-   *   meanwhile, so that a machine with other work does not shorten them
+   * @param seconds CPU time of the process, added to what earlier calls left; unlike wall time, a busy
+   *   machine does not shorten it
    * @throws TookTooLong; LayerloomError THREADS_UNAVAILABLE; Error with the library's own message
    */
   async call(name: string, values: readonly unknown[], seconds: number): Promise<unknown> {
@@ -91,7 +89,7 @@ export class LibraryThread {
     }
   }
 
-  /** Ends the thread, whatever it does. */
+  /** Ends the thread, even in the middle of a call. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

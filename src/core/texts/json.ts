@@ -3,23 +3,21 @@ import { itemAt } from '../base/lookup.js';
 import { TextRefused } from './text-refused.js';
 import { placeIn, walkJson } from './walk-json.js';
 
-/** How a text of JSON is read. */
 export interface JsonReading {
   /**
-   * True for files that Python writes, in which `NaN`, `Infinity` and `-Infinity` may stand: they become these words as
-   * texts. For values that are looked at; a text is changed by `editJson`. Default: refused.
+   * True for Python's files: `NaN`, `Infinity` and `-Infinity` become strings. For reading only. Default:
+   * refused.
    */
   readonly python?: boolean;
-  /** Limit on the number of values. Default: that of `walkJson`. */
   readonly mostValues?: number | undefined;
 }
 
-/** For files that layerloom wrote, such as plans of many tensors, and that somebody may have edited since. */
+/** For files that layerloom wrote and somebody may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
-/** A key that stands twice in one object: some readers take the first, others the last. */
+/** A duplicate key in an object: some readers take the first, others the last. */
 export class KeyTwice extends TextRefused {
-  /** The keys that lead to it, and the key. */
+  /** The keys that lead to it, then the key itself. */
   readonly path: readonly string[];
 
   constructor(path: readonly string[], place: string) {
@@ -29,10 +27,10 @@ export class KeyTwice extends TextRefused {
 }
 
 /**
- * Parses JSON from outside. Time and memory are linear in the text, and below a limit.
+ * Parses JSON from outside. Time and memory are linear in the text and limited.
  *
  * @param source bytes are UTF-8
- * @throws TextRefused, also for a key that stands twice
+ * @throws TextRefused, also for duplicate keys
  */
 export const parseJson = (
   source: string | Uint8Array,
@@ -60,7 +58,7 @@ export const parseJson = (
   return value;
 };
 
-/** `parseJson`; undefined, which is of no schema, where that refuses the text: the caller says what it was. */
+/** `parseJson`, but undefined for refused text: no schema accepts it, so the caller reports it. */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);
@@ -70,7 +68,7 @@ export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): 
   }
 };
 
-/** @throws TextRefused for bytes that are not UTF-8: another text than theirs would be another name or number */
+/** @throws TextRefused for bytes that are not UTF-8: replacement characters would change names and numbers */
 export const decodeUtf8 = (bytes: Uint8Array): string => {
   if (!isUtf8(bytes)) throw new TextRefused('is not UTF-8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
@@ -87,7 +85,6 @@ const quoted = (text: string, words: readonly [begin: number, end: number][]): s
   return [...pieces, text.slice(from)].join('');
 };
 
-/** The number of keys in a value, at any depth. */
 const keysIn = (value: unknown): number => {
   let keys = 0;
   const open: unknown[] = [value];
@@ -134,7 +131,7 @@ const keyTwice = (text: string): KeyTwice | undefined => {
   return found;
 };
 
-/** The key between two places of a text, its quotes included. */
+/** Returns the key in a range of a text that includes its quotes. */
 export const keyOf = (text: string, begin: number, end: number): string => {
   const key = text.slice(begin, end);
   return key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);

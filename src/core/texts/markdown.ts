@@ -1,14 +1,14 @@
-// Model cards, line by line: a card is as long as its author likes, and each line is looked at once.
+// Reads model cards of any length, each line once.
 
-/** A block between fences, and where its content stands in the text. */
+/** A fenced block, and the position of its content in the text. */
 export interface FencedBlock {
-  /** The first word behind the opening fence, in lower case. */
+  /** The first word after the opening fence, in lower case. */
   readonly language: string;
   readonly begin: number;
   readonly end: number;
 }
 
-/** Returns the lines of a text with their places, the marks of line ends left out. */
+/** Returns lines with their positions, without line ends. */
 function* linesOf(
   text: string,
 ): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {
@@ -21,7 +21,7 @@ function* linesOf(
   }
 }
 
-/** Returns the text between the lines `---` with which a card begins; undefined where it has none. */
+/** Returns the text between the `---` lines at the start of a card, if any. */
 export const frontMatterOf = (card: string): string | undefined => {
   let from: number | undefined;
   for (const { line, begin, next } of linesOf(card)) {
@@ -35,7 +35,7 @@ export const frontMatterOf = (card: string): string | undefined => {
 
 const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
 
-/** Returns the blocks of a card that are closed, as CommonMark has them, outside of lists and quotations. */
+/** Returns the closed fenced blocks by CommonMark, outside of lists and quotations. */
 export const fencedBlocks = (card: string): FencedBlock[] => {
   const blocks: FencedBlock[] = [];
   let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;
@@ -51,7 +51,7 @@ export const fencedBlocks = (card: string): FencedBlock[] => {
   return blocks;
 };
 
-/** A closing fence has at least as many marks as the opening one, and nothing behind them. */
+/** A closing fence has at least as many marks as the opening one, and nothing after them. */
 const closes = (line: string, fence: string): boolean => {
   const marks = line.replace(/^ {0,3}/, '').trimEnd();
   return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);

@@ -1,2 +1,5 @@
-/** Why a text from outside is not read, as the end of a sentence about its file: `is not JSON (line 2, column 5)`. Nothing of the text stands in it. */
+/**
+ * Why a text is refused, to end a sentence about its file: `is not JSON (line 2, column 5)`. Quotes nothing
+ * of the text.
+ */
 export class TextRefused extends Error {}

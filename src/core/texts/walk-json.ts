@@ -1,21 +1,21 @@
 import { TextRefused } from './text-refused.js';
 
-/** Limit on nesting: Python's own reader goes no deeper, and all that walks over a value stays within its stack. */
+/** Limit on nesting, as in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
-/** Limit on values of one text: twice as many as the largest configurations, lists of tokens and indexes have. */
+/** Limit on values: twice the most that configurations, token lists and indexes have. */
 const usualValues = 2_000_000;
 
-/** Values for each key at least: a key takes longer than a value, and tables of tensors and of tokens have as few. */
+/** Least values per key, since a key takes longer; tables of tensors or tokens have as few. */
 const valuesOfKey = 6;
 
-/** The parts of a text, by places in it; brackets and quotes belong to their values. */
+/** Events of a walk, by positions in the text; brackets and quotes belong to their values. */
 export interface JsonEvents {
-  /** @param at the place of the bracket */
+  /** @param at position of the bracket */
   open?(at: number, isObject: boolean): void;
-  /** @param end the place behind the bracket */
+  /** @param end position after the bracket */
   close?(end: number): void;
-  /** A key of the object that was opened last and is not closed. */
+  /** A key of the innermost open object. */
   key?(begin: number, end: number): void;
   /** A string, a number, or a word such as `true`. */
   scalar?(begin: number, end: number): void;
@@ -28,10 +28,10 @@ const isHexDigit = (code: number): boolean =>
   isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 /**
- * Walks over a text of JSON, in which `NaN`, `Infinity` and `-Infinity` may stand as Python writes them, once and
- * without recursion.
+ * Walks over a JSON text once, without recursion. Accepts `NaN`, `Infinity` and `-Infinity` as Python writes
+ * them.
  *
- * @throws TextRefused at the first place that is not JSON, and beyond the limits
+ * @throws TextRefused at the first fault, and beyond the limits
  */
 export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usualValues): void => {
   const isObject: boolean[] = [];
@@ -58,7 +58,6 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     }
     at += 1;
   };
-  /** Goes to the last character of an escape. */
   const escaped = (): void => {
     at += 1;
     if (text.charCodeAt(at) !== 0x75) {
@@ -104,7 +103,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     if (skipSpace() !== 0x3a) refuse();
     at += 1;
   };
-  /** Reads a scalar, or the beginning of a list or an object; true for what is complete. */
+  /** Reads a scalar, or the start of a list or object; true if the value is complete. */
   const value = (): boolean => {
     values += 1;
     if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);
@@ -148,7 +147,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   if (at < text.length) refuse();
 };
 
-/** The line and the column of a place, from 1. */
+/** Returns line and column of a position, from 1. */
 export const placeIn = (text: string, at: number): string => {
   let line = 1;
   let begin = 0;

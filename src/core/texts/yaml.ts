@@ -14,25 +14,21 @@ import { TextRefused } from './text-refused.js';
 
 export { isAlias, isMap, isScalar, isSeq, type Node as YamlNode, type YAMLMap } from 'yaml';
 
-/** A document as the library parsed it. */
 export type YamlDocument = Document.Parsed;
 
-/**
- * Limit on nesting. Recipes are a few levels deep; a deeper file would overflow the stack of the recursive
- * parser.
- */
+/** Limit on nesting, which the recursive parser's stack would overflow; recipes have a few levels. */
 const deepest = 64;
 
 /**
- * Limit on words, marks and spaces, of which each takes some microseconds and 500 bytes, and on lines. An experiment of
- * 10,000 merges has fewer.
+ * Limit on lexemes and lines. A lexeme takes microseconds and 500 bytes; an experiment of 10,000 merges has
+ * fewer.
  */
 const mostLexemes = 300_000;
 
-/** Limit on the values that aliases expand to: a few lines can otherwise expand to billions. */
+/** Limit on values from aliases: a few lines can expand to billions. */
 export const mostAliased = 10_000;
 
-/** A text that is not read as YAML, and the place in it. */
+/** A text refused as YAML, and the position of the fault. */
 export class YamlRefused extends TextRefused {
   readonly offset: number;
 
@@ -43,18 +39,16 @@ export class YamlRefused extends TextRefused {
 }
 
 interface YamlReading {
-  /** True where a tag of another program's, such as `!function`, means nothing here. Default: refused. */
+  /** True to ignore tags of other programs, such as `!function`. Default: refused. */
   readonly takesTags?: boolean;
-  /** Limit on documents. */
   readonly most?: number;
 }
 
-/** The place where the library finds a fault. */
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**
- * Parses the documents of a text, by the core schema of YAML 1.2. Keys that stand twice in one mapping are the caller's to
- * find: the library compares each with all others.
+ * Parses documents by the core schema of YAML 1.2. The caller must detect duplicate keys: the library would
+ * compare each key with all others.
  *
  * @throws YamlRefused
  */
@@ -64,7 +58,7 @@ export const yamlDocuments = (
 ): readonly YamlDocument[] => {
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   let fault: YamlRefused | undefined;
-  // Throws at the first fault, since a text may have one in each character. The library catches errors and reports them.
+  // Throws at the first fault, since each character may have one; the library catches and reports errors.
   composer['onError'] = (source: FaultPlace, _code: string, message: string, isWarning = false) => {
     if (isWarning && takesTags) return;
     const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
@@ -79,13 +73,13 @@ export const yamlDocuments = (
     }
     return documents;
   } catch (error) {
-    // The library spreads lists into arguments: comments by the hundred thousand are too many.
+    // The library spreads lists into arguments, which overflows for hundreds of thousands of comments.
     if (error instanceof RangeError) throw new YamlRefused('too long for YAML', 0);
     throw error;
   }
 };
 
-/** Reads no further than to a value that is nested too deep: those before it are in the parser's stack, behind their document. */
+/** Stops at a value nested too deep. The parser's stack holds the document, then the open values. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new Parser();
   let lexemes = lineEnds(text);
@@ -106,7 +100,7 @@ const lineEnds = (text: string): number => {
   return count;
 };
 
-/** Which value counts of a key that stands twice in one mapping. Python takes the last, the hub's readers none. */
+/** Which value of a duplicate key counts. Python takes the last; the hub refuses it. */
 export type Repeated = 'none' | 'last';
 
 /**
@@ -126,7 +120,7 @@ interface Pair {
 
 const plain = (root: YamlNode | null, repeated: Repeated): unknown => {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>();
-  /** Values so far, and those of them that aliases stand for. */
+  /** Number of values so far, and how many of them aliases added. */
   let [read, aliased] = [0, 0];
   const refused = (reason: string, { range }: YamlNode) => new YamlRefused(reason, range?.[0] ?? 0);
   const convert = (node: YamlNode | null): unknown => {

@@ -19,24 +19,23 @@ import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `fisher`. */
 export interface FisherParameters {
-  /** The models to average, two or more. The first gives names, dtypes and side files. */
+  /** Two or more models to average. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
   /**
-   * One file a model, in their order: the diagonal of its Fisher information, each tensor under the name and in the shape
-   * of the model's. `python -m layerloom.train.importances` makes them.
+   * A file for each model, made by `python -m layerloom.train.importances`: the diagonal of its Fisher
+   * information, with the model's tensor names and shapes.
    */
   importances: readonly string[];
-  /** One weight a model, in their order, 0 or more; divided by their sum. Default: all 1. */
+  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The model that all were fine-tuned from: only checked against them, and named in the model card. */
+  /** The models' common base: only checked against them and named in the card. */
   base?: ModelInput | undefined;
-  /** Added to each importance, so that an element that no model's data depend on has the plain average. Default 1e-6. */
+  /** Added to each importance; elements without importance get the plain average. Default 1e-6. */
   eps?: number | undefined;
 }
 
-/** Below it, products of it and of small weights would not be normal numbers of float32. */
+/** Below this, products with small weights would be subnormal. */
 const leastEps = 1e-30;
 const epsRange = `a number from ${leastEps} to 1`;
 
@@ -66,8 +65,8 @@ const schema = schemaOf<FisherParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Fisher-weighted averaging (Matena and Raffel 2022): each element is the mean of the models' elements, weighted by the
- * model's weight times the element's importance in it.
+ * Fisher-weighted averaging (Matena and Raffel 2022): weights each element by the model's weight times the
+ * element's importance.
  */
 export const fisher: Method<Parameters> = {
   name: 'fisher',
@@ -89,7 +88,7 @@ export const fisher: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // The mean of one model alone is that model, which its importances would only round.
+    // A single model is the mean; importances would only round it.
     const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
     const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
     return {

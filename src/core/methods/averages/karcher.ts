@@ -4,18 +4,14 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { mostIterations } from '../operations/rules.js';
 
-/** Parameters of `karcher` besides its models. */
 export interface KarcherParameters {
-  /** Iterations at most: a whole number up to 10,000. Default 10. */
+  /** Most iterations: a whole number up to 10,000. Default 10. */
   maxIter?: SettingInput<number> | undefined;
-  /** Length of a step, in radians, at which the iteration ends: above 0. Default 1e-5. */
+  /** Step length, in radians, at which the iteration ends: above 0. Default 1e-5. */
   tol?: SettingInput<number> | undefined;
 }
 
-/**
- * The Riemannian (Karcher) mean of the models' directions on a sphere, by iteration of logarithm and
- * exponential maps, times the mean norm (mergekit's `karcher`).
- */
+/** The Karcher mean of the models' directions on a sphere, times the mean norm (mergekit's `karcher`). */
 export const karcher: TensorMethod<'ignored', KarcherParameters> = tensorMethod({
   name: 'karcher',
   title: 'Karcher mean',

@@ -5,12 +5,8 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `linear` besides its models. */
 export interface LinearParameters {
-  /**
-   * Weight of a model. No default: each model needs one, here, of its own, or in `weights`. A model of weight
-   * 0 is not read.
-   */
+  /** A model's weight, here, in its entry or in `weights`; required. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;
@@ -37,7 +33,7 @@ export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tenso
         `weights whose sum is not 0, since they are normalised (${tensor})`,
       );
     const divisor = normalize ? total : 1;
-    // A weight of 0 is no term: nothing of that model is read, and its infinities do not become NaN.
+    // Without a term, a model of weight 0 is not read, and its infinities do not become NaN.
     const terms = models
       .map((source, index) => ({ source, weight: itemAt(given, index) / divisor }))
       .filter(({ weight }) => weight !== 0);

@@ -3,20 +3,18 @@ import { anyNumber, flag, numberParameter, type SettingInput } from '../framewor
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `multislerp` besides its models. */
 export interface MultislerpParameters {
-  /** Weight of a model. No default: each model needs one, here, of its own, or in `weights`. */
+  /** A model's weight, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;
-  /** Added to norms that are divided by: above 0. Default 1e-8. */
+  /** Added to norms before dividing by them. Default 1e-8. */
   eps?: SettingInput<number> | undefined;
 }
 
 /**
- * Barycentric interpolation of any number of models on a sphere (Goddard 2025; mergekit's `multislerp`):
- * directions are taken to the tangent space at their weighted mean, averaged there and brought back, at the
- * weighted mean of the norms. With a base, of task vectors.
+ * Barycentric interpolation of models, or with a base of task vectors, on a sphere (Goddard 2025; mergekit's
+ * `multislerp`).
  */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',

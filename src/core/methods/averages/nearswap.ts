@@ -3,15 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
-  /** Distance up to which an element becomes the model's; beyond it moves by this much. No default. */
+  /** Elements up to this distance become the model's; others move by it. Required. */
   t: SettingInput<number>;
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): the base, moved towards the model where the two are
- * near: w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1), where distances below 1e-6 count as that.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1), which
+ * moves the base towards the model where they are near. Distances below 1e-6 count as 1e-6.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

@@ -3,25 +3,18 @@ import { anyNumber, flag, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nuslerp` besides its models. */
 export interface NuslerpParameters {
-  /**
-   * Weight of a model; t is the second's share of the sum, and 0.5 where that is 0. No default: each of the
-   * two needs one.
-   */
+  /** A model's weight, required. t is the second's share of the sum, or 0.5 if the sum is 0. */
   weight?: SettingInput<number> | undefined;
-  /** True takes the whole tensor, false each row by itself. Default true. */
+  /** Interpolate the whole tensor, not each row. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;
-  /**
-   * With `nuslerpFlatten: false`: true takes rows along dimension 0, false along the last one. Default false.
-   */
+  /** With `nuslerpFlatten: false`: rows are along dimension 0, not the last one. Default false. */
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Spherical interpolation of two models with t = w₁ / (w₀ + w₁), or of their task vectors where a base is
- * given (mergekit's `nuslerp`). `nuslerp_flatten: false` takes each row by itself, along the last dimension,
- * or with `nuslerp_row_wise` along dimension 0.
+ * Spherical interpolation of two models, or of their task vectors if a base is given, with t = w₁ / (w₀ + w₁)
+ * (mergekit's `nuslerp`).
  */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',

@@ -20,29 +20,28 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import { invalid } from '../framework/settings.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `regmean`. */
 export interface RegmeanParameters {
-  /** The models to merge, two or more. The first gives names, dtypes and side files. */
+  /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
   /**
-   * One file a model, in their order: the Gram matrices of the inputs of its linear layers, each under the name of the
-   * layer's weight. `python -m layerloom.train.grams` makes them.
+   * A file for each model, made by `python -m layerloom.train.grams`: the Gram matrices of its linear layers'
+   * inputs, by the names of the layers' weights.
    */
   grams: readonly string[];
-  /** One weight a model, in their order, 0 or more; divided by their sum. Default: all 1. */
+  /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The model that all were fine-tuned from: only checked against them, and named in the model card. */
+  /** The models' common base: only checked against them and named in the card. */
   base?: ModelInput | undefined;
-  /** Multiplies the elements of Gram matrices off the diagonal, 0 to 1. Default 0.9. */
+  /** Factor of the off-diagonal elements of Gram matrices, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
-   * Added to the diagonal of the sum of the Gram matrices, as a share of the diagonal's mean: pulls towards the plain average,
-   * wholly where an input is 0 in all rows. 0 to 1e6. Default 0.
+   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Pulls towards the
+   * plain average, fully for inputs that are 0 in all rows. Default 0.
    */
   ridge?: number | undefined;
 }
 
-/** Far above it the average is all that is left, and the sum is no finite number. */
+/** Above this only the average remains, and the sum overflows. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';
@@ -75,8 +74,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023): each linear layer is the one whose outputs are nearest to those of the models' layers, each on
- * its own inputs, in the least squares that their Gram matrices give. Other tensors are averaged.
+ * RegMean (Jin et al. 2023): each linear layer minimises the squared distance of its outputs to those of the
+ * models' layers on their own inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',
@@ -99,7 +98,7 @@ export const regmean: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // One model alone is nearest to itself.
+    // A single model is its own solution.
     const solved: Expression = terms.length === 1 ? plain : { kind: 'regMean', terms, scaling, ridge };
     const isMatrix = (tensor: string): boolean => {
       const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};

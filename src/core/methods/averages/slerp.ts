@@ -3,16 +3,15 @@ import { anyNumber, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `slerp` besides its models. */
 export interface SlerpParameters {
-  /** Place between the base (0) and the model (1). Any number; no default. */
+  /** Position between the base (0) and the model (1). Any number; required. */
   t: SettingInput<number>;
 }
 
 /**
- * Spherical interpolation between the base (t = 0) and one model (t = 1), tensor by tensor and flattened
- * (Shoemake 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ, where θ is the angle between
- * the two; linear where |cos θ| > 0.9995.
+ * Spherical interpolation between the base (t = 0) and the model (t = 1), on flattened tensors (Shoemake
+ * 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ with the angle θ between them. Linear if
+ * |cos θ| > 0.9995.
  */
 export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',

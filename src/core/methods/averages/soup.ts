@@ -30,32 +30,31 @@ import type { Expression } from '../operations/expression.js';
 /** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
-   * The models to average, at least one. The first gives names, dtypes and side files. With a `schedule` they are the
-   * checkpoints of a run, oldest first; one alone is the run's folder, which holds `checkpoint-N` folders.
+   * Models to average. The first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
+   * oldest first, or the run's folder with its `checkpoint-N` folders.
    */
   models: readonly ModelInput[];
   /**
-   * The model that all were fine-tuned from: checked against them, and named in the model card. `weights:
-   * 'magnitude'` needs it.
+   * The models' common base, checked against them and named in the card. Required for `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /**
-   * One weight a model, in their order, divided by their sum, which must not be 0; or `magnitude`, 1 / mean
-   * MAV of each task vector. Default: all 1.
+   * A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV of each task vector. Default:
+   * all 1.
    */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
-   * In the place of `weights`: `uniform`; `ema`, an exponential moving average; or `wsm`, the average that stands for a
-   * decay of the learning rate (arXiv 2507.17634).
+   * Replaces `weights`: `uniform`; `ema`, an exponential moving average; or `wsm`, which simulates a decay of
+   * the learning rate (arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
-  /** With `wsm`: the decay, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
+  /** For `wsm`: `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
   decay?: Decay | undefined;
-  /** With `ema`: the share of each newer checkpoint, between 0 and 1. Default 0.2. */
+  /** For `ema`: the share of each newer checkpoint, between 0 and 1. Default 0.2. */
   alpha?: number | undefined;
-  /** Of a run: the number of checkpoints, the last ones. Default all. */
+  /** For a run: number of last checkpoints. Default all. */
   window?: number | undefined;
-  /** Of a run: the step N of the last `checkpoint-N` to average. Default the run's last. */
+  /** For a run: the step N of the last checkpoint. Default the run's last. */
   until?: number | undefined;
 }
 
@@ -110,7 +109,7 @@ const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
   alpha: alpha ?? defaultSettings.alpha,
 });
 
-/** Weights by a schedule, as they are recorded: with the setting that they depend on. */
+/** A schedule's weights as recorded, with its setting. */
 const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
   const setting = settingOf(schedule);
   return {
@@ -120,10 +119,7 @@ const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings:
   };
 };
 
-/**
- * Model soup (Wortsman et al. 2022; paper §5): every tensor is Σ wᵢθᵢ / Σ wᵢ over the models, uniform unless
- * weights are given.
- */
+/** Model soup (Wortsman et al. 2022; paper §5): every tensor is Σ wᵢθᵢ / Σ wᵢ; uniform by default. */
 export const soup: Method<Parameters> = {
   name: 'soup',
   title: 'Soup',

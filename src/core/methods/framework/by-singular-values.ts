@@ -5,13 +5,11 @@ import type { SpectralRule } from '../operations/spectral.js';
 import type { CompileContext, Compiled, ModelReference } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 
-/** Models that a method merges over their base by singular values. */
 interface Parameters {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
 }
 
-/** What methods have in common that merge by singular values. */
 export const bySingularValues = {
   takes: { base: 'required', models: 'list' },
   keepsCard: false,
@@ -25,8 +23,8 @@ export const bySingularValues = {
 } as const;
 
 /**
- * Matrices in layers of the base are merged by a rule, times `scale`; to other tensors (embeddings, head, norms, biases, tables
- * that are not called `weight`, convolutions, stacks of experts) the mean of the task vectors is added, times `scale`.
+ * Merges matrices in the base's layers by a rule, times `scale`. Other tensors get the mean of the task
+ * vectors, times `scale`.
  */
 export const spectralOf = (
   rule: SpectralRule,
@@ -47,7 +45,7 @@ export const spectralOf = (
   return ({ layer }, tensor) => {
     const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
     const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
-    // Biases of stacked experts and tables such as Mamba's `A_log` are no linear maps, for all their two dimensions.
+    // Biases of stacked experts and tables such as Mamba's `A_log` are two-dimensional but no linear maps.
     return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? merged : averaged;
   };
 };

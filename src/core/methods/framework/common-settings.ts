@@ -10,16 +10,13 @@ import {
 } from '../../models/tokenizer/chat-templates/chat-template.js';
 import { type DtypeName, dtypeNames, parseDtype } from '../../tensor/dtype.js';
 
-// Settings of recipes, whatever their method.
-
-/** The highest rank that products are truncated to. */
 const mostRank = 4096;
 
-/** Matches a name in any case: JSON Schema has no flag for it. */
+/** Matches a name in any case, since JSON Schema has no flag for it. */
 const anyCase = (name: string): string =>
   name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-/** Every spelling of a floating dtype, the shortest offered first. */
+/** Accepts every spelling of a floating dtype; offers the shortest. */
 export const dtypeSchema = z
   .custom<DtypeName>((value) => typeof value === 'string' && parseDtype(value) !== undefined)
   .meta({
@@ -32,10 +29,9 @@ export const dtypeSchema = z
     ],
   });
 
-/** Words for the values of a dtype. */
 export const dtypeWords = { expected: `one of ${dtypeNames.join(', ')}`, names: dtypeNames };
 
-/** A size; what units it may have is checked where shards are laid out. */
+/** A size; units are checked where shards are laid out. */
 const sizeSchema = z
   .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
   .meta({
@@ -45,7 +41,7 @@ const sizeSchema = z
     ],
   });
 
-/** Settings of the files of an output: of a recipe that is merged itself, and of an experiment. */
+/** Settings of an output's files: of top-level recipes and experiments. */
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
@@ -60,7 +56,7 @@ export const layoutSettings = {
   }),
 };
 
-/** Settings that every recipe may have, also one that stands in a model's place. */
+/** Settings of all recipes, nested ones included. */
 export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
@@ -91,7 +87,7 @@ export const commonSettings = z.strictObject({
   }),
 });
 
-/** Settings of a recipe that is merged itself, and not of one that stands in a model's place. */
+/** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
   as: setting(z.enum(['adapter', 'full']).optional(), {
     meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` goes before it.',

@@ -1,9 +1,9 @@
-/** The number of layers that the paper's counts are meant for. */
+/** The number of layers that the paper's counts refer to. */
 export const paperLayers = 32;
 
 /**
- * Scales a count of the paper to a model of `layers` layers: count · L / 32, to the nearest, half up. Ours, where
- * the paper expects other values for other L and gives none.
+ * Scales a count of the paper: count · L / 32, rounded half up. This rule is ours, since the paper gives no
+ * values for other L.
  */
 export const scaledCount = (count: number, layers: number): number =>
   Math.floor((count * layers) / paperLayers + 0.5);

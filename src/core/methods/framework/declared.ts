@@ -1,17 +1,13 @@
 import type { z } from 'zod';
 
-/** Arrays as read-only lists, since zod infers mutable ones and no tuples. */
+/** Arrays as read-only lists, since zod infers mutable arrays and no tuples. */
 type Listed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
 
-/** A parameter's type where it is given. */
 type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/**
- * Names of the parameters that only one of two object types has, or that have another type in each; `never`
- * where there are none.
- */
+/** Names of parameters that only one type has, or that differ in type; otherwise `never`. */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>
@@ -20,8 +16,8 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema as it is. Does not compile where the schema and the documented interface differ in a
- * parameter; the error names it.
+ * Returns the schema unchanged. Does not compile if schema and documented interface differ; the error names
+ * the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

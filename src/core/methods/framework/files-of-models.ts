@@ -6,30 +6,25 @@ import { normalise, weightsSchema } from './parameters.js';
 import type { ModelInput } from './recipe-input.js';
 import { invalid } from './settings.js';
 
-/** A parameter that lists a file of tensors for each model, such as its importances. */
+/** A parameter that lists a file of tensors for each model, such as importances. */
 export interface FilesOfModels {
-  /** The parameter. */
   readonly key: string;
-  /** The role of its files among a recipe's models. */
   readonly role: string;
-  /** What a file has, for messages: `importances`. */
+  /** Content, for messages: `importances`. */
   readonly what: string;
-  /** The module of `python -m` that makes such a file. */
   readonly program: string;
 }
 
-/** The list of files. */
 export const filesSchema = ({ program }: FilesOfModels) =>
   z.array(z.string({ error: 'a file' }).min(1, { error: 'a file' }), {
     error: `a file for each model, in their order, which \`python -m ${program}\` makes`,
   });
 
-/** Weights of which none is negative: a model of weight 0 is left out. */
+/** Weights of 0 or more; a model of weight 0 is left out. */
 export const sharesSchema = weightsSchema.refine((weights) => weights.every((weight) => weight >= 0), {
   error: 'weights of 0 or more',
 });
 
-/** Returns a check that there are a file and a weight for each model. */
 export const oneForEach =
   ({ key }: FilesOfModels) =>
   (
@@ -46,7 +41,7 @@ export const oneForEach =
     require(weights, 'weights', 'weight');
   };
 
-/** Returns the models of a recipe, and behind them their files. */
+/** Returns the models of a recipe, followed by their files. */
 export const withFiles = (
   { key, role }: FilesOfModels,
   models: readonly ModelInput[],
@@ -56,7 +51,6 @@ export const withFiles = (
   ...files.map((model, index) => ({ role, model, path: [key, index], inPart: true })),
 ];
 
-/** A model with a share in the result, by the index of it and of its file, and what is known of the file. */
 export interface ModelWithFile {
   readonly source: { readonly model: number };
   readonly file: { readonly model: number };
@@ -66,7 +60,7 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/** Returns the models of weights above 0, divided by their sum: of the others neither model nor file is read. */
+/** Returns the models of weight above 0, normalised. Others are not read, nor are their files. */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -85,9 +79,9 @@ export const modelsWithFiles = (
     .filter(({ weight }) => weight > 0);
 
 /**
- * True if the files have a tensor, which all of them must have or none.
+ * True if all files have a tensor, false if no file has it.
  *
- * @throws LayerloomError INVALID_PARAMETER where some lack it, or it is of integers
+ * @throws LayerloomError INVALID_PARAMETER if only some have it, or its dtype is an integer
  */
 export const haveTensor = (
   { what }: FilesOfModels,
@@ -112,9 +106,9 @@ export const haveTensor = (
 };
 
 /**
- * Returns those of some tensors that no file has.
+ * Returns those of `tensors` that no file has.
  *
- * @throws LayerloomError INVALID_PARAMETER where these are all of them
+ * @throws LayerloomError INVALID_PARAMETER if no file has any
  */
 export const inNoFile = (
   { what }: FilesOfModels,
@@ -132,7 +126,6 @@ export const inNoFile = (
   return none;
 };
 
-/** The warnings of tensors that no file has. */
 export const averagedPlainly = ({ what }: FilesOfModels, names: readonly string[]): string[] =>
   names.length === 0
     ? []

@@ -1,17 +1,16 @@
 import * as z from 'zod';
 import { mostLayers } from '../../models/architecture/layer-numbers.js';
 
-/** Numbers of layers as recipes write them: `0-4,30,31`, one number, or a list of both. */
+/** Layer numbers: `0-4,30,31`, one number, or a list of both. */
 export type LayerSet = number | string | readonly (number | string)[];
 
-/** The highest layer number that a set may name: a range is counted out. */
 const highest = mostLayers - 1;
 
 const expected = `layers as numbers and ranges, such as 0-4,30,31, each named once and none above ${highest}`;
 
 const numberSchema = z.int({ error: expected }).nonnegative({ error: expected });
 
-/** Parses one entry, `7` or `0-4`; a dash may be the one that pictures of layers have. Undefined for other text. */
+/** Parses `7` or `0-4`, also with an en dash; undefined for other text. */
 const rangeOf = (text: string): readonly number[] | undefined => {
   const groups = /^\s*(?<first>\d{1,5})(\s*[-–]\s*(?<last>\d{1,5}))?\s*$/.exec(text)?.groups;
   if (groups === undefined) return undefined;
@@ -21,7 +20,7 @@ const rangeOf = (text: string): readonly number[] | undefined => {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 };
 
-/** Returns the numbers of a set in order; undefined where it is none, or names a layer twice. */
+/** Returns the layers in ascending order; undefined if malformed or with duplicates. */
 export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   const entries = (typeof set === 'object' ? set : [set]).flatMap((entry) => String(entry).split(','));
   const found: number[] = [];
@@ -35,7 +34,7 @@ export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   return layers.length === found.length ? layers : undefined;
 };
 
-/** Writes numbers of layers as a set: `0-4,30-31`. */
+/** Formats layers as a set: `0-4,30-31`. */
 export const formatLayers = (layers: readonly number[]): string => {
   const runs: [number, number][] = [];
   for (const layer of layers) {
@@ -46,7 +45,6 @@ export const formatLayers = (layers: readonly number[]): string => {
   return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
 };
 
-/** Layers by their numbers; the set is checked, and stays as it was written. */
 export const layerSetSchema = z
   .union([numberSchema, z.string({ error: expected }), z.array(z.union([numberSchema, z.string()]))], {
     error: expected,

@@ -1,4 +1,4 @@
-/** True if a name matches a pattern, in which `*` stands for any text, also with slashes. */
+/** Matches a pattern, in which `*` stands for any text, slashes included. */
 export const matches = (name: string, pattern: string): boolean => {
   const [first = '', ...rest] = pattern.split('*');
   if (rest.length === 0) return name === pattern;

@@ -10,7 +10,6 @@ import type { ModelInput } from './recipe-input.js';
 import { invalid } from './settings.js';
 import { same } from './tensors/tensor-recipe.js';
 
-/** A model that becomes an expert. */
 export interface Expert {
   readonly model: ModelInput;
   readonly path: RecipePath;
@@ -19,12 +18,11 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** A mixture to make: its models are the base, the experts, the shared ones, and the file of the routers where there is one. */
+/** A mixture to make. Models are: base, experts, shared experts, and the routers' file if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
   readonly gateMode: string;
-  /** True for routers of random numbers. */
   readonly drawn: boolean;
   readonly gates?: string | undefined;
   readonly expertsPerToken: number;
@@ -32,7 +30,6 @@ export interface MixtureRequest {
   readonly seed: number;
 }
 
-/** The matrices of a dense MLP. */
 const projections = { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' } as const;
 
 type Matrix = keyof typeof projections;
@@ -42,7 +39,7 @@ const matrices = Object.keys(projections) as readonly Matrix[];
 const denseName = (layer: number, matrix: Matrix): string =>
   `model.layers.${layer}.mlp.${projections[matrix]}.weight`;
 
-/** @throws LayerloomError INVALID_PARAMETER where the models make no mixture of a family */
+/** @throws LayerloomError INVALID_PARAMETER if no family can hold the models */
 export const compileMixture = (request: MixtureRequest, { models }: CompileContext): Compiled => {
   const base = itemAt(models, 0);
   const { experts, shared, expertsPerToken, seed } = request;
@@ -121,7 +118,6 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   };
 };
 
-/** A tensor of the output: the base's whose dtype it has, and whose shape unless it has its own. */
 interface Made {
   readonly like: string;
   readonly shape?: Shape;
@@ -149,7 +145,6 @@ const expertExpression = (
   return weight === 1 ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight }] };
 };
 
-/** Returns the routers of a layer, by their names in it. */
 const routersOf = (
   { experts, shared, drawn, gateMode, gates, seed }: MixtureRequest,
   models: readonly ModelView[],
@@ -193,7 +188,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Checks that a model has a dense MLP in each layer, of three matrices without biases, and the base's activation. */
+/** Checks that each layer has a dense MLP of three matrices without biases, and the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -218,7 +213,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 /**
  * Returns the family that a recipe names, or the first that can hold its models.
  *
- * @throws LayerloomError INVALID_PARAMETER that says of each why it cannot
+ * @throws LayerloomError INVALID_PARAMETER with the reason for each family
  */
 const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): MixtureLayout => {
   const { architecture, experts, shared } = request;
@@ -249,7 +244,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** Returns why a mixture of a family cannot be made, as words behind its name. */
+/** Returns why a family cannot hold the mixture, to follow its name. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,
@@ -273,7 +268,7 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** The parameters as they are used, prompts aside. */
+/** The parameters used, without prompts. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -5,7 +5,7 @@ import { isObject } from '../../models/checkpoint/json.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
 
-// Parameters that several methods have. Each message ends the sentence "PARAMETER: expected …".
+// Parameters of several methods. Error messages end the sentence "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string'
@@ -14,7 +14,7 @@ const isModel = (value: unknown): value is ModelInput =>
       value !== null &&
       typeof (value as { method?: unknown }).method === 'string';
 
-/** `{ model, name }` is NAME=MODEL. */
+/** Converts `{ model, name }` to NAME=MODEL. */
 const named = (value: ModelInput): unknown => {
   const given: unknown = value;
   if (typeof given !== 'object' || given === null || !('model' in given) || 'method' in given) return given;
@@ -23,7 +23,7 @@ const named = (value: ModelInput): unknown => {
   return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
 };
 
-/** A model: where it is, or the recipe that makes it. */
+/** A model: its location, or a nested recipe. */
 export const modelSchema = z.preprocess(
   named,
   z.custom<ModelInput>(isModel, {
@@ -31,7 +31,6 @@ export const modelSchema = z.preprocess(
   }),
 );
 
-/** A whole number of `what`, 0 or more. */
 export const countOf = (what: string): z.ZodInt =>
   z
     .int({ error: `a whole number of ${what}, 0 or more` })
@@ -41,11 +40,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** True where weights cancel but for rounding: such a sum must not be divided by. */
+/** True for a sum of 0 up to rounding, which must not be a divisor. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** One weight a model. Negative ones are legal; what they sum to must not be 0, since they are normalised. */
+/** A weight for each model. Negative ones are allowed, but not a sum of 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -53,14 +52,13 @@ export const weightsSchema = z
     error: 'weights whose sum is finite and not 0, since they are normalised',
   });
 
-/** Weights given as numbers, or found by `magnitudeWeights`. */
+/** Weights as numbers, or from `magnitudeWeights`. */
 export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
   error: 'numbers, or magnitude',
 });
 
 /**
- * Magnitude-adjusted weights (paper §5): each expert's is 1 / (mean MAV over all rows of all its task-vector
- * tensors, every row counting once).
+ * Magnitude-adjusted weights (paper §5): 1 / (mean MAV over all rows of an expert's task vector).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -71,11 +69,6 @@ export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): numb
     return 1 / mean;
   });
 
-/**
- * The statistics that `magnitudeWeights` needs.
- *
- * @throws LayerloomError INVALID_PARAMETER where there is no base
- */
 export const magnitudeStatistics = (
   base: ModelInput | undefined,
   experts: readonly ModelInput[],
@@ -89,7 +82,7 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/** `magnitude weights: math-1 0.5112, swh-1 0.4888` and the like, where a plan has weights that nobody gave. */
+/** Describes derived weights: `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
     ['magnitude', recipe['magnitude_weights']],
@@ -103,7 +96,7 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** The merged models of a recipe as plans have it, which names them if one of them is a recipe. */
+/** The merged models that a plan's recipe names; undefined if all are plain inputs. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
@@ -114,25 +107,20 @@ const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unk
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/**
- * Weights as they are recorded: as given, and with `magnitude` also the weights found, each over their sum.
- */
+/** Weights as recorded: as given, and for `magnitude` also as found. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/**
- * Weights that give the same shares when they are given again: the shares themselves where dividing them by
- * their sum leaves them as they are, to the bit, else the weights.
- */
+/** Weights that reproduce the shares: the shares if normalising changes no bit, else the weights. */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Mean MAV over all rows of all tensors, every row counting once. Rows that are not finite are left out. */
+/** Mean MAV over all rows of all tensors, without rows with NaN or infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -145,7 +133,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** w / Σw, in float64; kernels round the result to the precision they compute in. */
+/** w / Σw in float64; kernels round it to their precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

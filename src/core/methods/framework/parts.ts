@@ -13,26 +13,24 @@ export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A part of an output: which of its tensors, and where they come from. */
 export interface PartParameters {
-  /** The model that it comes from; `task`, `language` and `base` mean the recipe's. */
+  /** The source; `task`, `language` and `base` mean the recipe's. */
   model?: ModelInput | undefined;
-  /** Models whose average it is, instead of `model`. */
+  /** Models to average, instead of `model`. */
   models?: readonly ModelInput[] | undefined;
-  /** One weight for each of `models`, divided by their sum. Default: all 1. */
+  /** A weight for each of `models`, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
   /**
-   * Its layers, such as `0-4,30,31`; `outside`: the tensors outside the layers; `rest`: all that no other part takes,
-   * inside the layers and outside. Default: everywhere, of `modules`.
+   * Layers such as `0-4,30,31`; `outside`: tensors outside the layers; `rest`: everything that no other part
+   * takes. Default: everywhere, within `modules`.
    */
   layers?: LayerSet | undefined;
-  /** Its modules, one or a list. Default: all. */
+  /** A module or a list. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;
 }
 
 const moduleName = z.enum(moduleNames, { error: `one of ${moduleNames.join(', ')}` });
 
-/** A part, as a recipe has it. */
 export const partSchema: z.ZodType<PartParameters, PartParameters> = z
   .strictObject({
     model: modelSchema.optional(),
@@ -68,20 +66,19 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
       refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
   });
 
-/** Where the tensors of a part come from: a weighted average of models, or one of them. */
+/** A model's share in a part, which is a weighted average. */
 export interface Share {
   readonly of: ModelInput;
-  /** The weights of a part add up to 1. */
+  /** The weights of a part sum to 1. */
   readonly weight: number;
 }
 
-/** A part, as it is carried out. */
 export interface Part {
   readonly shares: readonly Share[];
-  /** Undefined: inside the layers and outside. */
+  /** Undefined: inside and outside the layers. */
   readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
   readonly modules: readonly ModuleName[] | undefined;
-  /** What messages call it: `part 2`. */
+  /** Name in messages: `part 2`. */
   readonly name: string;
   readonly path: RecipePath;
 }
@@ -94,7 +91,6 @@ const rolesOf: Readonly<Record<ModuleName, readonly Role[]>> = {
   head: ['head'],
 };
 
-/** Returns the part of a recipe that its parameters say. */
 export const partOf = (
   { model, models = model === undefined ? [] : [model], weights, layers, modules }: PartParameters,
   index: number,
@@ -122,10 +118,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Orders parts by what goes before what: named layers and modules, then what is left of modules, then the rest. */
+/** Precedence, lowest first: explicit parts, then `rest` within modules, then `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that claim a place: more than one where they overlap, none in a gap. */
+/** Returns the parts that claim a place: several if they overlap, no part in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -133,11 +129,11 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
 };
 
 /**
- * Returns a function that says which part a place is in.
+ * Returns a function that maps a place to its part.
  *
- * @param places of the output's tensors, all of which must be in exactly one part
- * @throws LayerloomError PARTS_INVALID for a layer that the models do not have, for places in several parts or in none,
- *   and for a part without any
+ * @param places of the output's tensors; each must be in exactly one part
+ * @throws LayerloomError PARTS_INVALID for an unknown layer, places in several parts or in no part, and a
+ *   part without tensors
  */
 export const divide = (
   parts: readonly Part[],
@@ -158,10 +154,10 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  // What several parts take goes before what none does: it is rather what was mistyped.
+  // Reports overlaps before gaps: an overlap is more likely a typo.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // What is outside an adapter's modules, or a layer that it does not change, is not there to be taken.
+  // An adapter may lack all modules or layers that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalid(
@@ -189,7 +185,6 @@ const checkLayers = (part: Part, layers: number): void => {
   );
 };
 
-/** Places as messages name them. */
 interface Where {
   readonly text: string;
   readonly layers: readonly number[];
@@ -220,7 +215,7 @@ const invalid = (
 const layersText = (layers: readonly number[]): string =>
   `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
 
-/** `layers 3-4 (attention), embeddings`: modules are named where it is not whole layers. */
+/** `layers 3-4 (attention), embeddings`: names modules unless whole layers are meant. */
 const whereOf = (places: readonly Place[]): Where => {
   const inside = places.filter(({ layer }) => layer !== undefined);
   const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);
@@ -233,7 +228,7 @@ const whereOf = (places: readonly Place[]): Where => {
   return { text: texts.join(' and '), layers };
 };
 
-/** The name of the modules that a place is of; the name of its tensor where no module has it. */
+/** The module group of a place, or its module's own name. */
 const nameOf = ({ role, module }: Place): string =>
   moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
 
@@ -244,7 +239,7 @@ const wordsOf = ({ layers, modules }: Part): string => {
   return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
 };
 
-/** A part in YAML's spelling, its models by the names that `nameOf` gives. */
+/** Spells a part as in YAML; `nameOfModel` names its models. */
 export const spellPart = (
   { shares, layers, modules }: Part,
   nameOfModel: (of: ModelInput) => unknown,

@@ -1,23 +1,22 @@
 import type { Citation } from './method.js';
 import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js';
 
-// Weights of the checkpoints of one run, oldest first. The command line has the names from here too: no library is imported.
+// Weights of a run's checkpoints, oldest first. Imports no library, since the command line takes names from
+// here.
 
-/** The value that the learning rate has of its peak at a share x of its decay: f(0) = 1, f(1) = 0, never rising. */
+/** The learning rate relative to its peak after a share x of the decay. */
 const decays = {
   linear: (x: number) => 1 - x,
   cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
   '1-sqrt': (x: number) => 1 - Math.sqrt(x),
 } as const;
 
-/** A decay of the learning rate that merged checkpoints stand for. */
 export type Decay = keyof typeof decays;
 
-/** What a schedule may depend on beside the number of checkpoints. */
 export interface ScheduleSettings {
-  /** The decay that `wsm` stands for. */
+  /** For `wsm`. */
   readonly decay: Decay;
-  /** The share that `ema` gives each newer checkpoint, between 0 and 1. */
+  /** For `ema`: the share of each newer checkpoint, between 0 and 1. */
   readonly alpha: number;
 }
 
@@ -26,7 +25,6 @@ export const defaultSettings: ScheduleSettings = { decay: '1-sqrt', alpha: 0.2 }
 interface ScheduleKind {
   readonly weights: (count: number, settings: ScheduleSettings) => number[];
   readonly citations: readonly Citation[];
-  /** The one of the settings that it takes. */
   readonly takes?: keyof ScheduleSettings;
 }
 
@@ -45,7 +43,7 @@ const kinds = {
     citations: [pretrainedAveraging],
     takes: 'alpha',
   },
-  // Σ cⱼ θₙ₊ⱼ = θₙ − Σ wᵢ gᵢ with wᵢ = Σ_{j≥i} cⱼ, so that cⱼ = wⱼ − wⱼ₊₁, w₀ = 1 (arXiv 2507.17634). Of m
+  // Σ cⱼ θₙ₊ⱼ = θₙ − Σ wᵢ gᵢ with wᵢ = Σ_{j≥i} cⱼ, so cⱼ = wⱼ − wⱼ₊₁ and w₀ = 1 (arXiv 2507.17634). For m
   // checkpoints wᵢ = f(i / m): a linear decay gives the uniform average.
   wsm: {
     weights: (count, { decay }) =>
@@ -55,7 +53,6 @@ const kinds = {
   },
 } as const satisfies Readonly<Record<string, ScheduleKind>>;
 
-/** A rule by which the checkpoints of a run are weighed. */
 export type Schedule = keyof typeof kinds;
 
 const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
@@ -66,11 +63,11 @@ export const decayNames = namesOf<Decay>(decays);
 
 const kindOf = (schedule: Schedule): ScheduleKind => kinds[schedule];
 
-/** The setting that a schedule takes; undefined where it takes none. */
+/** Returns the setting that a schedule uses, if any. */
 export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefined => kindOf(schedule).takes;
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
 
-/** Returns the weights of checkpoints, oldest first, in float64. They sum to 1 but for rounding. */
+/** Returns the weights of checkpoints, oldest first, in float64; they sum to 1 up to rounding. */
 export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
   kindOf(schedule).weights(count, settings);

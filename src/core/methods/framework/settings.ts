@@ -1,13 +1,12 @@
 import { LayerloomError } from '../../base/errors.js';
 import type { RecipePath } from './method.js';
 
-/** A value of a parameter for one tensor. */
+/** A parameter's value for one tensor. */
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter as a recipe gives it: one value; a list, which is a gradient over the layers; or values by
- * filters, of which the first that matches the tensor's name counts (a filter is a part of the name; none, or
- * `*`, matches all).
+ * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters, of
+ * which the first match counts. A filter is a part of a tensor's name; an absent filter or `*` matches all.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -20,29 +19,27 @@ interface FilteredValue<Value extends Scalar = Scalar> {
   readonly value: Value | readonly Value[];
 }
 
-/** A parameter of a method: its values, and the one that it has where a recipe gives none. */
+/** Valid values of a method's parameter, and its default. */
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Ends the sentence "PARAMETER: expected …". */
   readonly expected: string;
-  /** True for a value that the parameter may have. */
   accepts(value: unknown): value is Value;
-  /** None: the recipe must give it. */
+  /** If absent, the recipe must give a value. */
   readonly default?: Value;
-  /** JSON Schema of one value, for editors; it accepts what `accepts` does, and perhaps more. */
+  /** JSON Schema of a value, for editors; accepts at least what `accepts` does. */
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
-/** Specs by the parameters' names. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
 
 /**
- * A parameter that is a finite number.
+ * Specifies a finite number.
  *
  * @param expected ends the sentence "PARAMETER: expected …"
- * @param preset the default; without one a recipe must give the parameter
- * @param json bounds of the values, as JSON Schema has them
+ * @param preset the default; without it the parameter is required
+ * @param json bounds in JSON Schema
  */
 export const numberParameter = (
   expected: string,
@@ -56,18 +53,15 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
-/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
-/** A parameter that is a share: above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
     exclusiveMinimum: 0,
     maximum: 1,
   });
 
-/** A parameter that is true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   json: { type: 'boolean' },
@@ -75,7 +69,6 @@ export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   default: preset,
 });
 
-/** A parameter that is one of a few values. */
 export const oneOf = <const Value extends Scalar>(
   expected: string,
   values: readonly Value[],
@@ -92,7 +85,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A parameter's values over a model's tensors. It remembers which of its filters have matched one. */
+/** A parameter's values over tensors. Remembers which filters have matched. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -116,11 +109,10 @@ export class Setting {
   }
 
   /**
-   * Its value for a tensor.
+   * Returns the value for a tensor.
    *
-   * @param t where the layer is in its slice, from 0 for the first (and for what is outside the layers) to 1
-   *   for the last
-   * @returns undefined where no filter matches
+   * @param t position of the layer in its slice, from 0 (first, or outside the layers) to 1 (last)
+   * @returns undefined if no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {
     const index = this.#cases.findIndex(({ filter }) => filter === undefined || tensor.includes(filter));
@@ -130,7 +122,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Filters that no tensor has matched so far; cases without a filter are no filters. */
+  /** Filters without a match so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -161,7 +153,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Numbers lie on straight lines between the list's, which stand at equal distances; others are chosen. */
+/** Interpolates between the equidistant numbers of a list; picks other values. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -171,7 +163,7 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   return (1 - fraction) * a + fraction * b;
 };
 
-/** A recipe's value that cannot be, with the place where it stands. */
+/** The error of an invalid value in a recipe. */
 export const invalid = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
   new LayerloomError(
     'INVALID_PARAMETER',
@@ -180,10 +172,10 @@ export const invalid = (path: RecipePath, value: unknown, expected: string): Lay
   );
 
 /**
- * The value of a parameter for a tensor: that of the first setting that has one, else the default.
+ * Returns a parameter's value for a tensor: from the first setting that has one, else the default.
  *
- * @param settings the most particular one first
- * @throws LayerloomError INVALID_PARAMETER where there is neither
+ * @param settings most specific first
+ * @throws LayerloomError INVALID_PARAMETER without any
  */
 export const resolveSetting = (
   name: string,

@@ -3,51 +3,42 @@ import type { Consensus, Pruning } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';
 
-// Parts of the methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is δᵢ = xᵢ −
-// b with fewer elements (Ilharco et al. 2023; Yadav et al. 2023; Yu et al. 2023; mergekit's generalised task
-// arithmetic).
+// Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
+// δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
 
-/** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
-  /** Weight of a model's task vector. No default: each model needs one, here, of its own, or in `weights`. */
+  /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
-  /**
-   * Divide by the sum of the weights that count at the element. Default: true for `ties` and `della`, false
-   * for the others.
-   */
+  /** Divide by the weights that count at the element. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;
-  /** Taken from mergekit's recipes, and changes nothing. */
+  /** Accepted for mergekit's recipes; has no effect. */
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
-/** Parameters of the methods that leave elements of task vectors out. */
 export interface SparseParameters extends TaskVectorParameters {
-  /** Share of each task vector that stays: 0 (nothing) to 1. Default 1, which leaves it whole. */
+  /** Share to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
   /**
-   * `true` and `norm` bring what stays back to the task vector's L1 norm (mergekit); `density` divides it by
-   * the density (PEFT, DARE's authors). Default: true for `dare_…` and `della…`, false for the others.
+   * `true` and `norm` restore the task vector's L1 norm (mergekit); `density` divides by the density (PEFT,
+   * DARE's authors). Default: true for `dare_…` and `della…`.
    */
   rescale?: SettingInput<Rescale> | undefined;
 }
 
-/** Parameters of the methods that leave elements out by chance. */
 export interface RandomParameters extends SparseParameters {
-  /** Seed of the draws: a whole number, 0 or more. Default 0. */
+  /** Seed of the random numbers: a whole number, 0 or more. Default 0. */
   seed?: SettingInput<number> | undefined;
 }
 
-/** Parameters of the methods that leave outliers out. */
 export interface OutlierParameters extends SparseParameters {
-  /** Share of largest changes that is left out first: 0 to 1. Default 0.01. */
+  /** Share of largest changes to drop first: 0 to 1. Default 0.01. */
   gamma?: SettingInput<number> | undefined;
 }
 
-/** Parameters of the methods that leave elements out by chance and rank. */
 export interface RankParameters extends RandomParameters {
-  /** Spread of the probabilities: 0 to 0.5, and density ± epsilon between 0 and 1. Default 0.15. */
+  /** Spread of the probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;
 }
 
@@ -77,16 +68,16 @@ const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && va
 
 const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
 
-/** Specs of the parameters that models have each of their own. */
+/** Parameters for each model. */
 export const wholeChanges = { weight };
 export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** Specs of the parameters that all models share, with the default of `normalize`. */
+/** Shared parameters, with the default of `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** The same of methods that sparsify, with the default of `rescale`. */
+/** `sumOf` for methods that sparsify, with the default of `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -94,10 +85,9 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** The same of methods that sparsify by chance; they rescale unless told otherwise. */
+/** `sparseSumOf` for methods that sparsify at random, which rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
-/** A tensor of a task-vector method: its operands, and the parameters that hold for it. */
 interface TaskVectorInput<Own, Shared> {
   readonly tensor: string;
   readonly base: ModelTensor;
@@ -118,16 +108,13 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/**
- * Prunes a model's task vector. `draw` names it among the draws of one seed: the tensor and the model's
- * index.
- */
+/** Chooses a model's pruning. `draw` distinguishes the random numbers of a seed. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
-/** Leaves nothing of a task vector, as every sparsifier does at density 0 (mergekit). */
+/** Removes everything, as every sparsifier does at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
-/** Null at density 1, where everything stays. */
+/** Returns null at density 1, which keeps everything. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
@@ -135,7 +122,7 @@ const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: 
       ? nothing
       : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** @param least elements that stay at any density */
+/** @param least fewest elements to keep, at any density */
 export const byMagnitude =
   (least: number): Prune<Sparse, Rescaled> =>
   (own, shared) =>
@@ -147,7 +134,7 @@ export const byOutliers: Prune<Sparse & { readonly gamma: number }, Rescaled> = 
 export const byChance: Prune<Sparse, Drawn> = (own, shared, draw) =>
   pruned({ by: 'random', density: own.density, seed: `${shared.seed}/${draw}` }, shared);
 
-/** @throws LayerloomError INVALID_PARAMETER where probabilities would not lie between 0 and 1 */
+/** @throws LayerloomError INVALID_PARAMETER if probabilities are not between 0 and 1 */
 export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own, shared, draw) => {
   if (
     own.density > 0 &&
@@ -163,7 +150,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** The terms of a consensus: one change a model, in their order. */
+/** Returns a consensus's terms. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,
@@ -179,10 +166,7 @@ interface Combination {
   readonly lambda: number;
 }
 
-/**
- * The sum over the elements whose sign is that of the weighted sum; where `normalize` is on, over the weights
- * that count there.
- */
+/** Sums the elements with the sign of the weighted sum; `normalize` divides by the weights that count. */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,
@@ -195,10 +179,7 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/**
- * The sum over all elements; where `normalize` is on, over the sum of the weights. A sum of whole task
- * vectors is a linear combination.
- */
+/** Sums all elements; `normalize` divides by the weights. Without pruning, a linear combination. */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -4,28 +4,27 @@ import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/** Rows of a matrix that come from one operand, as [first, count], ascending and disjoint. */
+/** Rows of a matrix that come from one operand, ascending and disjoint. */
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Rows of several operands, each where it stands there, byte for byte; rows that no part has are 0. Rows are
- * along dimension 0. The first part is the one that most of the tensor is of, in words and pictures.
+ * Takes rows (along dimension 0) of several operands, each at the same index, byte for byte; others are 0.
+ * The first part has most of the tensor.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';
   readonly parts: readonly { readonly source: T; readonly rows: readonly RowRange[] }[];
 }
 
-/** Returns the elements of a row along dimension 0. */
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** Returns [first row, part, rows] of all parts, ascending by the first row. */
+/** Returns [first row, part, rows], ascending. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Returns why ranges are none of a tensor's rows, if they are not: each has rows, and no two share one. */
+/** Returns why ranges of rows are invalid: an empty range, or an overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

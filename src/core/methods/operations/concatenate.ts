@@ -8,10 +8,9 @@ import { sharedList } from './shared-list.js';
 import { describeSum } from './words.js';
 
 /**
- * Matrices in one, one below the other (`rows`) or side by side (`columns`) in the order of the parts, each times its factor
- * and rounded once to the output's dtype; a part of factor 1 and of that dtype is moved bit by bit. Each operand has the
- * output's shape, and is not looked at outside its own rows or columns. Low-rank changes are added so: the rows of all A and
- * the columns of all B are the factors of the sum.
+ * Concatenates matrices along `rows` or `columns`, each times its factor, rounded once; a part of factor 1
+ * and the output's dtype is moved bit by bit. Each operand has the output's shape, but only the part's own
+ * rows or columns are read. For sums of low-rank changes: the rows of all A, the columns of all B.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';
@@ -21,14 +20,14 @@ export interface Concatenate<T> {
     /** Rows or columns of the part. */
     readonly count: number;
     readonly factor: number;
-    /** Weight of the change that the part is a factor of, for words and pictures: no element depends on it. */
+    /** Weight of the change; only for words and pictures. */
     readonly weight: number;
   }[];
 }
 
 /**
- * Returns the width of the rows in which parts are put side by side: the largest that divides each part's columns, so that
- * every row of a part is some rows of that width.
+ * Returns the greatest common divisor of the parts' columns: every part's row is a whole number of rows of
+ * this width.
  */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
@@ -39,7 +38,7 @@ export const commonWidth = (counts: readonly number[]): number =>
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
 
-/** The runs of rows that have so many of each part, in numbers of a width. */
+/** Interleaves `counts` columns of each part in each row, in units of `width`. */
 const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
   const runs: number[] = [];
   let to = 0;

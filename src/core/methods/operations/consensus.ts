@@ -9,20 +9,15 @@ import type { Value } from './program.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 import { decimals, describeSum } from './words.js';
 
-/** The pruning of a task vector, before it is weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
-  /**
-   * `norm` restores the task vector's L1 norm, `density` divides the kept elements by the density, null does
-   * neither.
-   */
+  /** `norm` restores the task vector's L1 norm; `density` divides by the density. */
   readonly rescale: 'norm' | 'density' | null;
 }
 
 /**
  * base + scale · (Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
- * election, each element's sum takes only the δᵢ of the elected sign: the sign of Σ δᵢ (weighted or not), or
- * `tie` where that sum is 0.
+ * election, sums take only δᵢ of the elected sign: that of Σ δᵢ (weighted or not), or `tie` if it is 0.
  */
 export interface Consensus<T> {
   readonly kind: 'consensus';
@@ -33,23 +28,17 @@ export interface Consensus<T> {
     readonly pruning: Pruning | null;
   }[];
   readonly election: Election | null;
-  /**
-   * 1, or over the δᵢ in an element's sum: the sum of their weights, or their number. A divisor of 0 is
-   * replaced by 1.
-   */
+  /** 1, or for the δᵢ in a sum: their weights, or their number. A divisor of 0 becomes 1. */
   readonly divisor: 'none' | 'weights' | 'count';
   readonly scale: number;
 }
 
-/** Limit on the task vectors that `consensus` and `sce` combine; native code refuses more. */
+/** Limit on task vectors, as in native code. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/**
- * Words for each `tie`: peers elect + where the changes sum to 0, the code of the TIES authors takes the
- * majority sign.
- */
+/** Words for `tie`: peers elect + if the changes sum to 0; the TIES authors' code takes the majority sign. */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {
@@ -126,7 +115,7 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/** True if the bounds of a consensus may be guessed: norms, which are restored, are of what is kept. */
+/** False if norms are restored, which depend on the exact choice of elements. */
 export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
   const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
   return (
@@ -138,11 +127,7 @@ export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): bo
 /** Smaller norms are not restored, as in mergekit. */
 const leastNorm = 1e-7;
 
-/**
- * Appends the pruned task vectors to the program. The magnitude bounds of all task vectors are found in one
- * search, and the norms of those that are rescaled in one pass, since each search or pass reads the whole
- * tensor.
- */
+/** Appends the pruned task vectors, with one search for all bounds and one pass for all norms. */
 const prune = async (
   all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
   to: Lowering,

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/** One tensor, byte for byte. */
 export interface Copy<T> {
   readonly kind: 'copy';
   readonly source: T;

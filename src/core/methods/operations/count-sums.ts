@@ -2,8 +2,8 @@ import { itemAt } from '../../base/lookup.js';
 import type { Counted } from './measurer.js';
 
 /**
- * Sums histograms of parts of the same values, such as the tensors of a model, over the same windows. The sums are float64: 32 bits
- * do not count the equal elements of a model of more than 2³² parameters.
+ * Sums histograms over the same windows, such as those of a model's tensors. In float64: more than 2³²
+ * elements may be equal.
  */
 export class CountSums {
   readonly above: number[];

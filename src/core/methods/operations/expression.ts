@@ -1,11 +1,11 @@
 import type { Formula } from './formula.js';
 import type { Same } from './same.js';
 
-/** A tensor of the recipe's model number `model`. Its name is the output tensor's if `tensor` is absent. */
+/** A tensor of a recipe's model; `tensor` defaults to the output tensor's name. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;
 }
 
-/** The formula of an output tensor over models' tensors, as methods write it. */
+/** A formula as methods write it. */
 export type Expression = Exclude<Formula<ModelTensor>, Same<ModelTensor>>;

@@ -5,32 +5,30 @@ import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
 /**
- * One factor of a matrix of `shape`, Δ = Σ coefficient · source: of its truncated singular value decomposition
- * left · right, √σ on both sides. Left is [rows, rank], right [rank, columns]. The two factors of a matrix stand in one
- * shard under the same `of`, and the engine makes them together, in a job of its own kind.
+ * A factor of Δ = Σ coefficient · source: of its truncated singular value decomposition left [rows, rank] ·
+ * right [rank, columns], with √σ in both. A matrix's two factors are in one shard under the same `of`; a job
+ * of its own kind makes them together.
  */
 export interface Factor<T> {
   readonly kind: 'factor';
-  /** The matrix: the name of the parameter that it changes. */
+  /** The name of the changed parameter. */
   readonly of: string;
   readonly side: 'left' | 'right';
-  /** [rows, columns] of Δ. */
   readonly shape: readonly [number, number];
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** Weight of the model that the term is of, for words and pictures: no element depends on it. */
+    /** Weight of the term's model; only for words. */
     readonly weight: number;
   }[];
 }
 
 const extent = z.int().positive();
 
-/** Columns of the sketch: half as many more than the rank, in panels of 16; native/jobs/factorise.cpp. */
+/** Columns of the sketch: 1.5 times the rank, in panels of 16, as in native/jobs/factorise.cpp. */
 const sketchOf = (rank: number, most: number): number =>
   16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
 
-/** Rows of a tile, and the elements that it may have. */
 const [tileRows, tileElements] = [64, 4 * 1024 * 1024];
 
 export const factor = {
@@ -48,8 +46,8 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   isWhole: true,
-  // The basis in float64 and float32, four small squares in float64; beside them the basis once more, or the product in float32
-  // and both factors. Of a tile the sum and each term in float32.
+  // The basis in float64 and float32, four small squares in float64; also a second basis, or the float32
+  // product with both factors. For each tile, the sum and each term in float32.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
     const rank = Number(shape[side === 'left' ? 1 : 0]);
     const width = sketchOf(rank, Math.min(rows, columns));
@@ -70,7 +68,7 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
-  // Weights are words alone.
+  // Weights are only for words.
   key: ({ of, side, shape, terms }) =>
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),

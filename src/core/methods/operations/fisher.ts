@@ -4,8 +4,8 @@ import type { Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * Σ wᵢxᵢ / Σ wᵢ at each element, wᵢ = weight · (importance + eps) of source i (Matena & Raffel 2022; the order of
- * operations is fusion-bench's). An importance is a tensor of the source's shape; where one is negative there is no mean.
+ * Σ wᵢxᵢ / Σ wᵢ at each element, with wᵢ = weight · (importance + eps) of source i (Matena & Raffel 2022;
+ * operations in the order of fusion-bench). Undefined for a negative importance.
  */
 export interface Fisher<T> {
   readonly kind: 'fisher';

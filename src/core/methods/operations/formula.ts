@@ -18,7 +18,7 @@ import type { Same } from './same.js';
 import type { Sce } from './sce.js';
 import type { Spectral } from './spectral.js';
 
-/** The kinds of formula over operands `T`, by name. A new operation has a line here and one in index.ts. */
+/** The kinds of formula. A new operation has a line here and one in index.ts. */
 export interface Formulas<T> {
   copy: Copy<T>;
   same: Same<T>;
@@ -44,11 +44,10 @@ export interface Formulas<T> {
 export type FormulaKind = keyof Formulas<unknown>;
 
 /**
- * One tensor computed from operands of type `T`: models' tensors where a method writes it, byte ranges in a
- * plan. A formula that needs statistics of whole tensors (a threshold, a Gram matrix) declares them; the
- * engine measures them just before it computes the tensor.
+ * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. The engine measures a
+ * formula's statistics of whole tensors (a threshold, a Gram matrix) just before.
  */
 export type Formula<T> = Formulas<T>[FormulaKind];
 
-/** A formula that computes elements; `copy` and `same` move bytes instead. */
+/** A formula that computes elements; `copy` and `same` move bytes. */
 export type Computation<T> = Exclude<Formula<T>, Copy<T> | Same<T>>;

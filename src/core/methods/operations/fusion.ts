@@ -6,9 +6,7 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * The source's elements whose importance is at least median + 1.5 · interquartile range of the whole tensor;
- * the base's elsewhere. An element's importance is |source − base| · the Kullback-Leibler divergence of its
- * row (mergekit's `arcee_fusion`).
+ * Arcee Fusion (vectors/arcee-fusion.ts): the source's elements of high importance, and the base's elsewhere.
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

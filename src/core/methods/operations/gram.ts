@@ -8,9 +8,8 @@ import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
- * from the Gram matrix of the xᵢ − origin: once for the whole tensor, or for each output row (along the last
- * dimension) or input row (along dimension 0), of tensors of any number of dimensions.
+ * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes cᵢ from the Gram matrix
+ * of the xᵢ − origin: for the tensor, or for each output row (last dimension) or input row (dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';
@@ -21,7 +20,6 @@ export interface GramFormula<T> {
   readonly parameters: RuleParameters;
 }
 
-/** The weights of the sources, for rules that have one for each. */
 const weightsIn = ({ weights }: RuleParameters, count: number): readonly number[] | undefined =>
   Array.isArray(weights) && weights.length === count ? (weights as readonly number[]) : undefined;
 
@@ -66,7 +64,7 @@ export const gram = {
   lower: async ({ rule, origin, sources, of: wanted, parameters }, dtype, to) => {
     const { program, measurer, tensor } = to;
     const vectors = origin === null ? sources : sources.map((value) => difference(to, value, origin));
-    // A tensor of one dimension is a single row of either sense.
+    // A one-dimensional tensor is a single row in either sense.
     const of = program.shape.length < 2 ? 'tensor' : wanted;
     if (of !== 'tensor') takeRows(to, of === 'input' ? 'first' : 'last', rule);
     const measures = { tensor: 'gram', output: 'rowGram', input: 'columnGram' } as const;
@@ -84,7 +82,7 @@ export const gram = {
           rule,
           `the rule returned ${coefficients.length} coefficients for ${count} operands`,
         );
-      // origin + Σ c(x − origin) is written as a weighted sum of origin and the x, which rounds once.
+      // A weighted sum of origin and the x rounds only once.
       if (origin !== null) weights.push(1 - coefficients.reduce((sum, c) => sum + c, 0));
       weights.push(...coefficients);
     }

@@ -4,8 +4,8 @@ import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
 /**
- * Σ weight · tensor in float32, added in the order of the terms and rounded once to the output's dtype.
- * Weights are used as they are: methods that normalise them have done so before.
+ * Σ weight · tensor in float32, in the order of terms, rounded once to the output's dtype. Weights are not
+ * normalised.
  */
 export interface Linear<T> {
   readonly kind: 'linear';

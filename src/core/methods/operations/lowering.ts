@@ -3,7 +3,10 @@ import type { GuessedBounds } from './bound-to-find.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
-/** Sums over a matrix of its change δ = value − base, and of what is left once both are quantised: δ' = Q(value) − Q(base). */
+/**
+ * Sums over a matrix of its change δ = value − base, and of the change after quantising: δ' = Q(value) −
+ * Q(base).
+ */
 export interface KeptSums {
   /** Σ δ², Σ δδ' and Σ δ'². */
   readonly squares: number;
@@ -11,21 +14,13 @@ export interface KeptSums {
   readonly keptSquares: number;
 }
 
-/**
- * The context in which an expression is lowered: the program it is appended to, and a measurer for its
- * statistics.
- */
 export interface Lowering {
-  /** The tensor's name, for errors. */
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /**
-   * Lets the bounds of a consensus be guessed, which is the one vote of the program. Who sets it corrects what is
-   * computed with a wrong guess.
-   */
+  /** Allows guessing the bounds of the program's only vote. The caller must recompute after wrong guesses. */
   readonly guessed?: GuessedBounds | undefined;
-  /** Takes how much of a change is left in a matrix that is quantised; where it is absent, that is not measured. */
+  /** Receives how much of a quantised matrix's change survives; measured only if set. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 
@@ -34,10 +29,9 @@ export const difference = ({ program }: Lowering, x: Value, base: Value): Value 
   program.linear([x, base], [1, -1]);
 
 /**
- * Has the program take rows along a dimension.
+ * Sets the dimension of the program's rows.
  *
- * @param method words for the error
- * @throws LayerloomError MERGE_UNDEFINED where a formula in this one takes them along another
+ * @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension
  */
 export const takeRows = (
   { program, tensor }: Lowering,
@@ -48,6 +42,6 @@ export const takeRows = (
     throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
 };
 
-/** Returns the error MERGE_UNDEFINED, for a tensor on which a method's formula has no result. */
+/** For a tensor on which a method has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

@@ -12,10 +12,10 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds bounds with exactly `kept` elements above each; ties are broken by index. All are searched in the
- * same passes.
+ * Finds bounds with exactly `kept` elements above each; ties are broken by index. Searches share their
+ * passes.
  *
- * @param guessed lets them be guessed instead, where a sample makes good guesses of them
+ * @param guessed allows guesses, if a sample makes good ones
  */
 export const boundsOf = async (
   { program, measurer }: Lowering,
@@ -57,7 +57,7 @@ export const boundsOf = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // A magnitude of 0 needs no tie-break: a zero kept and a zero dropped are both 0.
+    // Kept and dropped zeros are both 0.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -70,21 +70,24 @@ export const boundsOf = async (
   return bounds;
 };
 
-/** Returns the bound with a share of the elements of a magnitude above it, were they spread evenly; a cutoff is between rows. */
+/**
+ * A bound with a share of a magnitude's elements above it, assuming they are spread evenly. The cutoff is
+ * between rows.
+ */
 const boundAt = (
   { elements, columns }: Program,
   bits: number,
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Above it is what is not 0: whether zeros are kept makes no difference.
+  // Whether zeros are kept makes no difference.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;
   return { bits, cutoff: early ? above : elements - above, early };
 };
 
-/** Returns the largest magnitude of a value; 0 for one without elements, and where it is no finite number. */
+/** Returns the largest magnitude; 0 for an empty value, NaN and infinity. */
 export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
   if (to.program.elements === 0) return 0;
   const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);

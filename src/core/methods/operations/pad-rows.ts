@@ -4,8 +4,8 @@ import type { Operation, Statistic } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * The first `from` rows of a matrix, and behind them rows that are the mean of these: Σ in float64, divided by
- * their number, rounded to float32 and then to the dtype. For rows of a vocabulary that no token has.
+ * The first `from` rows, followed by rows equal to their mean (summed in float64, rounded to float32, then to
+ * the dtype). For vocabulary rows without a token.
  */
 export interface PadRows<T> {
   readonly kind: 'padRows';

@@ -16,77 +16,72 @@ import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../
 import { sharedNumbers } from './shared-list.js';
 import { watchedFor } from './watched.js';
 
-/** A value of a program under construction: a stored tensor or a node's result. */
+/** A stored tensor or a node's result. */
 export type Value = { readonly source: number } | { readonly node: number };
 
-/** A node that is being written. */
 interface Node {
   readonly operation: NodeOperation;
   readonly inputs: readonly Value[];
   readonly dtype: ArithmeticDtype;
 }
 
-/** A stored tensor that a program is over, and the rule of slicing where it is not element by element. */
+/** A stored tensor, and how it is sliced if not element by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Rows as sums of other rows: row r is the sum of the terms from `starts[r]` to `starts[r + 1]`. */
+/** Row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
-  /** Two numbers for each term: the index of a row, and its coefficient. */
+  /** Pairs of a row index and a coefficient. */
   readonly terms: ArrayLike<number>;
 }
 
-/** A program as workers run it: the sources and nodes that the wanted values depend on, and no others. */
+/** A program for workers: only what the wanted values depend on. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
-  /** The values asked for, as they are numbered there. */
   readonly values: readonly number[];
-  /** Those to look at for elements that are no finite numbers; and for each of the values asked for, which of them. */
+  /** Values checked for NaN and infinity; `watchedOf[i]`: those that wanted value i depends on. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
-  /** Elements of a row. */
   readonly columns: number;
-  /** Rows that slices are multiples of, but at the tensor's end. */
+  /** Slices are multiples of this many rows, except at the tensor's end. */
   readonly rowsTogether: number;
 }
 
 /**
- * Builder of a program that computes one or several tensors of one shape. Each method appends a node and
- * returns its value. A node's result is rounded to `dtype`, float32 by default.
+ * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
+ * value, rounded to `dtype` (default float32).
  */
 export class Program {
-  /** The tensor's extents, and its number of elements. */
   readonly shape: readonly number[];
   readonly elements: number;
   #rows: 'first' | 'last' | undefined;
   readonly #sources: ProgramSource[] = [];
   readonly #nodes: Node[] = [];
-  /** Values of nested recipes. */
   readonly #results: Value[] = [];
 
   readonly #idOf: IdOfSource;
 
-  /** @param idOf tells byte ranges that are one; default by input and file */
+  /** @param idOf identifies equal byte ranges; default by input and file */
   constructor(shape: readonly number[], idOf: IdOfSource = sourceId) {
     this.#idOf = idOf;
     this.shape = shape;
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
 
-  /** Elements of a row: the extent of the last dimension, or those of all but the first. */
+  /** Elements of a row: the extent of the last dimension, or the product of all but the first. */
   get columns(): number {
     const [first = 1] = this.shape;
     return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
   }
 
   /**
-   * Takes the tensor as a matrix: its rows along the last dimension, or, for input rows, along the first, all
-   * others being columns. Both are the same for up to two dimensions.
+   * Makes rows run along the last dimension, or for input rows along the first. Up to two dimensions, both
+   * are the same.
    *
-   * @returns false where the program has rows of the other kind already
+   * @returns false if the program already uses the other kind of rows
    */
   rowsAlong(dimension: 'first' | 'last'): boolean {
     if (this.shape.length <= 2 || this.elements === 0) return true;
@@ -94,16 +89,16 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Returns the value of a stored tensor. The same byte range in the same dtype is the same source. */
+  /** Equal byte ranges of equal dtype share a source. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
 
   /**
-   * Returns the value whose rows of `width` elements are rows of a stored tensor: rows [to, to + count) are its
-   * rows [from, from + count), and rows that no run has are 0.
+   * Gathers rows of `width` elements: rows [to, to + count) are the source's rows [from, from + count);
+   * others are 0.
    *
-   * @param runs as [to, from, count], ascending by `to` and disjoint; or these numbers one after another
+   * @param runs (to, from, count), ascending by `to` and disjoint; or flat
    */
   gather(
     source: StoredTensor,
@@ -114,7 +109,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /** B · A in float32, or its transpose: `a` is [rank, in], `b` [out, rank]; or those of experts (`src/core/native/job.ts`). */
+  /** B · A or its transpose; `a` is [rank, in], `b` [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -123,7 +118,7 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** Rows of `width` elements that are sums of rows of a stored tensor, in float64 and rounded to float32. */
+  /** Sums rows of a tensor into rows of `width` elements, in float64, rounded to float32. */
   combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
     return this.#add(
       { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
@@ -131,7 +126,7 @@ export class Program {
     );
   }
 
-  /** A quantised tensor in float32. @param sources in the order of the node's inputs (`src/core/native/job.ts`) */
+  /** @param sources in the order of the node's inputs (`native/jobs/program.hpp`) */
   dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
     return this.#add(
       { kind: 'dequantise', ...how },
@@ -139,12 +134,11 @@ export class Program {
     );
   }
 
-  /** A tensor that GGUF stores in blocks, in float32. */
   unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** What the codes of `value`, quantised, stand for in float32; or these, as bytes that F8_E4M3 is said of. */
+  /** Returns decoded values in float32, or codes as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -163,21 +157,18 @@ export class Program {
     return { source: known === -1 ? this.#sources.push(source) - 1 : known };
   }
 
-  /** The dtype of a value. */
   dtypeOf(value: Value): ArithmeticDtype {
     return 'source' in value
       ? arithmeticOf(itemAt(this.#sources, value.source).dtype)
       : itemAt(this.#nodes, value.node).dtype;
   }
 
-  /**
-   * Σ weightᵢ · valueᵢ: products and sums in float32, in the order of the values, rounded once to `dtype`.
-   */
+  /** Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** The same sum with weights for each row: `weights[row · values.length + value]`. */
+  /** `linear` with weights for each row: `weights[row · values.length + value]`. */
   rowLinear({
     values,
     rows,
@@ -192,9 +183,6 @@ export class Program {
     return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
   }
 
-  /**
-   * `value` · `scale` where `by` is above `lower` and not above `upper` in the order of magnitudes, else 0.
-   */
   keep({
     value,
     by,
@@ -211,7 +199,6 @@ export class Program {
     return this.#add({ kind: 'keep', lower, upper, scale }, [value, by]);
   }
 
-  /** `value` · `scale` with a probability, else 0. */
   drop({
     value,
     key,
@@ -219,7 +206,6 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** Key of the counter-based random generator: 64 bits. */
     key: bigint;
     probability: number;
     scale: number;
@@ -227,10 +213,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /**
-   * The same as `drop`; the probability rises from `lowest` to `highest` with the rank of the element's
-   * magnitude in its row.
-   */
+  /** `drop` by the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -239,7 +222,6 @@ export class Program {
     scale,
   }: {
     value: Value;
-    /** Key of the counter-based random generator: 64 bits. */
     key: bigint;
     lowest: number;
     highest: number;
@@ -248,7 +230,6 @@ export class Program {
     return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
   }
 
-  /** A random number for each element, times `scale`; 0 where the scale is 0. */
   random({
     dtype,
     ...how
@@ -258,12 +239,7 @@ export class Program {
     return this.#add({ kind: 'random', ...how }, [], dtype);
   }
 
-  /**
-   * base + scale · (Σ weightᵢ · changeᵢ) / divisor. With an election, the sum at an element takes only the
-   * changes of the elected sign. The divisor is 1, or over the changes in the sum: the sum of their weights,
-   * or their number. With `least` 0 a divisor of 0 is replaced by 1, otherwise a divisor below `least` is
-   * replaced by `least`.
-   */
+  /** For the settings see `vote` in `src/core/native/job.ts`. */
   vote({
     base,
     changes,
@@ -287,12 +263,10 @@ export class Program {
     return this.#add(operation, [base, ...changes], dtype);
   }
 
-  /** The variance over the values at each element. */
   variance(values: readonly Value[]): Value {
     return this.#add({ kind: 'variance' }, values);
   }
 
-  /** base + (value − base) · clamp(t / |value − base|, 0, 1). */
   nearSwap({
     base,
     value,
@@ -307,7 +281,6 @@ export class Program {
     return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
   }
 
-  /** Σ wᵢ · valueᵢ / Σ wᵢ at each element, wᵢ = weightᵢ · (importanceᵢ + eps); NaN where an importance is negative. */
   fisher({
     values,
     importances,
@@ -324,7 +297,6 @@ export class Program {
     return this.#add({ kind: 'fisher', weights, eps }, [...values, ...importances], dtype);
   }
 
-  /** |value − base| · the divergence of the element's row. */
   importance({
     value,
     base,
@@ -337,7 +309,6 @@ export class Program {
     return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
   }
 
-  /** Rows of `value` where `kept` is 1, rows of `base` elsewhere, bit by bit: both must have `dtype`. */
   select({
     value,
     base,
@@ -355,9 +326,9 @@ export class Program {
   }
 
   /**
-   * Rows of `width` elements, of one value each, bit by bit: all must have `dtype`. Rows that no run has are 0.
+   * Copies bits of rows of `width` elements from several values of `dtype`; others are 0.
    *
-   * @param runs three numbers for each: first row, index of the value, rows; ascending and disjoint
+   * @param runs triples (first row, index of the value, rows), ascending and disjoint
    */
   assemble({
     values,
@@ -373,7 +344,7 @@ export class Program {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
   }
 
-  /** `value` bit by bit, but for the rows from `from` on: these are `values`, one for each column. */
+  /** `value` bit by bit, except rows from `from` on: they are `values`. */
   fillRows({
     value,
     from,
@@ -388,7 +359,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** Has a value looked at like one that is written: that of a nested recipe, which a merge of its own would write. */
+  /** Marks a nested recipe's result, to check it like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -398,10 +369,10 @@ export class Program {
   }
 
   /**
-   * Returns the program of some values, without the nodes and sources that they do not depend on.
+   * Returns the program of some values, without unneeded nodes and sources.
    *
-   * @param watch which values to look at for elements that are not finite: of `results`, which are written, stored ones
-   *   are copies and not looked at; `all` where they are computed with
+   * @param watch which values to check for NaN and infinity. `results`: written values, but not stored ones,
+   *   which are only copied. `all`: stored ones too, since measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

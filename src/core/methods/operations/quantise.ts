@@ -8,7 +8,6 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 import { quantisedValue } from './quantised-value.js';
 
-/** Schemes in which outputs are written, by the dtype of their codes. */
 const codeDtypes = { float8: 'F8_E4M3', int8: 'I8' } as const satisfies Partial<
   Record<QuantisingScheme, Dtype>
 >;
@@ -18,30 +17,24 @@ export type WrittenScheme = keyof typeof codeDtypes;
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
 /**
- * The codes of a matrix that is quantised, or the scales of its blocks in float32: [rows, columns] and a row of scales for
- * each row of blocks. The codes of a tensor and its scales are computed together where they stand in one shard.
+ * The codes of a quantised matrix, or its float32 scales: a row for each row of blocks. In one shard, both
+ * are computed together.
  */
 export interface Quantise<T> {
   readonly kind: 'quantise';
-  /** The matrix: the name of the model's tensor that it is. */
   readonly of: string;
   readonly part: 'codes' | 'scales';
   readonly scheme: WrittenScheme;
-  /** [rows, columns] of the matrix. */
   readonly shape: readonly [number, number];
   readonly block: readonly [rows: number, columns: number];
   readonly source: T;
-  /**
-   * The matrix before it was changed: how much of the change its codes keep is measured before they are computed. No element
-   * depends on it.
-   */
+  /** The matrix before the change, to measure how much of it survives; affects no element. */
   readonly base?: T | undefined;
 }
 
 const extent = z.int().positive();
 const pair = z.tuple([extent, extent]);
 
-/** Returns how many rows and columns of blocks a matrix has. */
 export const gridOfMatrix = ({
   shape: [rows, width],
   block,

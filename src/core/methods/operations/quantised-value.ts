@@ -3,19 +3,18 @@ import type { Lowering } from './lowering.js';
 import { largestMagnitude } from './magnitude-bounds.js';
 import type { Value } from './program.js';
 
-/** How a matrix is quantised. */
 export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Rows and columns of the blocks that share a scale. */
+  /** Size of blocks that share a scale. */
   readonly block: readonly [number, number];
 }
 
 /**
- * Appends what the codes of a value stand for, or these.
+ * Appends the quantised value: decoded, or as codes.
  *
- * @param matrix the value's; blocks may reach beyond it
+ * @param matrix blocks may extend beyond it
  */
 export const quantisedValue = async (
   value: Value,

@@ -9,10 +9,9 @@ import type { Program, Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * base + Σ mᵢδᵢ / c, where δᵢ is the task vector sourceᵢ − base, mᵢ is 1 where |δᵢ| > `epsilon`, and c is the
- * number of such changes at the element (mergekit's `ram`). With `bonus`, elements that one model alone changes
- * are multiplied by that model's 1 + rate · min(ρᵢ, most), where ρᵢ is the number of elements that it changes
- * together with others over the number that it changes alone (mergekit's `ramplus_tl`).
+ * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base, where mᵢ is 1 if |δᵢ| > `epsilon`, and c counts such changes at
+ * the element (vectors/ram.ts). With `bonus` also times 1 + rate · min(ρᵢ, most) where only one model changes
+ * (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {
   readonly kind: 'ram';
@@ -25,7 +24,7 @@ export interface Ram<T> {
 /** Each task vector is two inputs of a vote. */
 const most = mostTaskVectors / 2;
 
-/** Elements of magnitude above `bits` only. */
+/** A bound below magnitudes larger than x. */
 const above = (x: number) => ({ bits: bitsOfFloat(x), cutoff: 0, early: true }) as const;
 
 /** A bound that every element is above. */
@@ -87,10 +86,10 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs of a vote in which every change that is not 0 counts once: each stands beside its negative, so that the
- * signs cancel and the positive one of each pair is elected.
+ * Inputs of a vote that counts every nonzero change once: with each change's negative, signs cancel, and the
+ * positive one of each pair is elected.
  *
- * @param sign of the negatives: −1 sums the changes themselves, 1 their magnitudes
+ * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */
 const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
   ({
@@ -101,7 +100,7 @@ const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
     least: 0,
   }) as const;
 
-/** A value that is 0 where at most one change is not 0, and above 0 elsewhere. */
+/** 0 if at most one change is nonzero, otherwise above 0. */
 const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [first] = changes;
   if (first === undefined) throw new RangeError('ram has a source');
@@ -110,6 +109,6 @@ const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [sum, mean] = (['none', 'count'] as const).map((divisor) =>
     program.vote({ base: zero, ...votes, divisor, scale: 1, dtype: 'F32' }),
   ) as [Value, Value];
-  // Of several changes the sum of magnitudes is at least twice their mean.
+  // For several changes, the sum of magnitudes is at least twice their mean.
   return program.linear([sum, mean], [1, -1]);
 };

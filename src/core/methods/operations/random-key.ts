@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** Returns the key of the counter-based generator for a seed: 64 bits of the text's SHA-256. */
+/** The generator's key for a seed: 64 bits of its SHA-256. */
 export const randomKey = (seed: string): bigint =>
   createHash('sha256').update(seed).digest().readBigUInt64BE();

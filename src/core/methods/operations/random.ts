@@ -4,12 +4,12 @@ import type { Value } from './program.js';
 import { randomKey } from './random-key.js';
 import { decimals, describeSum } from './words.js';
 
-/** A distribution of random numbers: the standard normal one, or the uniform one between −1 and 1. */
+/** Standard normal, or uniform between −1 and 1. */
 export type Distribution = 'normal' | 'uniform';
 
 /**
- * `scale` · a random number for each element, in float32, added to `weight` · the source where there is one; rounded once.
- * Numbers follow from the seed and the element's index. With scale 0, and no source, all elements are 0.
+ * `scale` · a random number for each element, in float32, plus `weight` · source if given; rounded once.
+ * Numbers are a function of seed and index. With scale 0 and no source, all elements are 0.
  */
 export interface Random<T> {
   readonly kind: 'random';

@@ -4,9 +4,8 @@ import type { Value } from './program.js';
 import { decimals } from './words.js';
 
 /**
- * The matrix whose products are nearest to those of several matrices W [outputs, inputs], each with inputs of its own, of
- * which it has the Gram matrix G [inputs, inputs]: (Σ wWG̃)(Σ wG̃ + εI)⁻¹ (RegMean, Jin et al. 2023), where G̃ is G with the
- * elements off its diagonal times `scaling`, and ε is `ridge` times the mean of the diagonal of Σ wG̃. Weights sum up to 1.
+ * RegMean (Jin et al. 2023) for matrices W with Gram matrices G of their inputs, as `Regression` in
+ * native/jobs/regress.hpp. Weights sum to 1.
  */
 export interface RegMean<T> {
   readonly kind: 'regMean';
@@ -15,7 +14,7 @@ export interface RegMean<T> {
   readonly ridge: number;
 }
 
-/** The system of a wider matrix is not solved: it would take gigabytes for each thread. */
+/** A wider system would take gigabytes for each thread. */
 const mostInputs = 65_536;
 
 export const regMean = {
@@ -36,7 +35,8 @@ export const regMean = {
     const inputs = shape.at(-1) ?? 1;
     return terms.flatMap(() => [shape, [inputs, inputs]]);
   },
-  // Half of the system in float64; of 512 rows the right side in float64, each W twice in float32, and the result.
+  // Half of the system in float64; for 512 rows the right side in float64, each W twice in float32, and the
+  // result.
   threadBytes: ({ terms }, [outputs = 1, inputs = 1]) =>
     4 * inputs ** 2 + Math.min(512, outputs) * inputs * (8 + 8 * terms.length + 2),
   lighter: () =>

@@ -8,8 +8,7 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * Rows of `source` where `kept` is 1, rows of `base` elsewhere, byte for byte. `kept` is a bit set in base64
- * (tensor/kept.ts).
+ * Rows of `source` where `kept` is 1, else of `base`, byte for byte. `kept` is in base64 (tensor/kept.ts).
  */
 export interface RowSelect<T> {
   readonly kind: 'rowSelect';
@@ -19,7 +18,7 @@ export interface RowSelect<T> {
   readonly kept: string;
 }
 
-/** The number of a matrix's rows: input rows are counted by dimension 1, output rows by dimension 0. */
+/** Input rows are along dimension 1, output rows along dimension 0. */
 const rowsIn = (shape: Shape, rows: Rows): number => itemAt(shape, rows === 'input' ? 1 : 0);
 
 export const rowSelect = {

@@ -2,28 +2,24 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 
-/** Dot products of k vectors: `of(i, j)` is Σ xᵢxⱼ. */
+/** Dot products of vectors: `of(i, j)` is Σ xᵢxⱼ. */
 export interface Gram {
   readonly count: number;
-  /** The dot product of vectors `i` and `j`, counted from 0. */
   of(i: number, j: number): number;
 }
 
-/**
- * Returns the Gram matrix whose pairs i ≤ j are `pairs[at]` and those after it, in the order of `pairIndex`.
- */
+/** Returns the Gram matrix whose pairs i ≤ j start at `pairs[at]`, in the order of `pairIndex`. */
 export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => ({
   count,
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** Parameters of a rule, as its formula gives them; they are a part of the plan. */
+/** Parameters of a rule, part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**
- * Returns the coefficients cᵢ of a linear combination of vectors, computed from their dot products alone, or
- * the reason why there are none. Must be a pure function: a merge is reproducible only if the same numbers
- * give the same bits.
+ * Computes the coefficients cᵢ of a linear combination of vectors from their dot products, or returns why
+ * they are undefined. Must be pure, so that merges are reproducible.
  */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 
@@ -43,10 +39,7 @@ const spherical = (cosine: number, t: number): [number, number] => {
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
 };
 
-/**
- * Spherical linear interpolation of two vectors by the angle between them, without normalising their lengths;
- * linear interpolation if they are nearly parallel (|cos| > 0.9995), as in mergekit's `slerp`.
- */
+/** Spherical interpolation by the vectors' angle, without normalising lengths (averages/slerp.ts). */
 const slerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => (norm > 1e-8 ? norm : 1)) as [number, number];
@@ -54,10 +47,7 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/**
- * The same without that tolerance: linear only if 1 − cos² ≤ 1e-16, where sin θ cannot be divided by
- * (mergekit's `nuslerp`).
- */
+/** `slerp` that is linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -65,10 +55,7 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/**
- * Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of two combinations, with coefficients x and y, of the
- * vectors divided by `by`.
- */
+/** Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of combinations x and y of the vectors divided by `by`. */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
@@ -81,8 +68,7 @@ const unit = (count: number, at: number): number[] =>
   Array.from({ length: count }, (_, i) => (i === at ? 1 : 0));
 
 /**
- * Barycentric interpolation on a sphere in the tangent space at the weighted mean direction (mergekit's
- * `multislerp`).
+ * Barycentric interpolation on a sphere, in the tangent space at the weighted mean (mergekit's `multislerp`).
  */
 const multislerp: GramRule = (gram, parameters) => {
   const { count } = gram;
@@ -109,10 +95,7 @@ const multislerp: GramRule = (gram, parameters) => {
   );
 };
 
-/**
- * The Karcher (Fréchet) mean of the directions on the sphere, by gradient descent, times the mean norm
- * (mergekit's `karcher`).
- */
+/** The Karcher mean of the directions by gradient descent, times the mean norm (mergekit's `karcher`). */
 const karcher: GramRule = (gram, parameters) => {
   const { count } = gram;
   if (count === 1) return [1];
@@ -151,8 +134,7 @@ const karcher: GramRule = (gram, parameters) => {
 };
 
 /**
- * t/N for each of N task vectors, where t = N·c / (1 + (N−1)·c) and c is the mean cosine over their pairs
- * (Jang et al. 2024). All coefficients are 0, which leaves the base, if the denominator is nearly 0, as in
+ * `t`/N for each of N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0, as in
  * mergekit.
  */
 const modelStock: GramRule = (gram) => {
@@ -168,17 +150,13 @@ const modelStock: GramRule = (gram) => {
   return norms.map(() => t / count);
 };
 
-/** A rule that formulas refer to by name. */
 interface NamedRule {
   readonly coefficients: GramRule;
-  /**
-   * True if the rule takes these parameters and `count` vectors. Checked because a plan may come from another
-   * program.
-   */
+  /** Checked because a plan may come from another program. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Limit on a rule's iterations: rules run on the main thread and cannot be cancelled. */
+/** Limit on iterations: rules run on the main thread and cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -208,7 +186,7 @@ const rules = new Map<string, NamedRule>([
 ]);
 
 /**
- * Registers a rule for the formulas of this process. The rule must check its parameters itself.
+ * Registers a rule for this process. The rule must check its own parameters.
  *
  * @throws LayerloomError USAGE if the name is taken
  */
@@ -219,10 +197,10 @@ export const registerRule = (name: string, rule: GramRule): void => {
 };
 
 /**
- * Returns the rule of that name.
+ * Returns a rule by name.
  *
- * @param tensor the tensor whose formula names it, for the error
- * @throws LayerloomError MERGE_UNDEFINED if no rule of that name is registered in this process
+ * @param tensor for the error
+ * @throws LayerloomError MERGE_UNDEFINED if this process has no such rule
  */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {
   const rule = rules.get(name);

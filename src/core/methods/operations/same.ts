@@ -2,10 +2,7 @@ import * as z from 'zod';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
-/**
- * The first tensor's bytes, after checking that all sources are equal: for integers, which cannot be
- * averaged.
- */
+/** Copies the first source after checking that all are equal: integers cannot be averaged. */
 export interface Same<T> {
   readonly kind: 'same';
   readonly sources: readonly T[];

@@ -9,9 +9,7 @@ import { gramOf } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * SCE (select, calculate, erase) over the task vectors sourceᵢ − base: keeps the elements whose variance over
- * the task vectors is largest (a `share` of those with a variance above 0), weights each task vector by the
- * mean square of its kept elements, and sums those of the elected sign.
+ * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is of the elements with a variance above 0.
  */
 export interface Sce<T> {
   readonly kind: 'sce';

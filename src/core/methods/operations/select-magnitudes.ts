@@ -2,26 +2,26 @@ import { itemAt } from '../../base/lookup.js';
 import { mostCandidates, type Window } from '../../native/measure.js';
 import type { Counted } from './measurer.js';
 
-/** An order statistic to find: the magnitude of the k-th largest element, k from 1 to n. */
+/** The magnitude of the k-th largest element, k from 1 to n. */
 export interface WantedRank {
   readonly rank: number;
 }
 
-/** A magnitude as float32 bits, the number of larger elements, and the number of elements equal to it. */
+/** A magnitude as float32 bits, and the numbers of larger and equal elements. */
 export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** The equal elements in each block, if a pass has counted them. */
+  /** Equal elements in each block, if counted. */
   readonly ofBlocks?: readonly number[];
 }
 
 /**
- * Counts the magnitudes of some values, each over a window of its own.
+ * Counts magnitudes of values, each over its own window.
  *
- * @param indexes indexes of the values; `windows` has the same length
- * @param bins the length of each histogram, at least that of the longest window
- * @param sample true to count a sample of the elements only
+ * @param indexes of the values; as many as `windows`
+ * @param bins length of each histogram, enough for the longest window
+ * @param sample true to count only a sample
  */
 export type Count = (
   indexes: readonly number[],
@@ -30,14 +30,14 @@ export type Count = (
   sample: boolean,
 ) => Promise<Counted>;
 
-/** Limit on the bins of a window: a histogram of this size fits a core's private cache. */
+/** A histogram of this size fits a core's private cache. */
 const mostBins = 2 ** 17;
 /** Bins of a sample's window, which covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** One more than the bits of any magnitude, including NaN. */
+/** 1 + the largest bits of a magnitude, NaN included. */
 const end = 2 ** 31;
 
-/** The state of one search: the statistic lies in [low, high). */
+/** A search: the statistic is in [low, high). */
 interface Search {
   low: number;
   high: number;
@@ -45,27 +45,24 @@ interface Search {
   found: OrderStatistic | undefined;
 }
 
-/** What a sample says of a rank. */
 export interface Sampled {
-  /** Where the search begins: it most likely holds the statistic. */
   readonly window: Window;
   /**
-   * The statistic itself, most likely, as float32 bits, and the share of the elements of that magnitude which are
-   * among the `rank` largest. Undefined where few elements have it, or more than two magnitudes are nearly as likely.
+   * The most likely statistic as float32 bits, and the share of its elements among the `rank` largest.
+   * Undefined if few elements have this magnitude, or more than two magnitudes are nearly as likely.
    */
   readonly guess: { readonly bits: number; readonly share: number } | undefined;
 }
 
 /**
- * Finds order statistics of magnitudes exactly, in O(n) without sorting or copying: a radix selection by
- * histograms of float32 bits over ever narrower windows. The first window is guessed from a sample if there
- * is one; a wrong guess costs another pass, but never changes the result. Zeros have no bin, their number is
- * that of the remaining elements.
+ * Finds order statistics of magnitudes exactly in O(n): a radix selection by histograms of float32 bits over
+ * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
+ * result. Zeros have no bin: they are the remaining elements.
  *
  * @param wanted one rank per value
  * @param size n, the elements of each value
- * @param sample the number of elements in a sample; 0 for no sampling
- * @param sampled what is known of the sample; by default it is taken
+ * @param sample number of elements in a sample; 0 for no sampling
+ * @param sampled results of sampling, if known
  */
 export const selectMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -92,15 +89,14 @@ export const selectMagnitudes = async (
   }
 };
 
-/** Bins of a window: a small tensor needs few. */
+/** Bins of a window; a small tensor needs few. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Looks at a sample. The window of a rank is a confidence interval of six standard deviations around the rank in
- * the sample. Its candidates are the most frequent magnitudes of the interval: where many elements are tied, as
- * differences of 16-bit numbers are, the statistic is most likely one of them. It is guessed of an interval half as
- * wide.
+ * Analyses a sample. A rank's window is a confidence interval of six standard deviations. Candidates are its
+ * most frequent magnitudes: with many ties, as in differences of 16-bit numbers, the statistic is most likely
+ * one of them. The guess uses half the interval.
  *
  * @param elements of the sample
  */
@@ -131,8 +127,8 @@ export const sampleMagnitudes = async (
     };
     const { highest, lowest, filled } = binsWithin(margin);
     const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
-    // Bins begin at 1, so the last magnitude of each is a multiple of 2^shift: a number of few bits, as tied
-    // differences are.
+    // Bins start at 1, so the last magnitude of each is a multiple of 2^shift: few bits, as tied differences
+    // have.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
     const near = binsWithin(margin / 2);
@@ -150,9 +146,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/**
- * Returns the window over the magnitudes of [low, high) except 0, with bins as narrow as their number allows.
- */
+/** Returns the window over magnitudes in [low, high) except 0, with the narrowest possible bins. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -163,8 +157,8 @@ const windowOver = (low: number, high: number, bins: number): Window => {
 const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
 
 /**
- * Returns the bin of the rank-th largest element (−1 if it is below the window), and the number of elements
- * above that bin.
+ * Returns the bin of the rank-th largest element (−1 if below the window), and the number of elements above
+ * that bin.
  */
 const binAt = (
   counts: Counted['counts'][number],
@@ -177,7 +171,7 @@ const binAt = (
   return { bin, larger };
 };
 
-/** Narrows a search to the bin of its statistic, or ends it if the bin has a single magnitude. */
+/** Narrows a search to its statistic's bin, or ends it at a single magnitude. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
   const above = itemAt(counted.above, position);
@@ -188,14 +182,14 @@ const narrow = (search: Search, rank: number, size: number, counted: Counted, po
   const counts = itemAt(counted.counts, position);
   const { bin, larger } = binAt(counts, above, rank);
   if (bin < 0) {
-    // The statistic is below the window. Below a window that begins at 1 there is only 0.
+    // Below a window from 1 there is only 0.
     if (low <= 1) search.found = { bits: 0, above: larger, equal: size - larger };
     search.high = low;
     return;
   }
   const equal = itemAt(counts, bin);
   const first = low + bin * 2 ** shift;
-  // The search ends in a bin of one magnitude, or one whose elements all equal a candidate.
+  // Ends in a bin of one magnitude, or one whose elements all equal a candidate.
   const exact = candidates.findIndex(
     (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
   );

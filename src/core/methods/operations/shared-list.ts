@@ -1,11 +1,10 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * Returns a list of numbers in memory that threads share: for one key the same list, for as long as anything has it. The
- * matrices of every layer have equal lists, of megabytes each. V8 does not count shared memory as a heap's, and so would
- * keep lists of many layers until something else has it collect.
+ * Returns a list in shared memory, the same for equal keys while in use. Every layer has equal lists of
+ * megabytes, and V8 would collect duplicates too late, since it does not count shared memory.
  *
- * @param key says what the numbers are
+ * @param key identifies the numbers
  */
 export const sharedList = (key: string, make: () => ArrayLike<number>): Float64Array => {
   const found = known.get(key)?.deref();
@@ -16,7 +15,7 @@ export const sharedList = (key: string, make: () => ArrayLike<number>): Float64A
   return made;
 };
 
-/** Returns numbers in memory that threads share, so that every slice's job need not carry a copy; those that are there already, as they are. */
+/** Returns numbers in shared memory, so that jobs need not carry copies. */
 export const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {
   if (numbers instanceof Float64Array && numbers.buffer instanceof SharedArrayBuffer) return numbers;
   const shared = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));

@@ -7,26 +7,21 @@ import type { Program, Value } from './program.js';
 import { randomKey } from './random-key.js';
 import { decimals } from './words.js';
 
-/**
- * Keeps the ⌊density · n⌋ elements of largest magnitude, but at least `least`; ties go to the lower index.
- */
+/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; ties go to the lower index. */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/**
- * Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ largest of the others; ties go to the higher
- * index.
- */
+/** Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ next; ties go to the higher index. */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
   readonly gamma: number;
 }
 
-/** Keeps each element independently, with probability `density`. */
+/** Keeps each element independently with probability `density`. */
 export interface ByRandom {
   readonly by: 'random';
   readonly density: number;
@@ -34,7 +29,7 @@ export interface ByRandom {
 }
 
 /**
- * Keeps each independently, with a probability that rises from density − epsilon to density + epsilon with
+ * Keeps each element independently with a probability rising from density − epsilon to density + epsilon with
  * its rank in the row.
  */
 export interface ByRank {
@@ -44,24 +39,22 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** Keeps the elements of at least this magnitude, which was found over the whole model. */
+/** Keeps elements of at least this magnitude, found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
 }
 
-/** A choice of the elements of a task vector that stay; the others become 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** Everything the rest of the tree knows about one kind of sparsifier. */
+/** Everything the other code knows about a sparsifier. */
 interface SparsifierKind<S> {
-  /** The structure in a plan's JSON. */
   readonly schema: z.ZodType<S>;
-  /** True if the program ranks the elements of whole rows. */
+  /** True if the program ranks elements within whole rows. */
   readonly needsRows?: true;
-  /** Returns the magnitude bounds that `append` needs; finding them takes passes over the tensor. */
+  /** The magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** Appends the sparsified value, multiplied by `scale`. `bounds` has the bounds of `cuts`, in order. */
+  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
   append(
     program: Program,
     value: Value,
@@ -69,7 +62,7 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** Returns its words for people: `50 % by magnitude`. */
+  /** Returns words: `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
@@ -81,7 +74,7 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Appends the elements of magnitude `atLeast` or more, multiplied by `scale`; the others become 0. */
+/** Keeps elements of magnitude `atLeast` or more, times `scale`. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
@@ -156,10 +149,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/**
- * Returns the kind of a sparsifier; its functions take sparsifiers of that kind only, which the types cannot
- * express.
- */
+/** Accepts only sparsifiers of its kind, which the types cannot express. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

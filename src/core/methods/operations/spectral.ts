@@ -8,13 +8,8 @@ const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
 export type SpectralRule = keyof typeof rules;
 
 /**
- * Matrices and their base, merged by the singular values of the changes Δ = source − base: the base plus `scale` times
- *
- * - `iso_c`: σ̄ · UVᵀ, where UΣVᵀ is the singular value decomposition of ΣΔ, and σ̄ the mean of its singular values (Marczak et
- *   al. 2025). A direction in which nothing changes stays as it is.
- * - `tsv_m`: Σ UΣVᵀ, where of the decomposition of each of T changes floor(n / T) leading triples of n are kept, and all of
- *   their left and right vectors are replaced by the polar factors of the matrices that have them as columns (Gargiulo et al.
- *   2025). Singular values of at most 2⁻¹⁶ of the largest are not kept.
+ * Merges matrices by the singular values of their changes from the base, as the rules of
+ * native/jobs/spectral.hpp, times `scale`.
  */
 export interface Spectral<T> {
   readonly kind: 'spectral';
@@ -24,7 +19,7 @@ export interface Spectral<T> {
   readonly scale: number;
 }
 
-/** The system of larger matrices is not solved: it would take gigabytes for each thread. */
+/** Larger matrices would take gigabytes for each thread. */
 const mostExtent = 65_536;
 
 export const spectral = {
@@ -41,8 +36,8 @@ export const spectral = {
     base: to(formula.base),
     sources: formula.sources.map(to),
   }),
-  // The change in float64 and half of the system, or two such and the smaller side of all that is kept; of 512 rows of the
-  // larger extent what is solved, of those read each source in float32 twice, and the result.
+  // `iso_c`: the change in float64 and half of the system. `tsv_m`: two changes, and the smaller side of all
+  // kept vectors. Both: for 512 rows the float64 solution, each source twice in float32, and the result.
   threadBytes: ({ rule, sources }, [rows = 1, columns = 1]) => {
     const extent = Math.min(rows, columns);
     const matrices = { iso_c: [8, 4], tsv_m: [16, 12] } as const;

@@ -6,15 +6,13 @@ import { toCamelCase, toSnakeCase } from './case.js';
 import { unknownKeyOf } from './invalid.js';
 import { nearest } from './nearest.js';
 
-// Checks of blocks of settings that were read as plain values.
+// Checks blocks of settings that were read as plain values.
 
-/** Returns a key as files spell it. */
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
-/** Returns the keys of a block, as files spell them. */
 export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
 
-/** Returns words for the values of a setting, and those of its values that are names. */
+/** Returns a setting's expected values, in words and as names. */
 const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
   const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
   const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
@@ -26,7 +24,6 @@ const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly s
   return { expected: isAny ? 'a whole number' : `a whole number, ${minimum} or more`, names };
 };
 
-/** The parts of a message about a value of a block. */
 interface Fault {
   readonly key: string;
   readonly reason: string;
@@ -34,11 +31,7 @@ interface Fault {
   readonly nearest?: string | undefined;
 }
 
-/**
- * An error about the value at a path of a block that was checked as plain values.
- *
- * @param block its name; undefined for the whole file
- */
+/** @param block undefined for the whole file */
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],
@@ -56,7 +49,6 @@ export const faultIn = (
     { context: { recipePath: [...(block === undefined ? [] : [block]), ...path] } },
   );
 
-/** Checks values by a block, and says which is the first wrong one. */
 const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record<string, unknown>>) => {
   const { data, error } = schema.safeParse(values);
   if (error === undefined) return { data };
@@ -78,10 +70,10 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 };
 
 /**
- * Checks a block of settings, with keys in snake case.
+ * Checks a block of settings with snake-case keys.
  *
- * @param block its name, for messages; undefined for a whole file, whose keys are known
- * @throws LayerloomError RECIPE_INVALID, with the path of the value
+ * @param block undefined for a whole file, whose keys are known
+ * @throws LayerloomError RECIPE_INVALID with the path of the value
  */
 export const parseBlock = <Block extends z.ZodObject>(
   schema: Block,
@@ -90,7 +82,7 @@ export const parseBlock = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // A misspelt key is also a missing one: its own message says more.
+  // Report a misspelt key as such, although it is also missing.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));
@@ -108,9 +100,9 @@ export const parseBlock = <Block extends z.ZodObject>(
 };
 
 /**
- * Checks values that a caller gives by their names in camel case: options of a function, keys of a recipe.
+ * Checks values with camel-case names.
  *
- * @param at the place of the values in a recipe, where they are of one
+ * @param at path of the values in a recipe
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const checkOptions = <Block extends z.ZodObject>(

@@ -1,9 +1,8 @@
 const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
-/** True for a key in snake case, as files spell keys: `bottom_transition`. */
 export const isSnakeCase = (key: string): boolean => snakeCase.test(key);
 
-/** Converts `bottomTransition` or `bottom-transition` to snake case; undefined if the text is not a name. */
+/** Converts `bottomTransition` or `bottom-transition`; undefined if the text is not a name. */
 export const toSnakeCase = (key: string): string | undefined => {
   const snake = key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -12,6 +11,6 @@ export const toSnakeCase = (key: string): string | undefined => {
   return isSnakeCase(snake) ? snake : undefined;
 };
 
-/** Converts a key in snake case to camel case. Distinct keys stay distinct. */
+/** Distinct keys stay distinct. */
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -7,10 +7,9 @@ import type { ModelInput } from '../recipes.js';
 import { nearest } from './nearest.js';
 
 /**
- * Checks `tokenizerSource` and `tokenizer` of a recipe. Without a source the vocabulary is `auto` in our own
- * dialect; mergekit merges rows by their numbers.
+ * Checks a recipe's tokenizer. Without a source, our own dialect uses `auto`; mergekit merges rows by number.
  *
- * @param references the recipe's models and then its companions, by whose indices the request goes
+ * @param references models, then companions; the request refers to their indexes
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const checkTokenizer = (

@@ -15,27 +15,21 @@ import { invalid } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
-/** The places where a part of a text begins and ends. */
 export type TextPart = readonly [begin: number, end: number];
 
-/** Words for a kind of file in messages. */
 export interface DocumentKind {
   readonly name: string;
-  /** The expected form of each document, after "expected". */
+  /** The expected form of a document, after "expected". */
   readonly document: string;
   /**
-   * Keys in snake case, one of which each such file has. A file without any may be another one than was meant, so that no
-   * message quotes it. Default: messages quote every file.
+   * Snake-case keys, at least one in each such file. A file without them may be any file, so messages do not
+   * quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
-  /**
-   * Called for a document in which keys stand twice in one mapping, in which the last one counts. Default: an
-   * error.
-   */
+  /** Called for a document with duplicate keys (the last one counts). Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
-/** A key that stands in its mapping already. */
 export interface RepeatedKey {
   readonly key: string;
   readonly mark: Mark;
@@ -46,10 +40,10 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
-/** Says what a text is not, where it has none of its kind's keys; undefined for an empty one. */
+/** Returns an error text for a text without its kind's keys. */
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
-  // At the start of a line, or behind a bracket or comma.
+  // Keys at the start of a line, or after a bracket or comma.
   const key = new RegExp(`(?:^|[{,\\n])[ \\t]*["']?(?:${keys.join('|')})["']?[ \\t]*:`);
   return text.trim() === '' || key.test(text)
     ? undefined
@@ -57,15 +51,13 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents of a recipe's file, each of which must be a mapping; empty documents are left out.
- * Uses the core schema of YAML 1.2, in which `1e-5` is a number, with anchors and `<<`, which recipes written
- * for Python's YAML use.
+ * Parses the documents of a recipe's file, each a mapping; skips empty ones. Uses the core schema of YAML
+ * 1.2, in which `1e-5` is a number, with anchors and `<<`, as recipes for Python use.
  *
- * @param file the file's name in messages
- * @param what words for the kind of file in messages
- * @param part of the text that is parsed; places are those of the whole
- * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a repeated key (unless `onRepeated` takes
- *   it), a document that is not a mapping, no document
+ * @param file name in messages
+ * @param part of the text to parse; marks refer to the whole text
+ * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
+ *   is given), a document that is not a mapping, no document
  */
 export const parseDocuments = (
   text: string,
@@ -93,9 +85,9 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
   }
 };
 
-/** Converts the nodes of one document to a tree, replacing aliases by the values of their anchors. */
+/** Converts a document to a tree, replacing aliases by their anchors' values. */
 class Reader {
-  /** The value of each anchor, with the number of values in it. */
+  /** Each anchor's value, and how many values it contains. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -182,7 +174,7 @@ class Reader {
         entries.set(key, { key: at, value });
       }
     }
-    // A mapping's own keys take precedence over those that it merges with `<<`.
+    // A mapping's own keys take precedence over those merged with `<<`.
     for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
       if (!entries.has(key)) entries.set(key, entry);
     return { kind: 'mapping', mark, entries };
@@ -193,7 +185,7 @@ class Reader {
     return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
   }
 
-  /** Returns the place of a value; an empty value has that of its key. */
+  /** Converts a value; an empty one has its key's mark. */
   #value(node: YamlNode | null, key: Mark): Tree {
     if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
     const isEmpty = node.range?.[0] === node.range?.[1];
@@ -206,7 +198,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalid(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges: one, or a list in which earlier ones take precedence. */
+/** Returns the mappings that `<<` merges; earlier ones take precedence. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

@@ -12,35 +12,30 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-// Readers that both dialects share.
-
-/** The file of a recipe, as far as its dialect needs it. */
+/** A recipe's file, as its dialect sees it. */
 export interface Scope {
-  /** The folder of the file. */
   readonly folder: string;
-  /** Finds a model by its text: relative paths begin in the folder. */
+  /** Finds a model by its text; relative paths start in the folder. */
   find(model: string): Promise<string>;
-  /** Reads a nested recipe, given in place of a model. */
+  /** Reads a nested recipe in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word refers to in place of a model: another document of the file, or another
-   * file.
+   * Reads the recipe that a word refers to: another document of the file, or another file.
    *
-   * @param folder the folder in which a relative file name begins
-   * @returns undefined if the word refers to no recipe, and so is a model
+   * @param folder start of relative file names
+   * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** Notes what is read as mergekit reads it and hardly meant so. */
+  /** Warns of accepted but probably unintended input. */
   warn(oddity: Oddity): void;
 }
 
-/** Reads one value of a recipe. */
 export type Field = (value: Tree) => Promise<Tree>;
 
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** Drops keys whose value is null, which mean the same as no key. */
+/** Drops null values, which count as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -58,7 +53,7 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
   });
 };
 
-/** @param place words for the mapping, for the message if it lacks the key */
+/** @param place names the mapping in the message */
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
@@ -71,7 +66,7 @@ export const notAModel = ({ kind, mark }: Tree): Error =>
     expected: 'a directory, org/name, a file or a recipe',
   });
 
-/** Reads the items of a list in order, not concurrently, so that the first mistake is the one reported. */
+/** Sequential, so that the first mistake is reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -81,7 +76,6 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads the values of keys that have a field, and converts the others to plain values. */
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,
@@ -95,10 +89,8 @@ export const readFields = async (
 };
 
 /**
- * Converts keys to camel case. Keys that are not in snake case are refused: otherwise two spellings
- * (`int8-mask`, `int8Mask`) could be the same key.
- *
- * @param place words for the mapping, for messages
+ * Converts keys to camel case. Refuses keys not in snake case: `int8-mask` and `int8Mask` could otherwise be
+ * the same key.
  */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));

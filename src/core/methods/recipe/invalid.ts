@@ -3,18 +3,15 @@ import { nearest } from './nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
-/** The parts of a message about a mistake at a place of a recipe. */
 interface Fault {
   /** The wrong word. */
   readonly key?: string;
   readonly reason: string;
-  /** Text after "expected". */
   readonly expected?: string;
-  /** Text after "did you mean". */
   readonly nearest?: string | undefined;
 }
 
-/** Shortens a quotation of the file to one short line. */
+/** Shortens a quotation to one line. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -30,7 +27,7 @@ export const invalid = (mark: Mark, found: Fault): LayerloomError => {
   );
 };
 
-/** @param place words for the mapping, for the message */
+/** @param place names the mapping in the message */
 export const unknownKey = (
   key: string,
   mark: Mark,
@@ -46,7 +43,7 @@ export const unknownKey = (
   });
 };
 
-/** An unknown key of a block that was checked as plain values; its path leads to its place in the file. */
+/** For an unknown key of a block that was checked as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

@@ -1,6 +1,6 @@
 import { isGiven, isObject } from '../../models/checkpoint/json.js';
 
-/** Keys of a recipe under which a model stands. */
+/** Keys of a recipe that hold a model. */
 const roles = ['task', 'language', 'model', 'base', 'donor', 'gates'] as const;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -8,11 +8,9 @@ type Json = Readonly<Record<string, unknown>>;
 const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
 
 /**
- * Returns a recipe with each of its models replaced: those in roles, in `models` and shared experts, in parts, files of importances and of Gram matrices, in slices and their sources,
- * and those whose tokenizer it names.
- * Recipes in models' places are not gone into: `replace` gets them as they are.
+ * Replaces every model of a recipe, wherever it is named. Nested recipes are passed to `replace` as they are.
  *
- * @param recipe keys in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
+ * @param recipe in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
  */
 export const replaceModels = (
   recipe: Json,
@@ -55,10 +53,10 @@ export const replaceModels = (
   };
 };
 
-/** Words by which a part of a swap means a model of the recipe. */
+/** Words by which parts of a swap name models of the recipe. */
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
 
-/** Words that are no models where a tokenizer is named. */
+/** Words for a tokenizer that are not models. */
 export const sourceWords: ReadonlySet<unknown> = new Set(['auto', 'strict', 'base', 'union']);
 
 const inTokenizer = (recipe: Json, replace: (value: unknown) => unknown): Json => {

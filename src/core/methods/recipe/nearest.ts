@@ -1,16 +1,10 @@
-/**
- * Limit on the edit distance to a candidate: a third of the word's letters, at most three. Words of one or
- * two letters match nothing.
- */
+/** Largest edit distance: a third of the longer word, at most three. */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
-/** Longer words are not compared, since the cost is the product of the lengths and no key is as long. */
+/** Longer words are not compared: no key is as long. */
 const longest = 64;
 
-/**
- * Returns the candidate at the smallest edit distance from a misspelt word, the first of several; undefined
- * if all are too far. Ignores case, `_` and `-`.
- */
+/** Returns the nearest candidate to a misspelt word, if near enough. Ignores case, `_` and `-`. */
 export const nearest = (word: string, candidates: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined;
   const wanted = plain(word);
@@ -28,10 +22,7 @@ export const nearest = (word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
-/**
- * Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
- * neighbours, each place edited once.
- */
+/** The optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours. */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

@@ -27,10 +27,9 @@ import {
 } from './tree.js';
 
 /**
- * Reads a recipe of our own dialect (`method:`). Converts keys to camel case, resolves relative paths against
- * the file's folder, and reads nested recipes, which may replace a model in place or by the name of their
- * document or file. Parameters of the method are not checked here. They may be beside the other keys or, as
- * in mergekit, under `parameters`.
+ * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. Nested
+ * recipes may replace a model, in place or by the name of their document or file. Parameters are not checked
+ * here.
  *
  * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */
@@ -88,7 +87,7 @@ const methodName: Field = async (value) => {
   throw invalid(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
-/** Moves the keys under `parameters` beside the other keys. */
+/** Moves `parameters` up a level. */
 const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   const flat = inCamelCase(entries, place);
   const parameters = flat.get('parameters');

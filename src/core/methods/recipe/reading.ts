@@ -25,44 +25,35 @@ import type { Mark } from './source.js';
 import type { Mapping } from './tree.js';
 import { type RecipeWarning, warningOf } from './warning.js';
 
-/**
- * Limit on the recipes that one recipe expands to: documents that use each other twice double at each step.
- */
+/** Limit on expanded recipes: documents that use each other twice double at each step. */
 const mostMerges = 1000;
 
-/**
- * A recipe that is being read, and the chain of recipes that use it: a recipe that comes up again is a
- * circle.
- */
+/** A recipe being read; a repeated link in a chain is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
 }
 
-/** The file of a recipe. */
 interface Surroundings {
   readonly file: string;
   readonly documents: ReadonlyMap<string, RecipeDocument>;
-  /** Names of the documents that others use. */
+  /** Names of documents that others use. */
   readonly used: Set<string>;
-  /** Finds a model that the file names. */
   readonly find: (model: string) => Promise<string>;
-  /** True for the text of a model that the file records. */
+  /** True for a model that the file records. */
   readonly isRecorded: (word: string) => boolean;
 }
 
-/** A document of a file after reading. */
 interface Finished {
   readonly name: string | undefined;
   readonly mark: Mark;
   readonly recipe: Mapping;
 }
 
-/** Reads one recipe and those that it uses. Each file and document is read once, in sequence. */
+/** Reads a recipe and those it uses, each once and in sequence. */
 export class Reading {
-  /** The inputs that the file itself records, where it is of a merge's output. */
+  /** The inputs that a merge's output records. */
   recorded: RecordedInputs | undefined;
-  /** What was read as mergekit reads it and hardly meant so, in the order of reading. */
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
@@ -86,7 +77,7 @@ export class Reading {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file from whose folder paths of the recipe go */
+  /** @param file its folder is the start of the recipe's relative paths */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,
@@ -157,17 +148,14 @@ export class Reading {
         }
         if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
         const inner = isAbsolute(word) ? word : join(folder, word);
-        // A model's folder may be named so.
+        // A model's folder may have such a name.
         return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /**
-   * Reads the recipe that a link refers to, unless it has been read. Refuses one that is being read, which
-   * uses itself.
-   */
+  /** Reads a link's recipe once. Refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -203,10 +191,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/**
- * Returns how models of a file are found: from its folder on, and for the recipe of an output also where its
- * models were when it was merged.
- */
+/** Finds a file's models in its folder, and for an output's recipe also at their recorded paths. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -222,8 +207,7 @@ const finderIn =
   };
 
 /**
- * Reads a file's documents. If a recipe names the file (at `mark`), an unreadable file is reported as a
- * mistake of that recipe.
+ * Reads a file's documents. If a recipe names it (at `mark`), an unreadable file is that recipe's mistake.
  */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
@@ -263,7 +247,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
 /** Returns the document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
-  // At least one is unused: documents that all use each other are a circle, which has been refused.
+  // At least one is unused: a cycle would have been refused.
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)

@@ -14,46 +14,42 @@ import { nearest } from './nearest.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 import { isText, type Mapping, mapping } from './tree.js';
 
-/** One document of a recipe's file. */
 export interface RecipeDocument {
   readonly name: string | undefined;
-  /** The document without its `name`. */
   readonly recipe: Mapping;
 }
 
-/** True for a recipe that is given as text in a file's place: a mapping in the flow style of YAML, such as JSON. */
+/** True for a recipe as text: a mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
-/** Keys of recipes in either dialect, one of which each has. */
+/** Each recipe, in either dialect, has at least one. */
 export const recipeKeys = [
   ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Limit on a recipe's file, so that a checkpoint named by mistake does not fill the memory. */
+/** Limit on a recipe's bytes, in case a checkpoint is named by mistake. */
 const largest = 1_000_000;
 
-/** Limit on a layerloom.json, which has lines for each shard, and of `revert` for each tensor. */
+/** Limit on a layerloom.json, with lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
-/** A recipe's file. */
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
-  /** Of a merge's output: the inputs that it was made from. */
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** Keys of documents of mergekit's dialect that stand twice in one mapping: the last one counts. */
+  /** Duplicate keys in mergekit's dialect: the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
 /**
- * Reads a recipe's file: YAML, a model card (`.md`), or the layerloom.json of an output.
+ * Reads YAML, a model card (`.md`), or an output's layerloom.json.
  *
  * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
  */
 export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
 
-/** Reads a recipe that is given as text, of which messages speak by `name`. @throws LayerloomError RECIPE_INVALID */
+/** Reads a recipe from text; messages call it `name`. @throws LayerloomError RECIPE_INVALID */
 export const readRecipeText = (text: string, name: string): RecipeFile => {
   if (text.length > largest)
     throw new LayerloomError('RECIPE_INVALID', { file: name, reason: 'is longer than a megabyte' });
@@ -64,7 +60,7 @@ const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string)
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
-    // An experiment is answered with the command that runs it.
+    // For an experiment, the error names the command that runs it.
     keys: [...recipeKeys, 'merges'],
     onRepeated: (document, keys) => {
       if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
@@ -100,8 +96,8 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
 };
 
 /**
- * @param what words for the kind of file in messages
- * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is larger than a megabyte
+ * @param what the kind of file
+ * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is too large
  */
 export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {

@@ -1,8 +1,8 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe as YAML without the last line's end, with lists of numbers on one line. */
+/** Formats a recipe as YAML without a final newline; lists of numbers are on one line. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
-  // Lines are not folded: where templates and names have spaces matters.
+  // Does not fold lines, since spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_key, node) => {
@@ -10,6 +10,6 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  // One line end, since those before it may be a chat template's.
+  // Removes only one newline: others may belong to a chat template.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };

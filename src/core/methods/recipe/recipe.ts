@@ -25,61 +25,56 @@ import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';
 
-/** A recipe whose parameters are not known when a program is compiled, such as a file's. */
+/** A recipe whose parameters are unknown at compile time. */
 export interface UncheckedRecipe {
   readonly method: string;
   readonly [parameter: string]: unknown;
 }
 
-/** A recipe checked: what follows trusts it. Models have not been opened yet. */
+/** A checked recipe, which later code trusts. No model is open yet. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** The recipe as it was given: what is not about models is the same in a recipe that makes it again. */
+  /** As given: its settings are repeated in a recipe that reproduces the merge. */
   readonly given: UncheckedRecipe;
-  /** How the recipe itself wants its shards; options go before it. */
+  /** The layout of shards; options override it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** Whether the output is to have the experts of mixtures fused or each by itself; options go before it. */
+  /** The form of a mixture's experts; options override it. */
   readonly experts: ExpertForm | undefined;
-  /** The scheme that the output is quantised in. */
   readonly quantize: WrittenName | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** Of a merge of adapters: the rank of averaged products, at most. */
+  /** For merges of adapters: highest rank of averaged products. */
   readonly rank: number | undefined;
-  /** True if values that are no finite numbers are computed with, instead of refused. */
+  /** Compute with NaN and infinity instead of refusing them. */
   readonly allowNonFinite: boolean;
-  /** The output's tokenizer; models by their index, in `models` and then `companions`. */
+  /** Refers to models by index, in `models` and then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** Where the output is the first model with the tokenizer of the second. */
+  /** Set if the first model gets the second's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
   /** `auto`, or the template's text. */
   readonly chatTemplate: string | undefined;
-  /** Which of a model's stacks of layers is meant; undefined for the only one. */
+  /** Undefined for the only stack of layers. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
-  /** The recipes that stand in models' places, checked too. */
+  /** Nested recipes, checked. */
   readonly nested: ReadonlyMap<RecipeInput, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
-  /** True where models may differ in their number of layers. */
   readonly stacksLayers: boolean;
-  /** Statistics of whole models that `compile` needs. */
   readonly statistics: NeededStatistics | undefined;
   readonly compile: (context: CompileContext) => Compiled;
 }
 
-/** The deepest nesting of recipes in recipes. */
 const mostNesting = 16;
 
 /**
  * Checks a recipe before anything is read.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), both with the `path` of what is
- *   wrong
+ * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), with the `path`
  */
 export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
   if (typeof input !== 'object' || input === null)
@@ -106,10 +101,10 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   const common = checkSettings(commonSettings, given, path);
-  // Nothing of the form: it is settled before a recipe is parsed (compile/adapters/form.ts).
+  // `as` was resolved before parsing (compile/adapters/form.ts).
   const output = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
-  // A recipe of mergekit's says so; to methods without dialects that is all they know.
+  // Only methods with dialects have this parameter.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
     checkParameters(
@@ -166,7 +161,7 @@ export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePa
 };
 
 /**
- * Refuses a layout of a recipe that has no shards of its own.
+ * Refuses layout settings in a recipe that writes no shards.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -179,7 +174,7 @@ const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePat
       throw invalid([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
-/** A recipe and those in it, which come first. */
+/** Returns a recipe after its nested ones. */
 export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
@@ -190,7 +185,7 @@ const under = (path: RecipePath, reference: ModelReference): ModelReference => (
   path: [...path, ...(reference.path ?? [reference.role])],
 });
 
-/** Does work whose errors speak of a nested recipe's own paths. */
+/** Prefixes a nested recipe's path to errors. */
 const within = <T>(path: RecipePath, work: () => T): T => {
   try {
     return work();
@@ -211,14 +206,13 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // A misspelt parameter goes before the one that is missing for it.
+    // Report a misspelt parameter before the missing one.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }
   return result.data;
 };
 
-/** The keys that recipes have whatever their method. */
 const settingsOfAll: ReadonlySet<string> = new Set([
   ...['method', 'tokenizerSource', 'tokenizer'],
   ...Object.keys(commonSettings.shape),
@@ -231,7 +225,7 @@ const checkSettings = <Block extends z.ZodObject>(
   given: UncheckedRecipe,
   path: RecipePath,
 ): z.output<Block> => {
-  // A key without a value means the same as no key.
+  // A key without a value counts as absent.
   const values = Object.fromEntries(Object.keys(schema.shape).map((key) => [key, given[key] ?? undefined]));
   return checkOptions(schema, values, path);
 };
@@ -271,7 +265,6 @@ const fromIssue = (
   );
 };
 
-/** The parameters that stand at a place of the recipe. */
 const knownAt = (method: Method<never>, path: RecipePath): string[] => {
   let shape = method.schema.shape as Record<string, z.ZodType>;
   for (const key of path) {

@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** An input as `layerloom.json` records it; keys that are not needed here are left out. */
+/** An input in `layerloom.json`; other keys are dropped. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -26,32 +26,30 @@ const inputSchema = found.extend({
 
 export const inputsSchema = z.array(inputSchema);
 
-/** A file of a recorded input, with what tells whether it has changed. */
+/** A file of a recorded input, with what tells whether it changed. */
 export interface RecordedFile {
-  /** Its name without the folder. */
   readonly file: string;
   readonly bytes: number;
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data. */
   readonly header: string;
-  /** Of the whole file, where it was recorded. */
+  /** SHA-256 of the whole file, if recorded. */
   readonly sha256?: string;
 }
 
-/** A model that went into a merge, as the merge's `layerloom.json` records it, with its path on the machine that merged. */
+/** A model of a merge as recorded, with its path on the merging machine. */
 export interface RecordedInput extends FoundModel {
   readonly role: string;
-  /** Where it was a base with an adapter. */
+  /** Set if it was a base with an adapter. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly RecordedFile[];
 }
 
-/** The inputs of a merge, by which the models of its recipe are found. */
+/** A merge's inputs, for finding the models of its recipe. */
 export class RecordedInputs {
-  /** The `layerloom.json` that records them. */
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** The records of models that were found, by the text that the recipe then has for them. */
+  /** Records of found models, by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -61,20 +59,19 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** True for the text of a recorded model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
 
   /**
-   * Finds a model of the recipe at its recorded path.
+   * Finds a model at its recorded path.
    *
-   * @returns its path, behind `NAME=` where a folder's name is not its name; undefined where it is not there
+   * @returns its path, after `NAME=` if the folder has another name; undefined if absent
    * @throws LayerloomError READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // Where this user may not look, the paths are those of who merged; models found elsewhere are compared.
+    // Without permission, the paths belong to whoever merged; models found elsewhere are compared.
     if (input === undefined || !(await allWithinReach(foundParts(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
@@ -82,7 +79,6 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Notes that a model of the recipe, which is not at its recorded path, was found as `found`. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -10,32 +10,32 @@ import { fencedBlocks } from '../../texts/markdown.js';
 import type { TextPart } from './document.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
-// Files of an output that hold its recipe: the model card, and layerloom.json.
+// Files of an output that contain its recipe: the card and layerloom.json.
 
-/** A recipe's text at its place in a file, and the inputs that were recorded with it. */
+/** A recipe's text within a file, and the inputs recorded with it. */
 export interface RecordedRecipe {
-  /** The whole file's, so that lines and columns are those of the file. */
+  /** The whole file, so that lines and columns are the file's. */
   readonly text: string;
-  /** The recipe in it. Default: all. */
+  /** Default: all. */
   readonly part?: TextPart;
   readonly recorded?: RecordedInputs;
-  /** True where models are looked for at their recorded paths before the folder of the file. */
+  /** Try recorded paths of models before the file's folder. */
   readonly recordedFirst: boolean;
 }
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RECIPE_INVALID', { file, reason });
 
-/** Matches a line of a recipe that other text of a card does not have. */
+/** Matches a line that only recipes contain. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
-/** Returns the places of the recipes of a model card: blocks fenced as YAML, and others that say a method. */
+/** Returns blocks fenced as YAML, and others that name a method. */
 const recipePlaces = (card: string): TextPart[] =>
   fencedBlocks(card)
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** Returns the text of the recipe of a model card, the first of several; undefined where it has none. */
+/** Returns a card's first recipe, if any. */
 export const recipeBlock = (card: string): string | undefined => {
   const all = recipePlaces(card);
   const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
@@ -43,8 +43,8 @@ export const recipeBlock = (card: string): string | undefined => {
 };
 
 /**
- * Returns the recipe of a model card: its block fenced as YAML; of several the one that says a method. Models that do not
- * lie beside the card are looked for where the layerloom.json beside it recorded them.
+ * Returns a card's recipe: its YAML block; of several, the one that names a method. Models that are not
+ * beside the card are searched where its layerloom.json recorded them.
  *
  * @throws LayerloomError RECIPE_INVALID without such a block, and for several recipes
  */
@@ -58,7 +58,7 @@ export const cardRecipe = async (card: string, file: string): Promise<RecordedRe
   return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
 };
 
-/** Reads the inputs that the layerloom.json beside a card records; undefined where there is none. */
+/** Reads the inputs in the layerloom.json beside a card, if there. */
 const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
   const file = join(dirname(card), provenanceName);
   if (!(await exists(file))) return undefined;
@@ -66,17 +66,17 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Parses a text as the provenance that layerloom writes; undefined if it is anything else, such as a recipe. */
+/** Parses layerloom's provenance; undefined for anything else, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
-  // A recipe's file may be YAML of any name.
+  // A recipe's file may be YAML with any name.
   const value = jsonOrNone(text, ownFile);
   return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
 };
 
 /**
- * Returns the complete recipe of a layerloom.json, with its inputs; undefined if the text is no provenance.
+ * Returns the complete recipe of a layerloom.json, with its inputs; undefined for other text.
  *
- * @throws LayerloomError RECIPE_INVALID for a file of a version that recorded no complete recipe
+ * @throws LayerloomError RECIPE_INVALID if an older version recorded no complete recipe
  */
 export const provenanceRecipe = (json: string, file: string): RecordedRecipe | undefined => {
   const provenance = provenanceIn(json);

@@ -21,19 +21,16 @@ import { type Oddity, warnOfUnknown } from './warning.js';
 
 type Scalar = boolean | number | string;
 
-/** A value for the tensors whose name contains `filter`, or for all tensors. */
+/** A value for tensors whose name contains `filter`, or for all tensors. */
 interface Conditional {
   readonly filter?: string;
   readonly value: Scalar | readonly Scalar[];
 }
 
-/**
- * A parameter in a recipe: a value, a gradient over the layers, or values with filters, of which the first
- * match applies.
- */
+/** A value, a gradient over the layers, or values with filters (the first match applies). */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** Keys beside the parameters in the recipe that this reader returns; no parameter may have these names. */
+/** Names that parameters cannot have, since this reader uses them. */
 const reserved = new Set([
   'method',
   'dialect',
@@ -53,20 +50,19 @@ const reserved = new Set([
   'stack',
 ]);
 
-/** The parameters that a place of a recipe may have, and what is done about others. */
+/** Parameters that are valid at a place, and how to warn about others. */
 export interface ParameterPlace {
   readonly method: string;
-  /** The method's parameters by their names in camel case; undefined for a method that checks them itself. */
+  /** By camel-case name; undefined if the method checks them itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
-  /** True where only parameters count that each model may have its own of. */
+  /** True if only parameters of single models count. */
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }
 
 /**
- * Reads mergekit's `parameters`. Values are read as YAML 1.1 and mergekit's conversions read them: numbers in
- * quotes are numbers, a bare `yes` or `off` is true or false, and so are 1 and 0 where the parameter is true or
- * false. Parameters that the method does not have are ignored, with a warning.
+ * Reads mergekit's `parameters` as YAML 1.1 and mergekit do: quoted numbers are numbers, bare `yes` or `off`
+ * are booleans, and so are 1 and 0 for boolean parameters. Unknown parameters cause a warning.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -82,7 +78,7 @@ export const readParameters = (
     const name = isSnakeCase(key) ? toCamelCase(key) : key;
     const facts = place.known.get(name);
     if (facts === undefined || (place.ofModel && !facts.perModel)) {
-      // mergekit checks the form of all values, also of those that it then ignores.
+      // mergekit also checks the form of ignored values.
       readSetting(value, { warn: () => undefined });
       place.warn(unusedParameter(key, mark, place, facts !== undefined));
     } else read.set(name, { key: mark, value: readSetting(value, { warn: place.warn, spec: facts.spec }) });
@@ -90,7 +86,7 @@ export const readParameters = (
   return read;
 };
 
-/** Parameters of a method that checks them itself. */
+/** For a method that checks its parameters itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -167,7 +163,7 @@ const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
   });
 };
 
-/** Returns the maximum for a share above it, such as a density of 1.5, which leaves out as little as 1 does. */
+/** Limits a share to its maximum, with a warning: a density of 1.5 drops nothing. */
 const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},
@@ -179,7 +175,7 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Python's numbers, which may have single underscores between digits. Longer texts are none. */
+/** Python's numbers, with single underscores between digits; limited in length. */
 const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
@@ -200,7 +196,7 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
   return converted === value ? given : leaf(mark, converted);
 };
 
-/** Converts as mergekit (pydantic) does: 1 and 0 to true and false, and back, where the parameter is such. */
+/** Converts as mergekit (pydantic) does: 1 and 0 to booleans, and booleans to numbers. */
 const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
   const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
   const isFlag = type === 'boolean' || values?.includes(true) === true;
@@ -213,8 +209,8 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
 };
 
 /**
- * Merges the parameters of a scope into those of the enclosing scope. Tensors that match no filter of the
- * inner setting get the value of the enclosing one, as in mergekit.
+ * Merges a scope's parameters into the enclosing scope's. Tensors that match no inner filter get the outer
+ * value, as in mergekit.
  */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);

@@ -1,29 +1,27 @@
 import { LineCounter } from 'yaml';
 import { itemAt } from '../../base/lookup.js';
 
-/** A place in a file, as editors count: lines and columns (in UTF-16 units) from 1. */
+/** A place as editors count: lines and columns (in UTF-16 units) from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The line, and below it a caret under the column; empty where the text is not quoted. */
+  /** The line, and a caret under the column; empty if it must not be quoted. */
   readonly excerpt: string;
 }
 
-/** The text of a recipe's file. */
 export interface RecipeText {
-  /** The file's name in messages. */
   readonly file: string;
   readonly text: string;
-  /** The part of the text that is the recipe: a card has other text around it. */
+  /** The recipe's part: a card has other text around it. */
   readonly begin: number;
   readonly end: number;
   readonly lines: LineCounter;
-  /** Says what the text should have been, where it has no key of that: it may be any file, so that no message quotes it. */
+  /** Set for a text without any expected key: it may be any file, so messages do not quote it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
-/** A place as an offset, which is converted to a `Location` only for messages. */
+/** A place as an offset, converted to a `Location` only for messages. */
 export interface Mark {
   readonly source: RecipeText;
   readonly offset: number;
@@ -44,17 +42,17 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
   if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
-  // No further than is shown: a file may be one long line, with thousands of places in it.
+  // A file may be one long line with thousands of places.
   const shown = text.slice(start, start + column - 1 + before + after);
   const end = shown.indexOf('\n', column - 1);
   return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };
 };
 
-/** Characters of a long line that are shown, before and after the column. */
+/** Characters shown before and after the column. */
 const before = 60;
 const after = 60;
 
-/** Returns the excerpt of a line. Control characters become spaces, since a terminal would interpret them. */
+/** Control characters become spaces, since a terminal would interpret them. */
 const excerptOf = (line: string, column: number): string => {
   const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
   const shown = line

@@ -12,17 +12,17 @@ import { checkKeys, invalid } from './invalid.js';
 import { sourceWords } from './model-places.js';
 import { isText, leaf, list, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
 
-// `tokenizer:` of both dialects, in the shape of `TokenizerParameters`.
+// Reads `tokenizer:` of both dialects as `TokenizerParameters`.
 
-/** Calls `unknown` for each key that is not known; without it such a key is an error. */
+/** By default an unknown key is an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
 
 /**
- * Reads mergekit's `tokenizer_source` or `tokenizer` as `tokenizerSource`, where a source is all there is to
- * say, or `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to
- * `{source, force}`.
+ * Reads mergekit's `tokenizer_source` or `tokenizer`: as `tokenizerSource` if it is only a source, else as
+ * `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to `{source,
+ * force}`.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -73,7 +73,7 @@ export const readMergekitTokenizer = async (
   ];
 };
 
-/** Reads a number in quotes as a number, as pydantic does; 0 is no padding. */
+/** Reads a quoted number as pydantic does; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -118,7 +118,7 @@ const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Pr
   return list(mark, tokens);
 };
 
-/** Reads where an embedding comes from: a model, `kind: zero`, or `kind: model_token`. */
+/** Reads a model, `kind: zero`, or `kind: model_token`. */
 const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const kind = value.kind === 'mapping' ? value.entries.get('kind') : undefined;
   if (value.kind !== 'mapping' || kind === undefined) return model(value);
@@ -154,9 +154,9 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
 };
 
 /**
- * Reads `tokenizer` of our own dialect: keys in camel case, models found.
+ * Reads `tokenizer` of our own dialect.
  *
- * @param model finds a model, or reads the recipe that stands in its place
+ * @param model finds a model, or reads a nested recipe
  * @throws LayerloomError RECIPE_INVALID
  */
 export const ourTokenizer =

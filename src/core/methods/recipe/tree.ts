@@ -3,17 +3,14 @@ import { type Location, locationOf, type Mark } from './source.js';
 /** The path of a value in a recipe: keys of mappings, indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/**
- * A value of a recipe with the place where it was written; its parts may come from different files.
- * Immutable.
- */
+/** A value with the place where it was written. Immutable; parts may come from different files. */
 export type Tree = Leaf | List | Mapping;
 
 export interface Leaf {
   readonly kind: 'leaf';
   readonly mark: Mark;
   readonly value: string | number | boolean | null;
-  /** True for text without quotes, some of which YAML 1.1 reads as another type (`yes`). */
+  /** True for unquoted text, which YAML 1.1 may read as another type (`yes`). */
   readonly bare: boolean;
 }
 
@@ -29,7 +26,6 @@ export interface Mapping {
   readonly entries: Entries;
 }
 
-/** The value of a key, and the place of the key. */
 export interface MappingEntry {
   readonly key: Mark;
   readonly value: Tree;
@@ -47,10 +43,7 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/**
- * Converts a tree to a plain value. A tree that occurs several times becomes one object, so that aliases do
- * not multiply.
- */
+/** Converts a tree to a plain value. A repeated tree becomes one object, so that aliases do not multiply. */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -64,8 +57,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Returns the place where the value at a path was written, or its key: `value` for a wrong value, `key` for a
- * key that should not exist. If there is no such value, the place of the innermost one on the path.
+ * Returns where the value at a path was written, or its key (for a key that should not exist). If absent, the
+ * innermost existing value on the path counts.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };

@@ -6,25 +6,22 @@ import { nearest } from './nearest.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
-/** A part of a recipe that is read as mergekit reads it, which is hardly as it was meant. */
+/** A warning about accepted but probably unintended input. */
 export interface RecipeWarning {
-  /** One line: file, line, column, what is ignored, and the nearest known key where there is one. */
+  /** A line: file, line, column, what is ignored, and the nearest known key. */
   readonly text: string;
   readonly place: Location;
-  /** The error that it is with `strict`. */
+  /** The error for `strict`. */
   readonly error: LayerloomError<'RECIPE_INVALID'>;
 }
 
-/** What a warning is about. */
 export interface Oddity {
   readonly mark: Mark;
   readonly key: string;
   readonly reason: string;
-  /** What is done about it. Default: it is ignored, as mergekit does. */
+  /** The consequence. Default: it is ignored, as in mergekit. */
   readonly effect?: string;
-  /** Text after "expected". */
   readonly expected?: string | undefined;
-  /** Text after "did you mean". */
   readonly nearest?: string | undefined;
 }
 
@@ -53,9 +50,8 @@ export const warningOf = ({
 };
 
 /**
- * Warns of keys that a mapping of mergekit's does not have.
+ * Warns about unknown keys of a mapping in mergekit's dialect.
  *
- * @param place words for the mapping
  * @param parameters names that the mapping has under `parameters`
  */
 export const warnOfUnknown = (

@@ -27,72 +27,72 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Parameters of `layer_swap` (paper, Algorithm 1). The counts' defaults are those of §4.2, for models of 32 layers; together they must not
- * exceed the number of layers. Instead of counts, `langLayers` and `baseLayers` name any layers, and `parts` any layers and modules of
- * any number of models.
+ * Parameters of `layer_swap` (paper, Algorithm 1). Counts default to those of §4.2, for 32 layers; their sum
+ * must not exceed the number of layers. Instead, `langLayers` and `baseLayers` name any layers, and `parts`
+ * any layers and modules of any models.
  */
 export interface LayerSwapParameters {
-  /** The task expert: gives the layers that no other model gives, and the output's side files. */
+  /** The task expert: gives all remaining layers, and the output's side files. */
   task: ModelInput;
   /** The language expert: gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * The model that both were fine-tuned from: checked against them, and named in the model card. `weights: 'magnitude'`, `baseLayers` and
-   * parts of the `base` need it.
+   * The common base: checked against the experts and named in the card. Required for `weights: 'magnitude'`,
+   * `baseLayers` and parts from `base`.
    */
   base?: ModelInput | undefined;
-  /** Layers from the language expert next to the embeddings: a whole number, 0 or more. Default 5 (§4.2). */
+  /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */
   bottom?: number | undefined;
-  /** Layers from the language expert next to the head: a whole number, 0 or more. Default 2 (§4.2). */
+  /** Layers from the language expert next to the head. Default 2 (§4.2). */
   top?: number | undefined;
-  /** Averaged layers above the bottom ones: a whole number, 0 or more. Default 0. */
+  /** Averaged layers above the bottom ones. Default 0. */
   bottomTransition?: number | undefined;
-  /** Averaged layers below the top ones: a whole number, 0 or more. Default 0. */
+  /** Averaged layers below the top ones. Default 0. */
   topTransition?: number | undefined;
   /**
-   * Weights of task and language expert where they are averaged, divided by their sum, which must not be 0; or `magnitude`, 1 / mean MAV of each
-   * task vector (§5). Default [1, 1].
+   * Weights of task and language expert in averages, divided by their sum; or `magnitude`: 1 / mean MAV of
+   * each task vector (§5). Default [1, 1].
    */
   weights?: readonly [number, number] | 'magnitude' | undefined;
   /**
-   * Tensors outside the layers (embeddings, final norm, head): the average of both experts, or one's own. `lang` is short for `language`. Default
-   * `average` (Algorithm 1).
+   * Tensors outside the layers: the average of both experts, or one expert's. `lang` is short for `language`.
+   * Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
-  /** Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`), as Algorithm 1 reads literally. Default `layer`. */
+  /**
+   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`, Algorithm 1 read
+   * literally). Default `layer`.
+   */
   norms?: 'layer' | 'average' | undefined;
-  /** Scale the counts from the paper's 32 layers to those of the models: count · L / 32, to the nearest, half up. Default false. */
+  /** Scale the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
-   * Take each tensor from the expert that a partition gives it to, instead of by layers: the path of the
-   * `partition.json` that `partition` wrote, or its parts. What both train is averaged by `weights`; what neither
-   * trains is the task expert's. Default: by layers.
+   * Choose each tensor's expert by a partition instead of by layers: the path of the `partition.json` that
+   * `partition` wrote, or its parts. Tensors that both train are averaged by `weights`; those that neither
+   * trains are the task expert's.
    */
   partition?: string | TensorParts | undefined;
-  /**
-   * Layers from the language expert, by their numbers, instead of `bottom` and `top`: `0-4,30,31`, one number, or a list of both. Default:
-   * by the counts.
-   */
+  /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
   langLayers?: LayerSet | undefined;
-  /** Layers from the base, by their numbers. Default: none. */
+  /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * Parts of the output, each with its model, instead of all that says where layers come from: every tensor must be in exactly one. Models
-   * are the recipe's `task`, `language` and `base` by these words, or others. Default: by layers.
+   * Parts of the output, instead of all other settings of layers. Every tensor must be in exactly one. Models
+   * are `task`, `language` and `base` for the recipe's, or others.
    */
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** A swap whose parts say where they come from: it needs no experts besides. */
+/** A swap in which every part names its model. */
 export interface SwapOfParts {
-  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or else of the first. */
+  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or of the first part. */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;
   parts: readonly PartParameters[];
 }
 
-/** Both, as they are checked. */
+/** The two forms together, for checking. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -139,24 +139,15 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// Parameters that say nothing beside one that decides instead.
+// Parameters that another one overrides.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
 
 /**
- * Layer swapping (paper, Algorithm 1): the bottom and top layers from the language expert, the middle from the task
- * expert, the weighted average in the transition layers and outside the layers.
- *
- * For a parameter of layer `l` of `L`, with `b`, `u`, `t_b`, `t_u` for bottom, top and their transitions:
- * - `l < b` or `l > L−1−u`: the language expert's, verbatim
- * - `l > b−1+t_b` and `l < L−u−t_u`: the task expert's, verbatim
- * - otherwise, and outside the layers: (w_task·θ_task + w_lang·θ_lang) / (w_task + w_lang)
- *
- * These are parts of the output, each from a model or an average of models; `langLayers`, `baseLayers` and `parts` say others.
- *
- * Erratum: the printed algorithm joins the second condition by "or", under which no layer would be averaged unless the zones
- * overlap; §4.1 and Fig. 1 describe "and", which is what this does. Without transitions the two agree.
+ * Layer swapping (paper, Algorithm 1; docs/method.md, also for an erratum): bottom and top layers from the
+ * language expert, the middle from the task expert, and the weighted average in transition layers and outside
+ * the layers.
  */
 export const layerSwap: Method<Parameters> = {
   name: 'layer_swap',
@@ -236,11 +227,11 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
     : { kind: 'linear', terms };
 };
 
-/** The literal reading of Algorithm 1 gives block norms no layer number: they are then outside the layers. */
+/** Read literally, Algorithm 1 gives block norms no layer number. */
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** Where the tensors of a partition's part are from; what neither trains is the same in both. */
+/** The source of each part; tensors that neither trains are equal in both experts. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',
@@ -248,11 +239,7 @@ const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   neither: 'task',
 };
 
-/**
- * Refuses parameters that another one decides instead of.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER for parameters that another one overrides */
 const refuseBeside = (
   parameters: Parameters,
   decides: string,

@@ -6,7 +6,6 @@ import { mergekit } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
-/** Ways to make the routers. */
 export const gateModes = [
   'hidden',
   'hidden_avg',
@@ -19,48 +18,46 @@ export const gateModes = [
 /** A dense model whose MLPs become an expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
-  /** Texts that are to be routed to it, and such as are not. */
+  /** Texts to route to this expert, and texts not to. */
   positivePrompts?: readonly string[] | undefined;
   negativePrompts?: readonly string[] | undefined;
-  /** Factor of what it adds to the residual stream: of its down projections. Default 1. */
+  /** Factor of its down projections: of what it adds to the residual stream. Default 1. */
   residualScale?: number | undefined;
-  /** Standard deviation of normal noise that is added to its weights. Default 0. */
+  /** Standard deviation of normal noise on its weights. Default 0. */
   noiseScale?: number | undefined;
 }
 
-/** Parameters of `mixture`. */
 export interface MixtureParameters {
-  /** The dense model whose attention, norms and embeddings the mixture has, and whose tokenizer. */
+  /** The dense model that gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
-  /** The experts among which routers choose. */
   models: readonly (ModelInput | MixtureExpert)[];
-  /** The expert that every token passes, one at most. */
+  /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
-   * Where the routers come from: `random` (normal) or `uniform_random` numbers of `seed`; or a file, `gates`, that
-   * `layerloom_gates` makes of hidden states of the prompts (`hidden`, `hidden_last`: of the last token;
-   * `hidden_avg`: their mean) or of their embeddings (`cheap_embed`). Default `hidden`.
+   * The source of the routers: `random` (normal) or `uniform_random` numbers; or the file `gates`, which
+   * `layerloom_gates` makes from the prompts' hidden states (`hidden`; `hidden_last`: of the last token;
+   * `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
-  /** The file of the routers. */
   gates?: string | undefined;
   /** Experts that a router chooses for a token. Default 2. */
   expertsPerToken?: number | undefined;
-  /** The family of the mixture: the beginning of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that can hold the models. */
+  /**
+   * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
+   * can hold the models.
+   */
   architecture?: string | undefined;
-  /** Selects the random numbers of routers and noise. Default 0. */
+  /** Seed of random routers and noise. Default 0. */
   seed?: number | undefined;
 }
 
 const prompts = z.array(z.string({ error: 'a text: put it in quotes' }), { error: 'a list of texts' });
 
-/** A model alone is an expert without prompts. */
 const asExpert = (value: ModelInput | MixtureExpert): unknown =>
   typeof value === 'object' && value !== null && 'model' in value && !('method' in value)
     ? value
     : { model: value };
 
-/** An expert: a model alone, or with keys of its own. */
 export const expertSchema = z.preprocess(
   asExpert,
   z.strictObject({
@@ -79,7 +76,6 @@ const experts = z
   .array(expertSchema, { error: 'a list of models, each with its prompts' })
   .min(1, { error: 'at least one expert' });
 
-/** Modes whose routers are random numbers. */
 const drawn: ReadonlySet<string> = new Set(['random', 'uniform_random']);
 
 const schema = schemaOf<MixtureParameters>()(
@@ -131,8 +127,8 @@ const schema = schemaOf<MixtureParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * A mixture of experts of dense models, as mergekit-moe makes it: attention, norms and embeddings of the base, the MLPs of each
- * model as an expert of each layer, and routers of random numbers or of a file.
+ * A mixture of experts from dense models, as mergekit-moe makes it: the base's attention, norms and
+ * embeddings, each model's MLPs as experts, and routers from random numbers or a file.
  */
 export const mixture: Method<Parameters> = {
   name: 'mixture',

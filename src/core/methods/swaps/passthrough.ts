@@ -3,15 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `passthrough` besides its model. */
 export interface PassthroughParameters {
-  /** Factor of the tensors. Default 1, at which they are copied byte for byte. */
+  /** Factor of the tensors. Default 1, which copies them byte for byte. */
   scale?: SettingInput<number> | undefined;
 }
 
 /**
- * One model's tensors as they are, or times `scale` (mergekit's `passthrough`): with `slices`, for stacking
- * layers. Where the scale is 1 the output is the input, byte for byte.
+ * Copies one model's tensors, or multiplies them by `scale` (mergekit's `passthrough`); with `slices` it
+ * stacks layers.
  */
 export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',

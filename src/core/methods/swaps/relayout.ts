@@ -4,9 +4,7 @@ import type { Method } from '../framework/method.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
-/** Parameters of `relayout`. */
 export interface RelayoutParameters {
-  /** The checkpoint to write in other shards. */
   model: ModelInput;
 }
 
@@ -14,9 +12,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/**
- * One checkpoint as it is, in other shards: so that later merges can link those of layers they take whole.
- */
+/** Rewrites a checkpoint in other shards, so that later merges can link the shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

@@ -4,10 +4,10 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { Kept, MethodReport, ReportedPlan } from '../framework/method.js';
 
-/** Rows and parameters that a plan of `revert` keeps of the expert, in all and of each tensor. */
+/** Counts what a plan of `revert` keeps from the expert, in all and for each tensor. */
 export const keptOf = ({ inputs, shards, recipe }: ReportedPlan): NonNullable<MethodReport['kept']> => {
   const sense: Rows = recipe['rows'] === 'output' ? 'output' : 'input';
-  // In a recipe in the place of the expert no input has that role.
+  // A nested recipe as the expert has no input of that role.
   const hasExpert = inputs.some(({ role }) => role === 'expert');
   const isExperts = (input: number): boolean => {
     const { role } = itemAt(inputs, input);

@@ -17,30 +17,30 @@ import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js'
 
 /**
  * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
- * (`threshold` or `targetKept`, and `rows`) or by a partition (`partition`, `side`); the first two of certain tensors
- * only (`modules`).
+ * (`threshold` or `targetKept`, and `rows`) or by a partition (`partition`, `side`). `modules` limits the
+ * first two.
  */
 export interface RevertParameters {
-  /** The model that the expert was fine-tuned from. */
+  /** The expert's base. */
   base: ModelInput;
-  /** The expert that is put back in part. */
+  /** The expert to revert in part. */
   model: ModelInput;
-  /** Number of first layers: a whole number, 0 or more. Default 5. */
+  /** Number of first layers. Default 5. */
   bottom?: number | undefined;
-  /** Number of last layers: a whole number, 0 or more. Default 2. */
+  /** Number of last layers. Default 2. */
   top?: number | undefined;
   /**
-   * The layers that stay the expert's: the `middle`, as of a task expert (§3.3); or the first and last ones, as of
-   * a language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default `middle`.
+   * Layers that stay the expert's: the `middle`, for a task expert (§3.3); or the first and last, for a
+   * language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
   /**
-   * Norms inside a layer: with their `layer`, or as tensors outside the layers (`average`). Default `layer`.
+   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`). Default `layer`.
    */
   norms?: 'layer' | 'average' | undefined;
-  /** Revert the rows whose MAV is below it: 0 or more, in the units of the weights. */
+  /** Revert rows with a lower MAV, in the units of the weights. */
   threshold?: number | undefined;
   /**
    * Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most
@@ -48,30 +48,26 @@ export interface RevertParameters {
    */
   targetKept?: number | undefined;
   /**
-   * Rows of a matrix: one an input feature (a column as it is stored) or one an output feature. Default
-   * `input`, as in the paper.
+   * Rows are for each input feature (a stored column) or output feature. Default `input`, as in the paper.
    */
   rows?: 'input' | 'output' | undefined;
   /**
-   * Revert tensors of these names only, and keep all others (§3.3, "specific parameter tensors"): parts of names,
-   * or with `*` patterns of whole names; a list, or one text with commas. With `targetKept` the share is of the
-   * parameters of these tensors. Default: all tensors.
+   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names, or with `*` patterns; a
+   * list, or a text with commas. `targetKept` is then a share of their parameters. Default: all.
    */
   modules?: string | readonly string[] | undefined;
   /**
-   * Keep exactly the tensors that a partition lets the `side` train, and put all others back: the path of the
-   * `partition.json` that `partition` wrote, or its parts. Instead of a location and rows.
+   * Keep exactly the tensors that a partition lets `side` train, and revert all others: the path of the
+   * `partition.json` that `partition` wrote, or its parts.
    */
   partition?: string | TensorParts | undefined;
-  /** The side of `partition` whose expert the model is. Required with it. */
+  /** The expert's side; required with `partition`. */
   side?: 'language' | 'task' | undefined;
 }
 
-/** True where rows decide. */
 const byRows = (parameters: { threshold?: unknown; targetKept?: unknown }): boolean =>
   parameters.threshold !== undefined || parameters.targetKept !== undefined;
 
-/** True where layers decide. */
 const byLocation = (parameters: {
   bottom?: unknown;
   top?: unknown;
@@ -136,24 +132,13 @@ const schema = schemaOf<RevertParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** Indexes of `Expression`. */
+/** Model indexes. */
 const EXPERT = 0;
 const BASE = 1;
 
 /**
- * Puts parts of an expert back to its base (paper §3.3).
- *
- * By location: the first `bottom` and last `top` layers, or with `keep: top_bottom` those between them; and with
- * `others: revert` all that is outside the layers. A math expert with its first 5 and last 2 layers reverted
- * performed equally well.
- *
- * By rows: those whose MAV is below `threshold` take the base's bits; or, with `targetKept`, the largest
- * threshold that keeps at least that share of the parameters. More than 70–80% of them had to stay for the
- * gain to stay.
- *
- * With `modules`, tensors that no filter matches stay the expert's.
- *
- * By a partition: all that its side does not train, which is the follow-up's train-then-revert.
+ * Reverts parts of an expert to its base (paper §3.3; docs/analysis.md): layers by location, rows by MAV, or
+ * everything that a partition's side does not train.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -249,7 +234,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
     again: { threshold, rows, ...modules },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
-      // Tensors without rows, of integers or of three dimensions, stay the expert's.
+      // Tensors without rows (integers, three dimensions) stay the expert's.
       if (!filter.matches(tensor) || vector === undefined) return copy(EXPERT);
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));
@@ -268,7 +253,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** The rows of the tensors that a filter matches. */
+/** Rows of matching tensors. */
 const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
   [...vectors].flatMap(([name, vector]) =>
     filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],

@@ -10,11 +10,10 @@ export interface Counts {
   readonly topTransition: number;
 }
 
-/** Returns the numbers for models of so many layers. */
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/** Warns where the defaults, which are for 32 layers, take most layers of a smaller model. */
+/** Warns if the default counts, for 32 layers, take most layers of a smaller model. */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top, bottomTransition, topTransition } = counts;
   const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
@@ -50,6 +49,6 @@ export const checkCounts = (
     );
 };
 
-/** True for a swap whose layers are numbers of layers from both ends, by its parameters as an experiment records them. */
+/** True for a swap by counts, judged by an experiment's recorded parameters. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

@@ -5,17 +5,17 @@ import { layerSwap } from './layer-swap.js';
 import { countsFor } from './swap-counts.js';
 import { partsOf } from './swap-parts.js';
 
-/** Where modules of a layer, or of what is outside the layers, come from. */
+/** The source of modules, in a layer or outside. */
 export interface SwapOrigin {
   /** `attention`, `embeddings` and the like. */
   readonly module: string;
-  /** Of `task`, `language` and `base`. */
+  /** Shares of `task`, `language` and `base`. */
   readonly shares: readonly Share[];
 }
 
 /**
- * Returns where each layer is from, layer 0 first, and what is outside the layers, by the parameters alone. Of parameters that
- * do not fit the number of layers, what was asked for first.
+ * Returns the sources of each layer from 0, and of tensors outside the layers, from the parameters alone. If
+ * counts exceed the number of layers, earlier ones take precedence.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
  * @throws LayerloomError INVALID_PARAMETER

@@ -8,14 +8,14 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 
-/** The words by which parts name the recipe's own models. */
+/** Words by which parts name the recipe's own models. */
 const roles = ['task', 'language', 'base'] as const;
 
 type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** What divides a swap's output, besides the numbers of layers. */
+/** Parameters that divide a swap's output, besides counts. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -26,7 +26,6 @@ export interface Dividing {
   readonly parts?: readonly PartParameters[] | undefined;
 }
 
-/** The models of a swap, and the parts that name them. */
 export type SwapModels = Omit<Dividing, 'others' | 'langLayers'>;
 
 const range = (first: number, end: number): readonly number[] =>
@@ -35,10 +34,9 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns the parts of a swap: those that it names, or those that its layers come to. The task expert gives the layers that
- * nobody else does.
+ * Returns a swap's parts: those it names, or those of its layers. The task expert gives all remaining layers.
  *
- * @param average of the task and the language expert
+ * @param average of both experts
  */
 export const partsOf = (
   { others, langLayers, baseLayers, parts }: Dividing,
@@ -89,7 +87,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** True where tensors come from the base, which is then a merged model. */
+/** True if the base is a merged model. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -99,10 +97,10 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Returns the models of a swap, the one that gives names, dtypes and side files first: the task expert, or without one the
- * model of the part `rest`, or of the first part.
+ * Returns the models of a swap. The first gives names, dtypes and side files: the task expert, or the model
+ * of the part `rest`, or of the first part.
  *
- * @throws LayerloomError INVALID_PARAMETER for a part of a model that the recipe does not have
+ * @throws LayerloomError INVALID_PARAMETER for a part from a model that the recipe does not name
  */
 export const swapModels = (parameters: SwapModels): ModelReference[] => {
   const { task, parts } = parameters;
@@ -151,7 +149,7 @@ const referenceOf = (
   return { role: of, model };
 };
 
-/** Returns a function that gives the position of a part's model among those of `swapModels`. */
+/** Maps a part's model to its index in `swapModels`. */
 export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {
@@ -160,6 +158,5 @@ export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number
   };
 };
 
-/** A set of layers as it is recorded. */
 export const spellLayers = (set: LayerSet | undefined): string | undefined =>
   set === undefined ? undefined : formatLayers(listed(set));

@@ -6,7 +6,6 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import type { Counts } from './swap-counts.js';
 import { spellLayers } from './swap-parts.js';
 
-/** Parameters of a swap that records name, with their defaults. */
 interface SwapRecord {
   readonly weights: 'magnitude' | readonly number[];
   readonly others: string;
@@ -16,7 +15,6 @@ interface SwapRecord {
   readonly parts?: readonly PartParameters[] | undefined;
 }
 
-/** What a swap is recorded by. */
 interface Described {
   readonly parameters: SwapRecord;
   readonly counts: Counts;
@@ -26,10 +24,9 @@ interface Described {
   readonly position: (of: ModelInput) => number;
 }
 
-/** Returns the parameters, models aside, that make the same swap again. */
 export const repeatable = ({ parameters, counts, used }: Described): Record<string, unknown> => {
   const { others, norms, langLayers, baseLayers } = parameters;
-  // A recipe that is complete has its parts among its models.
+  // A complete recipe lists its parts with its models.
   if (parameters.parts !== undefined) return {};
   const { bottom, top, bottomTransition, topTransition } = counts;
   return {
@@ -47,7 +44,7 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-/** Returns the parameters as they are used, in YAML's spelling. */
+/** The parameters used, in YAML's spelling. */
 export const resolve = ({
   parameters,
   counts,

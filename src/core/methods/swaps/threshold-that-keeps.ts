@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 
-/** Rows of one tensor: the MAV of each, NaN for one that is not finite, and the parameters of a row. */
+/** Rows of a tensor: MAVs (NaN if not finite), and parameters per row. */
 export interface WeighedRows {
   readonly vector: Float32Array;
   readonly parameters: number;
@@ -9,11 +9,11 @@ export interface WeighedRows {
 const half = 0x10000;
 
 /**
- * Returns the largest threshold that keeps at least a share of the parameters: the MAV of the last row that must stay. A row
- * that is not finite is below no threshold; 0 where these are enough, or there are no rows.
+ * Returns the largest threshold that keeps at least a share of the parameters: the MAV of the last row that
+ * must stay. Rows with NaN or infinity always stay; 0 if these suffice, or without rows.
  *
- * Parameters are counted by the bits of the MAVs, whose order is theirs, first by the upper half and then by the lower: models
- * of 400 billion parameters have 20 million rows, which an array of objects would need gigabytes for.
+ * Counts parameters by the MAVs' bits, which sort like the MAVs, first by the upper half, then by the lower:
+ * models of 400 billion parameters have 20 million rows, for which objects would need gigabytes.
  */
 export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[]): number => {
   const wanted = share * tensors.reduce((sum, { vector, parameters }) => sum + parameters * vector.length, 0);
@@ -21,7 +21,7 @@ export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[
   for (const { vector, parameters } of tensors)
     for (const mav of vector) if (!Number.isFinite(mav)) kept += parameters;
   if (kept > 0 && kept >= wanted) return 0;
-  /** Returns the largest half word down to which enough is kept, and what is kept above it. */
+  /** Returns the largest half word down to which enough is kept, and what is kept above. */
   const lastOf = (
     above: number,
     halfOf: (bits: number) => number | undefined,

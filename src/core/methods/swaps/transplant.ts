@@ -9,19 +9,18 @@ import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
-/** Parameters of `transplant`. */
 export interface TransplantParameters {
   /** The model that gets another tokenizer. */
   model: ModelInput;
-  /** The model whose tokenizer it gets. Its layers are not used, and may be of any size and number. */
+  /** The model whose tokenizer it gets. The layers are not used, and may have any size. */
   donor: ModelInput;
   /**
-   * Rows of tokens that the model lacks: `omp`, sums of rows of tokens that both have, found in the donor's embeddings by
-   * orthogonal matching pursuit; `subword`, the mean of the rows of the tokens that the model's own tokenizer splits the
-   * text into; `mean`, that of all rows; or `zero`. Default `omp`.
+   * Embedding rows for tokens that the model lacks. `omp`: sums of rows of shared tokens, found in the
+   * donor's embeddings by orthogonal matching pursuit; `subword`: the mean of the rows of the tokens into
+   * which the model's tokenizer splits the text; `mean`: the mean of all rows; or `zero`. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
-  /** With `omp`: rows of a sum, at most: 1 to 4096. Default 64. */
+  /** For `omp`: most rows in a sum, 1 to 4096. Default 64. */
   k?: number | undefined;
 }
 
@@ -46,8 +45,8 @@ type Parameters = z.output<typeof schema>;
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
- * One model with the tokenizer of another (Goddard and Fernandes Neto 2025): rows of tokens that both have are copied,
- * those of others are made; all other tensors are as they are.
+ * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Rows of shared tokens are copied,
+ * others made; other tensors stay unchanged.
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** The rows of a plan's embeddings by where they come from; undefined for a plan of no transplant. */
+/** Counts a plan's embedding rows by source; undefined without a transplant. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -32,7 +32,7 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/** Rows that come from the first operand, and from the others; undefined of what has no rows put together. */
+/** Numbers of rows from the first operand and from others; undefined if rows are not assembled. */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')
@@ -41,7 +41,7 @@ const countsIn = (inside: unknown): readonly number[] | undefined => {
   return runs && countsOf([runs]);
 };
 
-/** Rows in another order are gathered, and those that no run has are 0. */
+/** Rows in another order are gathered; rows in no run are 0. */
 const countsOf = (parts: readonly (readonly (readonly number[])[])[]): number[] => {
   const [first = 0, ...others] = parts.map((runs) =>
     runs.reduce((total, run) => total + (run.at(-1) as number), 0),
@@ -54,7 +54,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** A tensor's own formula, or that of an operand which is computed first. */
+/** A tensor's own formula, or a nested operand's. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

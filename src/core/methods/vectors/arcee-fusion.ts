@@ -2,15 +2,14 @@ import { mergekit } from '../framework/papers.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** `arcee_fusion` has no parameters besides its models. */
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
  * Arcee Fusion (mergekit's `arcee_fusion`): the model's elements of high importance, the base's elsewhere.
  * Importance is |x − base| times the Kullback-Leibler divergence of the row's softmax from the base's; high
- * is median + 1.5 · interquartile range and above, over the whole tensor. Divergences are float64 and
- * quantiles exact: mergekit's float32 sums are mostly rounding where experts are near their base, and it
- * samples the quantiles of tensors above a million elements.
+ * is at least median + 1.5 · interquartile range over the tensor. Divergences are float64 and quantiles
+ * exact, whereas mergekit's float32 sums are mostly rounding for experts near their base, and it samples
+ * quantiles above a million elements.
  */
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',

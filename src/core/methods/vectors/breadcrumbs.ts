@@ -9,12 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `breadcrumbs` besides its models. */
 export type BreadcrumbsParameters = OutlierParameters;
 
 /**
- * Model Breadcrumbs (Davari and Belilovsky 2023): without the `gamma` share of largest changes, the `density`
- * share of largest among the rest; base + λ · Σ wᵢδᵢ. The largest stay where there are too few others.
+ * Model Breadcrumbs (Davari and Belilovsky 2023): base + λ · Σ wᵢδᵢ, where δᵢ drops the `gamma` share of
+ * largest changes and keeps the `density` share of the next. The largest stay if there are too few others.
  */
 export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
   tensorMethod({

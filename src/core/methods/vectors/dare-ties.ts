@@ -9,12 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_ties` besides its models. */
 export type DareTiesParameters = RandomParameters;
 
 /**
- * DARE with TIES' election (Yu et al. 2023): each change stays with probability `density`, rescaled; then as
- * `ties`, not normalised.
+ * DARE (Yu et al. 2023) with TIES' election: keeps each change with probability `density`, rescaled; then
+ * like `ties`, not normalised.
  */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',

@@ -6,11 +6,10 @@ import { isotropicMerging } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
-/** Parameters of `iso_c`. */
 export interface IsoCParameters {
-  /** The models to merge, two or more. */
+  /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The model that all were fine-tuned from. It gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor λ of what is added to the base. Default 1. */
   lambda?: number | undefined;
@@ -27,8 +26,8 @@ const schema = schemaOf<IsoCParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Iso-C (Marczak et al. 2025): to each matrix in a layer of the base the sum of the task vectors is added with all of its
- * singular values replaced by their mean, times λ; to other tensors the mean of the task vectors, times λ.
+ * Iso-C (Marczak et al. 2025) for matrices in the base's layers; other tensors get λ times the mean task
+ * vector.
  */
 export const isoC: Method<Parameters> = {
   ...bySingularValues,

@@ -3,20 +3,19 @@ import { numberParameter, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `ram` besides its models. */
 export interface RamParameters {
-  /** Smaller changes, and those of this size, count as none. 0 or more; default 1e-5. */
+  /** Changes up to this size count as 0. 0 or more; default 1e-5. */
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** The spec of `epsilon`, which `ramplus_tl` has too. */
+/** Also for `ramplus_tl`. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });
 
 /**
- * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): each element of the base plus the mean of the
- * task vectors that change it by more than `epsilon`. What one model alone changes stays whole.
+ * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): the base plus the mean of the task vectors
+ * that change the element by more than `epsilon`. A change by a single model stays whole.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

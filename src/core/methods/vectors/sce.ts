@@ -3,18 +3,16 @@ import { flag, type SettingInput, share } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `sce` besides its models. */
 export interface SceParameters {
-  /** Share of the elements whose variance is not 0 that stays: above 0, at most 1. Default 1. */
+  /** Share to keep of the elements that vary: above 0, at most 1. Default 1. */
   selectTopk?: SettingInput<number> | undefined;
-  /** Taken from mergekit's recipes, and changes nothing. */
+  /** Accepted for mergekit's recipes; has no effect. */
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
 /**
- * SCE (Wan et al. 2024; mergekit's `sce`): of each tensor the `select_topk` share of elements whose task
- * vectors vary most (of those that vary at all), weighted by each model's mean squared change among them, and
- * of those the ones whose sign is that of the sum.
+ * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
+ * most. Weights models by their mean squared change there, and keeps elements with the sign of the sum.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

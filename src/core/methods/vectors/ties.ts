@@ -13,19 +13,12 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Consensus } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 
-/** Parameters of `ties` besides its models. */
 export type TiesParameters = SparseParameters;
 
 /**
- * TIES (Yadav et al. 2023): of each task vector the `density` share of largest magnitude, and of those what
- * has the sign of their weighted sum; summed, divided by the weights that count, and added to the base.
- *
- * `dialect: mergekit` (default): ⌊density·n⌋ of each tensor, 1 at least, of equal magnitudes those with the
- * lowest index; weighted election. `paper`, the authors' code: the threshold is the whole model's and what
- * equals it stays; unweighted election; mean over the models that count; `weight` is not used. Where changes
- * cancel, the sign is the whole model's majority: that of the sum of all elements' signs. A majority of 0 is
- * no sign, and there the authors keep the negative changes. `peft`: as mergekit, but ⌊density·n⌋ may be 0 and
- * the election is unweighted; divided by how many models count.
+ * TIES (Yadav et al. 2023): keeps the `density` share of largest magnitude of each task vector, and of it the
+ * elements with the sign of their weighted sum; adds their sum, divided by the weights that count, to the
+ * base. docs/methods.md describes the dialects.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({
@@ -55,7 +48,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
             rescale: null,
           },
         }));
-        // The authors keep negative changes wherever the sign is not above 0.
+        // The authors keep negative changes unless the majority is positive.
         return counted(base, terms, majoritySign > 0 ? 'positive' : 'negative', shared.lambda);
       }
       return dialect === 'peft'
@@ -64,7 +57,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** The mean over the models whose sign is elected, weights aside. */
+/** The unweighted mean over the models with the elected sign. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],

@@ -6,11 +6,10 @@ import { taskSingularVectors } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
-/** Parameters of `tsv_m`. */
 export interface TsvMParameters {
-  /** The models to merge, two or more. */
+  /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The model that all were fine-tuned from. It gives names, dtypes and side files. */
+  /** The common base; gives names, dtypes and side files. */
   base: ModelInput;
   /** Factor α of what is added to the base. Default 1. */
   alpha?: number | undefined;
@@ -27,9 +26,8 @@ const schema = schemaOf<TsvMParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * TSV-Merge (Gargiulo et al. 2025): to each matrix in a layer of the base the sum of the truncated task vectors is added, times
- * α. Each of T task vectors keeps 1 / T of its singular triples, the leading ones, and the singular vectors of all are replaced
- * by the nearest orthonormal ones. To other tensors the mean of the task vectors is added, times α.
+ * TSV-Merge (Gargiulo et al. 2025) for matrices in the base's layers; other tensors get α times the mean task
+ * vector.
  */
 export const tsvM: Method<Parameters> = {
   ...bySingularValues,

@@ -5,15 +5,13 @@ import type { RecipePath } from '../method.js';
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 
 /**
- * Filters of tensors, as a list or as one text with commas. Each is a part of a name, as filters of recipes are,
- * or with `*` a pattern of the whole name.
+ * Filters as a list or a text with commas. Each is a part of a name, or with `*` a pattern of the whole name.
  */
 export const filtersSchema = z
   .union([z.string(), z.array(z.string())], { error: expected })
   .transform((given) => (typeof given === 'string' ? given.split(',') : given).map((each) => each.trim()))
   .refine((filters) => filters.length > 0 && filters.every((each) => each !== ''), { error: expected });
 
-/** Filters of tensors. It remembers which of them have matched a name. */
 export class TensorFilter {
   readonly #filters: readonly string[] | undefined;
   readonly #path: RecipePath;
@@ -34,7 +32,7 @@ export class TensorFilter {
     return found.length > 0;
   }
 
-  /** Filters that no name has matched so far. */
+  /** Filters without a match so far. */
   unused(): { what: string; path: RecipePath }[] {
     return (this.#filters ?? [])
       .filter((filter) => !this.#matched.has(filter))

@@ -5,7 +5,7 @@ import type { ModelInput } from '../recipe-input.js';
 import { invalid } from '../settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** Layers of the output, bottom first: which slice they are of, and where in it. */
+/** A layer of the output: its slice, and its index and position (0 to 1) in it. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -22,7 +22,7 @@ export const wholeModels = (recipe: TensorRecipe, layers: number): LayerSlice =>
 export const layersOf = (slice: LayerSlice): Layer[] => {
   const [first = 0, end = 0] = slice.sources[0]?.layerRange ?? [];
   const count = end - first;
-  // A slice of one layer stands at the end of its gradients, as in mergekit.
+  // A slice of one layer is at the end of its gradients, as in mergekit.
   return Array.from({ length: count }, (_, offset) => ({
     slice,
     offset,
@@ -31,8 +31,8 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
 };
 
 /**
- * The slice of a tensor: outside the layers embeddings go with the first slice, others with the last, and
- * stand at the gradients' beginning.
+ * Returns the slice of a tensor. Outside the layers, embeddings belong to the first slice and others to the
+ * last, at the start of gradients.
  */
 export const placeIn = (
   slices: readonly LayerSlice[],
@@ -63,7 +63,6 @@ export const checkRanges = (
 
 const indexed = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** A model's names by layer and module. */
 const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, string> => {
   const names =
     indexed.get(view) ??
@@ -72,7 +71,7 @@ const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, st
   return names;
 };
 
-/** The name of a module in another layer. */
+/** Returns the name of a module's tensor in another layer. */
 export const nameIn = (
   view: CompileContext['models'][number] | undefined,
   layer: number,
@@ -140,14 +139,14 @@ export const stacked = (
   };
 };
 
-/** Returns the part of names before the number of a model's layers: `model.layers.`. */
+/** Returns the prefix of layer names: `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
   return undefined;
 };
 
-/** True for a tensor with a number as layers have it: outside the layers, that is multi-token prediction behind the last. */
+/** True for a name like a layer's: outside the layers, that is multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

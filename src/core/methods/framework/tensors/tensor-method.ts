@@ -18,7 +18,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** A model by itself is an entry without parameters; `name` is the model's. */
+/** Converts a plain model to an entry; `name` belongs to the model. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };
@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Parameters, whose values `Setting` checks. */
+/** Schemas of parameters that `Setting` checks later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -48,13 +48,14 @@ const unknowns = (
     ]),
   );
 
-/** Nothing, as the values of no parameters. */
 type None = Readonly<Record<never, never>>;
 
 /**
- * Makes a method of what defines it: gradients, filters, slices and precedence are the same for all tensor methods (docs/methods.md).
+ * Makes a method from its spec. Gradients, filters, slices and precedence are the same for all tensor methods
+ * (docs/methods.md).
  *
- * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1 }, shared: { t: anyNumber() },
+ * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1
+ *   }, shared: { t: anyNumber() },
  *   expression: ({ base, models: [source], shared: { t } }) => ({ kind: 'nearSwap', base, source, t }) })
  */
 export const tensorMethod = <
@@ -71,7 +72,7 @@ export const tensorMethod = <
   keyof NoInfer<PerModel>,
   NoInfer<Dialect>
 > => {
-  // Counts and values are checked against the spec before `expression` sees them.
+  // Counts and values are checked before `expression` sees them.
   const spec = typed as unknown as TensorMethodSpec;
   const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
   const entry = z.strictObject({ model: modelSchema, ...unknowns(perModel, true) });
@@ -105,7 +106,7 @@ export const tensorMethod = <
     ...unknowns(perModel, true),
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // A misspelt parameter is reported before the one that is missing for it.
+    // Report a misspelt parameter before the missing one.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
 
@@ -147,7 +148,7 @@ export const tensorMethod = <
   };
 };
 
-/** A model's parameter that must not vary over tensors, since a whole model's statistic depends on it. */
+/** Returns a model's parameter that must not vary over tensors, for a statistic of the whole model. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -167,7 +168,7 @@ const constantOf = (
   return preset;
 };
 
-/** Every model once: the donor first, the base last where it is not the donor. */
+/** Returns each model once: the donor first, the base last unless it is the donor. */
 const distinctModels = (recipe: TensorRecipe): readonly ModelReference[] => {
   const references: ModelReference[] = [];
   const add = (role: string, model: ModelInput | undefined, path: RecipePath) => {
@@ -270,7 +271,6 @@ const compileTensors = (spec: TensorMethodSpec, recipe: TensorRecipe, context: C
   };
 };
 
-/** The recipe as it is recorded: in YAML's spelling, with the models' names. */
 const describe = (
   { models, slices, settings, dialect, base }: TensorRecipe,
   references: readonly ModelReference[],

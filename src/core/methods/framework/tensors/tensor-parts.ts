@@ -5,7 +5,7 @@ import { matches } from '../match-names.js';
 import type { RecipePath } from '../method.js';
 import { type PartName, partNames } from '../part-names.js';
 
-/** The tensors of each part: whole names, or with `*` patterns of whole names. */
+/** The tensors of each part: names, or patterns of whole names with `*`. */
 export interface TensorParts {
   language?: readonly string[] | undefined;
   task?: readonly string[] | undefined;
@@ -21,14 +21,14 @@ const names = z
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
 /**
- * A partition as a parameter of a method: the parts themselves. Planning a merge replaces the path of a
- * `partition.json` by its parts before the recipe is checked.
+ * A partition's parts. Planning replaces the path of a `partition.json` by its parts before the recipe is
+ * checked.
  */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Says which part a tensor is in, and remembers which patterns have matched a name. */
+/** Finds a tensor's part, and remembers matching patterns. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
@@ -40,7 +40,7 @@ export class PartOfTensor {
     this.#parts = partNames.flatMap((part) => (given[part] ?? []).map((pattern) => ({ part, pattern })));
   }
 
-  /** @throws LayerloomError INVALID_PARAMETER for a tensor that is in no part, or in several */
+  /** @throws LayerloomError INVALID_PARAMETER for a tensor in no part, or in several */
   of(tensor: string): PartName {
     const found = this.#parts.filter(({ pattern }) => matches(tensor, pattern));
     for (const { pattern } of found) this.#used.add(pattern);
@@ -53,7 +53,7 @@ export class PartOfTensor {
     return part;
   }
 
-  /** Patterns that no name has matched so far. */
+  /** Patterns without a match so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#parts
       .filter(({ pattern }) => !this.#used.has(pattern))

@@ -23,19 +23,19 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** A recipe of a tensor method, checked as far as it can be without its models. */
+/** A tensor method's recipe, checked as far as possible without its models. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
-  /** Undefined where whole models are merged. */
+  /** Undefined if whole models are merged. */
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;
-  /** Which stands first among the models, and so gives names, dtypes and side files. */
+  /** The first model, which gives names, dtypes and side files. */
   readonly donor: ModelInput;
 }
 
-/** A tensor method's recipe as its schema leaves it: models checked, settings not yet. */
+/** A recipe after its schema: models are checked, settings are not yet. */
 export interface RawTensorRecipe {
   readonly base?: ModelInput;
   readonly models?: readonly RawModel[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** True for one model: the same text, or recipes of the same content, wherever they were written. */
+/** True for equal text, or nested recipes of equal content. */
 export const same = (a: ModelInput | undefined, b: ModelInput | undefined): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 
@@ -87,7 +87,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
   if (raw.weights !== undefined && raw.weights.length !== given.length)
     throw invalid(['weights'], raw.weights, 'one weight for each model, in their order');
   const settings = settingsOf({ ...shared, ...perModel }, raw, []);
-  // mergekit adds a base that is not listed to the models, also where the method knows no base.
+  // mergekit adds an unlisted base to the models, even if the method takes no base.
   const joins =
     spec.base === 'ignored' &&
     fromMergekit &&

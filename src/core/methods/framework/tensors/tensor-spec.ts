@@ -3,32 +3,26 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../me
 import type { ModelInput } from '../recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../settings.js';
 
-/** Values of parameters for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /**
- * The use of a base. `ignored`: where mergekit's recipes name one it is one of the models, else only checked
- * against them.
+ * The use of a base. `ignored`: one of the models in mergekit's dialect, otherwise only checked against them.
  */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** The number of models that a method takes, the base aside; without `most` there is no limit. */
+/** The number of models without the base; no limit without `most`. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
 }
 
-/** The base's tensor: there, perhaps there, or never. */
 type BaseTensor<Base extends BaseUse> = {
   required: ModelTensor;
   optional: ModelTensor | undefined;
   ignored: undefined;
 }[Base];
 
-/**
- * One item a model: a tuple of one or two where that is the number of models, else a list of at least as many
- * as there must be.
- */
+/** A tuple for exactly one or two models, else a list of at least the required length. */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -41,52 +35,44 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/**
- * One output tensor as a method sees it: the models' tensors that it is made of, and the parameters that hold
- * for it.
- */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
   Shared = Values,
   PerModel = Values,
 > {
-  /** The output's name. */
   readonly tensor: string;
-  /** The base's tensor, where the recipe has a base. */
   readonly base: BaseTensor<Base>;
-  /** The other models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
-  /** Each of these models' own parameters, in the same order. */
+  /** Parameters of each model. */
   readonly perModel: EachModel<Count, PerModel>;
-  /** The parameters that all models share. */
   readonly shared: Shared;
   /**
-   * Magnitudes that `statistics` asked for, one a model; and the sign that prevails among the sums of what
-   * reaches them.
+   * Magnitudes from `statistics` for each model; and the prevailing sign of the summed changes that reach
+   * them.
    */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
-  /** The path in the recipe where the models are listed, for errors. */
+  /** Path of the models in the recipe, for errors. */
   readonly path: RecipePath;
 }
 
-/** A recipe as a statistic of whole models sees it. */
+/** A recipe, for statistics. */
 export interface WholeModels<PerModel = Values, Dialect extends string = string> {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
   readonly dialect: Dialect;
   /**
-   * A parameter of one of the models.
+   * Returns a parameter of a model.
    *
-   * @throws LayerloomError INVALID_PARAMETER where it varies over tensors, or is not given and has no default
+   * @throws LayerloomError INVALID_PARAMETER if it varies over tensors, or is absent without a default
    */
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];
 }
 
 /**
- * The definition of a method that makes each tensor from the same tensor of several models. The parameters'
- * values, the number of models and the use of a base are in its type, and so in `expression`'s.
+ * Defines a method that makes each tensor from the same tensor of several models. The type arguments
+ * determine the type of `expression`.
  */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
@@ -98,26 +84,18 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
-  /** The sources of the method, for the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /**
-   * True where the base is the model that the merge starts from (slerp at t = 0), and no ancestor of the
-   * others.
-   */
+  /** True if the merge starts from the base, which is then no ancestor of the models. */
   readonly startsFromBase?: boolean;
-  /** The number of models, the base aside; default one or more. */
+  /** Without the base; default one or more. */
   readonly models?: Count;
-  /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters that each model has its own of. */
   readonly perModel?: ParameterSpecs<PerModel>;
-  /** Others than mergekit's, which is the default. */
+  /** Dialects besides mergekit's, the default. */
   readonly dialects?: readonly Dialect[];
-  /**
-   * Statistics of whole models that `expression` needs; asked for where the recipe is of one of `dialects`.
-   */
+  /** Statistics for `expression`; called only for recipes in one of `dialects`. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** The tensor over the models' tensors. Pure: called for each output tensor, in any order. */
+  /** Returns the output tensor's expression. Pure: called in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }

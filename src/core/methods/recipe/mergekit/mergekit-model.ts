@@ -5,7 +5,7 @@ import { nearest } from '../nearest.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../tree.js';
 import { warnOfUnknown } from '../warning.js';
 
-/** Returns a required key; where it is missing, a key of nearly its name is what is wrong. */
+/** Returns a required key; if missing, reports a similar key as misspelt. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)
@@ -14,8 +14,8 @@ export const expectNamed = (of: Mapping, key: string, place: string): MappingEnt
 };
 
 /**
- * Returns a reader of models as mergekit writes them: `path[@revision][+adapter]`, `{model, lora}`, each of them a path or
- * `{path, revision}`, or a nested recipe, in place or by its name.
+ * Reads mergekit's models: `path[@revision][+adapter]`, `{model, lora}` with a path or `{path, revision}`
+ * each, or a nested recipe in place or by name.
  */
 export const mergekitModel = (scope: Scope): Field => {
   const pathOf = (tree: Tree): string => {
@@ -34,7 +34,7 @@ export const mergekitModel = (scope: Scope): Field => {
     });
   };
 
-  /** Returns the path of a local model before `@revision`, which counts on the hub only; other paths as they are. */
+  /** Drops `@revision` from a local path, since only the hub has revisions. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
     const isHere = (at: string) => existsIn('.', at);

@@ -3,7 +3,7 @@ import { type Entries, leaf, type Mapping, type MappingEntry, mapping } from '..
 import { warnOfUnknown } from '../warning.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
-/** Keys by which a file of mergekit-moe is told from a recipe of a merge. */
+/** Keys that identify a file of mergekit-moe. */
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
 /** True for a file of mergekit-moe, which has no models or slices. */
@@ -11,7 +11,7 @@ export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
   !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
-/** Keys of an expert that are the method's, by their names there. */
+/** mergekit-moe's keys of an expert, and our names. */
 const ofExpert = {
   positive_prompts: 'positivePrompts',
   negative_prompts: 'negativePrompts',
@@ -19,7 +19,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** Keys of the recipe; the last two are none of mergekit's, which ignores them. */
+/** mergekit-moe's keys of a recipe, and our names. mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
@@ -30,8 +30,8 @@ const ofRecipe = {
 };
 
 /**
- * Reads a file of mergekit-moe (`base_model`, `experts`, …) and translates it to our method `mixture`. Paths begin in the
- * working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores are ignored with a warning.
+ * Translates a file of mergekit-moe (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
+ * working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores cause a warning.
  *
  * @throws LayerloomError RECIPE_INVALID
  */

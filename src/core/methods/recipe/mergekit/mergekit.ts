@@ -41,10 +41,9 @@ const recipeKeys = [
 ];
 
 /**
- * Reads a recipe of mergekit's dialect (`merge_method:`) and translates it to ours: parameters beside the
- * other keys, names in camel case, and `dialect: 'mergekit'`. Relative paths are kept, and so begin in the
- * working directory. Keys and parameters that mergekit silently ignores are ignored with a warning. `dtype` and
- * `outDtype` are kept as given; in mergekit the former is the dtype of the arithmetic.
+ * Translates a recipe in mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Relative
+ * paths are kept, so they start in the working directory. Keys and parameters that mergekit silently ignores
+ * cause a warning. mergekit's `dtype` is that of the arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -58,7 +57,6 @@ class MergekitReader {
   readonly #model: Field;
   readonly #shared: ParameterPlace;
   readonly #ofModel: ParameterPlace;
-  /** The method's parameters in snake case. */
   readonly #names: readonly string[];
 
   constructor(recipe: Mapping, scope: Scope) {
@@ -108,10 +106,7 @@ class MergekitReader {
     );
   }
 
-  /**
-   * Reads a chat template. mergekit only logs that it knows no template of a name, unless it builds a tokenizer:
-   * then that is an error.
-   */
+  /** An unknown template is an error if mergekit builds a tokenizer; otherwise mergekit only logs it. */
   #chatTemplate(): [string, MappingEntry][] {
     const { entries } = this.#given;
     const given = entries.get('chat_template');
@@ -136,10 +131,7 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /**
-   * Returns the module of `modules`, whatever its name: tensors are taken by their names, and so several modules
-   * must say the same.
-   */
+  /** Returns the module of `modules`. Names do not matter, so several must have equal content. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -202,7 +194,7 @@ class MergekitReader {
     const given = expectMapping(value, 'slices', 'sources, base_model and parameters');
     const known = ['sources', 'base_model', 'parameters'];
     const entries = present(given.entries);
-    // mergekit reads a residual_weight and does nothing with it.
+    // mergekit reads `residual_weight` but does not use it.
     this.#warnOfUnknown(mapping(given.mark, entries), 'slices', known);
     const { key, value: inputs } = expectNamed(given, 'sources', 'the slice');
     return mapping(
@@ -216,7 +208,7 @@ class MergekitReader {
   });
 }
 
-/** Reads numbers in quotes as numbers, as pydantic does: `["0", "16"]`. */
+/** Reads quoted numbers as numbers, as pydantic does: `["0", "16"]`. */
 const wholeNumbers = (range: Tree): Tree =>
   range.kind !== 'list'
     ? range
@@ -230,8 +222,8 @@ const wholeNumbers = (range: Tree): Tree =>
 const parts = ['models', 'slices', 'modules'] as const;
 
 /**
- * Drops keys that mergekit takes for absent: of null, of an empty text, and of empty `models`, `slices` or `modules`
- * beside another of them that is not.
+ * Drops what mergekit treats as absent: null, empty text, and empty `models`, `slices` or `modules` beside a
+ * non-empty one.
  */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);
@@ -257,7 +249,7 @@ const kept = (entries: Entries, names: Readonly<Record<string, string>>): [strin
     return entry === undefined ? [] : [[name, entry]];
   });
 
-/** Returns the one of several exclusive keys that is given. */
+/** Returns which of several exclusive keys is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined)

@@ -2,10 +2,9 @@ import { layerloomCommand } from '../../../base/command-line.js';
 import { invalid } from '../invalid.js';
 import type { Entries } from '../tree.js';
 
-/** A file of one of mergekit's other programs, none of which merges tensors of equal models into one model. */
 interface OtherTool {
   readonly program: string;
-  /** A key that only its files have, which is where the error points. */
+  /** A key that only these files have; the error points there. */
   readonly key: string;
   readonly remedy: string;
 }
@@ -25,9 +24,9 @@ const otherTools: readonly OtherTool[] = [
 ];
 
 /**
- * Refuses a file of another of mergekit's programs by that name.
+ * Refuses a file of another program of mergekit.
  *
- * @throws LayerloomError RECIPE_INVALID at the key that tells
+ * @throws LayerloomError RECIPE_INVALID
  */
 export const refuseOtherTools = (entries: Entries): void => {
   if (['models', 'slices', 'modules', 'method'].some((key) => entries.has(key))) return;
