@@ -18,7 +18,7 @@ import type { TrainingRun } from './training-run.js';
 const shippedPackage = 'layerloom_train';
 
 /** The Python package of simultaneous training, copied so that a moved directory still works. */
-const packageSource = fileURLToPath(new URL(`../../python/${shippedPackage}`, import.meta.url));
+const packageSource = fileURLToPath(new URL(`../../../python/${shippedPackage}`, import.meta.url));
 
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),
