@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { coverageOf, type Design, type Figure } from '../scores/intervals/studies.js';
 
-// docs/tables.md has the table of all cells, which `npm run bench:coverage` prints. Without a number of studies, those of
+// docs/tables.md has the ranges of all cells, which `npm run bench:coverage` prints. Without a number of studies, those of
 // 3 × 3 pairs without effects of experts and with the paper's.
 const asked = process.env['LAYERLOOM_STUDIES'];
 const studies = Number(asked ?? 60);
