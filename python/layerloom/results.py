@@ -346,9 +346,9 @@ class MergeResult(_MergeResult, total=False):
     quantised: QuantisedOutput
     """For a quantised output, if the recipe names a base: what it keeps of the change."""
     kept: MergeResultKept
-    """Rows and parameters that stay the expert's, in all and of each tensor."""
+    """For all tensors, and for each."""
     transplanted: MergeResultTransplanted
-    """Rows of the embeddings where the model got another tokenizer: of its own, made of others, 0, and without a token."""
+    """Embedding rows after a change of tokenizer; `padding` rows have no token."""
 
 
 class TruncatedProduct(TypedDict):
@@ -376,32 +376,32 @@ class QuantisedOutput(TypedDict):
 class KeptTensor(TypedDict):
     name: str
     layer: float | None
-    """Layer number, or null outside the layers."""
+    """Null outside the layers."""
     norm: float
-    """‖δ‖, Euclidean, of the change before."""
+    """‖δ‖ (Euclidean) before quantisation."""
     share: float | None
-    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    """‖δ'‖ / ‖δ‖; null if nothing changed. Below 1 changes are lost, above 1 rounding adds noise."""
     cosine: float | None
-    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
+    """Cosine of δ and δ'; 0 if nothing survives, null if nothing changed."""
 
 
 class QuantisedOutputLayers(TypedDict):
     norm: float
-    """‖δ‖, Euclidean, of the change before."""
+    """‖δ‖ (Euclidean) before quantisation."""
     share: float | None
-    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    """‖δ'‖ / ‖δ‖; null if nothing changed. Below 1 changes are lost, above 1 rounding adds noise."""
     cosine: float | None
-    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
+    """Cosine of δ and δ'; 0 if nothing survives, null if nothing changed."""
     layer: float
 
 
 class KeptChange(TypedDict):
     norm: float
-    """‖δ‖, Euclidean, of the change before."""
+    """‖δ‖ (Euclidean) before quantisation."""
     share: float | None
-    """‖δ'‖ / ‖δ‖; null where nothing changed. Below 1 changes are lost, above 1 rounding adds more than there was."""
+    """‖δ'‖ / ‖δ‖; null if nothing changed. Below 1 changes are lost, above 1 rounding adds noise."""
     cosine: float | None
-    """δ · δ' / (‖δ‖ ‖δ'‖): how much of what is left points where the change did. 0 where nothing is left; null as above."""
+    """Cosine of δ and δ'; 0 if nothing survives, null if nothing changed."""
 
 
 class _ShardRecord(TypedDict):
@@ -424,7 +424,7 @@ class MergeResultKept(TypedDict):
 
 class Kept(TypedDict):
     rows: float
-    """Rows of matrices by the recipe's sense; any other tensor counts as one row."""
+    """Rows of matrices in the recipe's sense; another tensor counts as one row."""
     rowsKept: float
     parameters: float
     parametersKept: float
