@@ -65,12 +65,10 @@ const system = [
   'test/{conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
   'test/{errors,site,verify}.test.ts',
   'test/analysis/analyze.test.ts',
-  'test/architecture/merges.test.ts',
   'test/checkpoint/gguf.test.ts',
   'test/methods/{by-singular-values,nested,regmean}.test.ts',
   'test/native/{guard,kernels}.test.ts',
   'test/plan/check-plan.test.ts',
-  'test/quantisation/merge.test.ts',
   'test/scores/{bases,equivalence}.test.ts',
   'test/verification/additions.test.ts',
 ];
@@ -79,19 +77,22 @@ const system = [
 const sweeps = [
   'test/sweeps/**/*.test.ts',
   'test/engine/random.test.ts',
-  'test/experiment/kill.test.ts',
   'test/hostile/planted-secrets.test.ts',
   'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
   'test/methods/{mixed-dtypes,non-finite,references}.test.ts',
 ];
 
-/** Minutes each, over work that few changes can break: `npm run test:nightly`. */
+/** A minute or more each: `npm run test:nightly`. */
 const nightly = [
+  'test/architecture/merges.test.ts',
   'test/docs/fences.test.ts',
-  'test/evaluation/in-place.test.ts',
-  'test/experiment/preset-runs.test.ts',
+  'test/evaluation/{exchanging-server,in-place,kept-harness,moved,scoring-order}.test.ts',
+  'test/experiment/{kill,preset-runs}.test.ts',
   'test/hostile/{growth,secrets}.test.ts',
-  'test/sweeps/{build,coverage,invariance,search,torch-files}.test.ts',
+  'test/hub/download.test.ts',
+  'test/quantisation/merge.test.ts',
+  'test/sweeps/{again,build,coverage,exchange-faults,invariance,search,torch-files}.test.ts',
+  'test/training/train-script.test.ts',
 ];
 
 /** Files that put modules in the place of others, or load modules anew, which only Vite can do, or that leave something behind: methods that they register. */
