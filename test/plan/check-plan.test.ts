@@ -254,7 +254,7 @@ describe('a plan', () => {
   it('over a product that is no matrix is refused', async () => {
     const plan = await productPlan();
     put(plan, 'shards.0.tensors.0.shape', [60]);
-    expect(() => checkPlan(plan)).toThrow(/for a tensor that is none/);
+    expect(() => checkPlan(plan)).toThrow(/for a tensor that is not a matrix/);
   });
 
   it('that is nothing of the kind is refused', () => {

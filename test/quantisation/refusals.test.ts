@@ -217,7 +217,7 @@ describe('a quantised model is refused', () => {
         reason: expect.stringMatching(reason) as string,
         file: expect.stringMatching(/\/m/) as string,
       },
-      message: expect.stringContaining('quantise the model anew') as string,
+      message: expect.stringContaining('quantise the model again') as string,
     });
   });
 

@@ -68,7 +68,7 @@ describe('selecting checkpoints', () => {
   });
 
   it.each([
-    [{ candidates: candidates.slice(0, 2), distances }, '2 candidates, of which 3 are to be chosen'],
+    [{ candidates: candidates.slice(0, 2), distances }, '2 candidates for 3 choices'],
     [{ candidates: [...candidates, candidates[0]], distances }, 'a has scores twice'],
     [{ candidates, distances: distances.slice(1) }, 'a and b have no distance'],
     [{ candidates, distances: [...distances, distances[0]] }, 'a and b have two distances'],
@@ -220,7 +220,7 @@ describe('selecting from files', () => {
       ],
       [
         { role: ['task'], atLeast: { MGSM: 0.55 } },
-        '1 candidates, of which 2 are to be chosen; below `atLeast`: math-1 in mgsm',
+        '1 candidates for 2 choices; below `atLeast`: math-1 in mgsm',
       ],
     ])('refuses %j', async (more, message) => {
       await expect(chosenOf(more)).rejects.toThrow(message);

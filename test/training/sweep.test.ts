@@ -138,7 +138,7 @@ describe('a sweep', () => {
     [{ set: { seed: [1] }, seed: 3 }, /`seed` stands beside its value in `set`/],
     [{ set: { rank: [8] } }, /rank.*lora/s],
     [{ set: { mix: ['aya:0'] } }, /ratios above 0/],
-    [{ set: { mix: ['ayah:1'] } }, /ayah is none of them/],
+    [{ set: { mix: ['ayah:1'] } }, /ayah is not among them/],
     [{ set: { seed: Array.from({ length: 1001 }, (_, index) => index) } }, /1001 runs/],
     [{ cpu: true, trainer: 'axolotl' }, /`cpu` is for `trainer: 'trl'`/],
   ] as const)('refuses %j', async (parameters, message) => {

@@ -33,7 +33,7 @@ export const exportModel = command({
     }),
     llamaCpp: option(
       '--llama-cpp <dir>',
-      'a checkout, build or installation of llama.cpp, whose programs go before those on the PATH',
+      'a checkout, build or installation of llama.cpp, whose programs are used before those on the PATH',
       { group: running },
     ),
     converter: option('--converter <command>', 'the command of the converter', {

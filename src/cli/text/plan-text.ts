@@ -53,7 +53,7 @@ const describeValue = (value: unknown, key: string): string => {
 };
 
 const wholeFiles = (bytes: number): string =>
-  bytes === 0 ? '' : `, of which ${formatBytes(bytes)} are whole input files (--link)`;
+  bytes === 0 ? '' : `, ${formatBytes(bytes)} of them whole input files (--link)`;
 
 const describeMeasured = ({ shards, cost }: MergePlan): string => {
   const statistics = new Set(

@@ -71,7 +71,7 @@ const checked = async (
     throw invalidParameter('parts', parts, `at most ${runs.length}, the number of runs in ${training}`);
   if (gpus !== 0 && gpus < needed)
     throw new LayerloomError('USAGE', {
-      reason: `--gpus ${gpus}: the runs in ${training} are written for ${needed}; write them anew with train init --devices ${gpus}, or give --gpus 0 where a directive asks for them`,
+      reason: `--gpus ${gpus}: the runs in ${training} are written for ${needed}; write them again with train init --devices ${gpus}, or give --gpus 0 where a directive asks for them`,
     });
   return { runs: runs.length, jobs: { training, parts, gpus, cpus, command: ownCommand() } };
 };

@@ -307,7 +307,7 @@ const catalogue = {
   ),
   HEADER_INVALID: input(
     (d: { file: string; tensor?: string; reason: string }) =>
-      `${d.file}: ${d.tensor === undefined ? 'header' : `tensor ${d.tensor}`}: ${d.reason}; write the file anew`,
+      `${d.file}: ${d.tensor === undefined ? 'header' : `tensor ${d.tensor}`}: ${d.reason}; write the file again`,
   ),
   PICKLE_RUNS_CODE: input(
     (d: { file: string; calls: string }) =>
@@ -319,7 +319,7 @@ const catalogue = {
   ),
   DUPLICATE_TENSOR: input((d: TensorInFile & { alsoIn?: string }) =>
     d.alsoIn === undefined
-      ? `${d.file}: the header names ${d.tensor} twice; write the file anew`
+      ? `${d.file}: the header names ${d.tensor} twice; write the file again`
       : `${d.tensor} stands in both ${d.alsoIn} and ${d.file}; remove one of them`,
   ),
   UNKNOWN_DTYPE: input(
@@ -328,15 +328,15 @@ const catalogue = {
   ),
   SHAPE_OVERFLOW: input(
     (d: TensorInFile & { shape: readonly number[] }) =>
-      `${d.file}: tensor ${d.tensor}: shape [${d.shape.join(', ')}] has too many elements; write the file anew`,
+      `${d.file}: tensor ${d.tensor}: shape [${d.shape.join(', ')}] has too many elements; write the file again`,
   ),
   LENGTH_MISMATCH: input(
     (d: TensorInFile & { expected: number; actual: number }) =>
-      `${d.file}: tensor ${d.tensor}: shape and dtype need ${d.expected} bytes, the offsets give ${d.actual}; write the file anew`,
+      `${d.file}: tensor ${d.tensor}: shape and dtype need ${d.expected} bytes, the offsets give ${d.actual}; write the file again`,
   ),
   OFFSETS_INVALID: input(
     (d: TensorInFile & { reason: string }) =>
-      `${d.file}: tensor ${d.tensor}: ${d.reason}; write the file anew`,
+      `${d.file}: tensor ${d.tensor}: ${d.reason}; write the file again`,
   ),
   FILE_LENGTH_MISMATCH: input(
     (d: { file: string; expected: number; actual: number }) =>
@@ -416,7 +416,7 @@ const catalogue = {
   ),
   QUANTISATION_INVALID: input(
     (d: { file: string; tensor: string; reason: string }) =>
-      `${d.file}: tensor ${d.tensor} ${d.reason}; quantise the model anew, or take it out of config.json's quantization_config if it is not quantised`,
+      `${d.file}: tensor ${d.tensor} ${d.reason}; quantise the model again, or take it out of config.json's quantization_config if it is not quantised`,
   ),
   NON_FINITE: input(
     (d: { tensors: readonly NonFinite[]; remedy?: string | undefined }) =>
@@ -596,7 +596,7 @@ const catalogue = {
   ),
   WEIGHTS_DIFFER: failed(
     (d: { model: string; tensors: readonly string[]; log: string }) =>
-      `what answers did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? Its output is in ${d.log}`,
+      `what answers did not hold the weights of ${d.model} after loading them twice, ${d.tensors.length} ${d.tensors.length === 1 ? 'tensor' : 'tensors'} beginning with ${d.tensors[0]}; nothing was scored; was a file written meanwhile? The process's output is in ${d.log}`,
   ),
   IN_PLACE_REFUSED: usage(
     (d: { reason: string; directory?: string }) =>

@@ -56,7 +56,7 @@ export const inVocabulary = (
     const [first, ...others] = sources;
     if (first === undefined) return [];
     if (others.length === 0) return [{ source: inDtype(first, dtype), rows: ranges }];
-    if (!isFloating(dtype)) refuse(`is ${dtype}, of which no mean can be taken`);
+    if (!isFloating(dtype)) refuse(`is ${dtype}, so it has no mean`);
     const weight = 1 / sources.length;
     const mean: PlannedExpression = {
       kind: 'linear',

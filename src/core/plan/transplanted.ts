@@ -36,7 +36,7 @@ export const transplantedTensor = (
   const refuse = (reason: string): never => {
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', { model: like.path, tensor: like.name, reason });
   };
-  if (!isFloating(dtype)) refuse(`is ${dtype}, of which no rows can be made`);
+  if (!isFloating(dtype)) refuse(`is ${dtype}, so no rows can be made of it`);
   const kept = { source: gathered(like, own, rows), rows: own.map(([to, , count]): RowRange => [to, count]) };
   const isMatrix = like.shape.length === 2;
   const source = like.stored;

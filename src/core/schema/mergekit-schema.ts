@@ -83,7 +83,7 @@ const modelToken = (token: Properties): JsonSchema =>
 
 const token: JsonSchema = known({
   source: orNull({
-    description: 'Where the embedding comes from: a model, zeros, or another token.',
+    description: 'Source of the embedding: a model, zeros, or another token.',
     anyOf: [
       modelReference,
       known({ kind: { const: 'zero' } }, ['kind']),

@@ -72,7 +72,7 @@ export const evaluationSchema = z.strictObject({
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
     meaning:
-      'What is compared of the weights that [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) holds: samples of what it did not load anew, or all.',
+      'How much of the weights in [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) is compared: samples of those that it kept, or all.',
     expected: 'samples or whole',
   }),
   serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {

@@ -94,7 +94,7 @@ ${limitsFor(parts)}
     shell: "{PART} {wildcards.part}/{wildcards.parts} >> {log:q} 2>&1"
 
 
-${record === undefined ? '' : '# update: a rerun keeps the record, and the scores in it, until it is written anew.\n'}rule last:
+${record === undefined ? '' : '# update: a rerun keeps the record, and the scores in it, until it is written again.\n'}rule last:
     input:
         file=FILE,
         parts=expand(OUT + ".snakemake/part-{part}-of-{parts}", part=range(PARTS), parts=[PARTS]),

@@ -169,7 +169,7 @@ const meanTable = (
       title: `${first.title}, mean over the bases`,
       caption: `Mean over ${names.join(', ')}, each counted once.`,
       notes: [
-        'Of figures that all bases have; the best configuration is that of each base. Bases are no sample of others: means have no interval.',
+        'Means are over figures that all bases have, with the best configuration of each base. Bases are not a sample of other bases, so means have no interval.',
         ...(isSame ? [] : ['The bases have different languages; means over languages are left out.']),
       ],
       derived: [],

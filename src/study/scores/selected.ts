@@ -12,7 +12,7 @@ export const selectionCaveats = ({ merges, references, evaluate }: Scored): stri
     });
     return isReported
       ? [
-          `The experts were chosen among checkpoints by their scores in ${task}${rows === 'all' ? '' : ` (problems ${rows})`}, some of which are scored here again: scores of experts and merges in it are too high, and compared with the base they flatter both`,
+          `The experts were chosen among checkpoints by their scores in ${task}${rows === 'all' ? '' : ` (problems ${rows})`}, and some of these are scored here again: scores of experts and merges in it are too high, and compared with the base they flatter both`,
         ]
       : [];
   });

@@ -166,7 +166,7 @@ const checkCount = (candidates: number, count: number, leftOut: Selection['leftO
   if (candidates >= count) return;
   const out = leftOut.map(({ name, benchmark }) => `${name} in ${benchmark}`).join(', ');
   throw invalid(
-    `${candidates} candidates, of which ${count} are to be chosen${out === '' ? '' : `; below ${optionName('atLeast')}: ${out}`}`,
+    `${candidates} candidates for ${count} choices${out === '' ? '' : `; below ${optionName('atLeast')}: ${out}`}`,
     `give scores of more checkpoints, or a smaller ${optionName('count')}${out === '' ? '' : ` or ${optionName('atLeast')}`}`,
   );
 };

@@ -136,7 +136,7 @@ const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   }
   const names = parts.flatMap(namesIn);
   const unknown = [...ratios.keys()].find((name) => !names.includes(name));
-  if (unknown !== undefined) throw invalid(`ratios of ${names.join(', ')}; ${unknown} is none of them`);
+  if (unknown !== undefined) throw invalid(`ratios of ${names.join(', ')}; ${unknown} is not among them`);
   const kept = <Of>(all: readonly Of[] | undefined, nameOf: (of: Of) => string) =>
     all?.flatMap((of) => {
       const ratio = ratios.get(nameOf(of));

@@ -36,7 +36,7 @@ export const trainingSettings = z.object({
   }),
   language: setting(z.string().optional(), {
     meaning:
-      'Language of `joint`: `swh`, `tel`, `ben` or `jpn`. Of `own-language`: its name in experiments, such as `japanese`.',
+      'Language of `joint`: `swh`, `tel`, `ben` or `jpn`. For `own-language`: its name in experiments, such as `japanese`.',
     otherwise: '`swh` for `joint`',
   }),
   samples: setting(count.optional(), {

@@ -44,7 +44,7 @@ export const reportQuantisation = async (
       'quantize-report',
       name,
       found.length > 0
-        ? `models with matrices whose rows and columns are multiples of 32; [${found[0]?.shape.join(', ')}] is none`
+        ? `models with matrices whose rows and columns are multiples of 32, unlike [${found[0]?.shape.join(', ')}]`
         : `models that have matrices of layers in common; ${a.checkpoint.path} and ${b.checkpoint.path} have none`,
     );
   const { tensors: sums, ...cost } = await runKeptChanges(

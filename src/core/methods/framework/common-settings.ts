@@ -45,12 +45,12 @@ const sizeSchema = z
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
-      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` goes before it.',
+      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` overrides it.',
     otherwise: '`layer`',
   }),
   maxShardSize: setting(sizeSchema.optional(), {
     meaning:
-      'Tensor data in a shard, at most: `5GB`, `500MB`, or bytes. The option `--max-shard-size` goes before it.',
+      'Tensor data in a shard, at most: `5GB`, `500MB`, or bytes. The option `--max-shard-size` overrides it.',
     expected: 'a size such as 5GB or 500MB',
     otherwise: '`5GB`',
   }),
@@ -64,7 +64,7 @@ export const commonSettings = z.strictObject({
     otherwise: 'that of each tensor in the first model',
   }),
   outDtype: setting(dtypeSchema.optional(), {
-    meaning: 'The same as `dtype`, and goes before it.',
+    meaning: 'The same as `dtype`, which it overrides.',
     ...dtypeWords,
   }),
   chatTemplate: setting(
@@ -90,12 +90,12 @@ export const commonSettings = z.strictObject({
 /** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
   as: setting(z.enum(['adapter', 'full']).optional(), {
-    meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` goes before it.',
+    meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` overrides it.',
     otherwise: 'an adapter where all models are bare adapters',
   }),
   rank: setting(z.int().min(1).max(mostRank).optional(), {
     meaning:
-      'Where the output is an adapter: the rank of averaged products, at most, and of merges by TIES, DARE and the like, which need it. Those of a higher one are truncated; copies keep their rank.',
+      'For an adapter as the output: the highest rank of averaged products, and of merges by TIES, DARE and the like, which need it. Products of a higher rank are truncated; copies keep their rank.',
     expected: `a whole number from 1 to ${mostRank}`,
     otherwise: 'all that they have together',
   }),
@@ -106,12 +106,12 @@ export const outputSettings = z.strictObject({
   }),
   experts: setting(z.enum(expertForms).optional(), {
     meaning:
-      'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` goes before it.',
+      'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` overrides it.',
     otherwise: 'those of the first model',
   }),
   quantize: setting(z.enum(writtenNames).optional(), {
     meaning:
-      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantize` goes before it.',
+      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantize` overrides it.',
     otherwise: 'not quantised',
   }),
   ...layoutSettings,

@@ -162,7 +162,7 @@ export const divide = (
   if (idle !== undefined)
     throw invalid(
       [idle],
-      `${idle.name} takes no tensor: there is none of ${wordsOf(idle)}`,
+      `${idle.name} takes no tensor: the model has no ${wordsOf(idle)}`,
       'leave the part out; a head that is the embeddings goes with these',
     );
   return (place) => {

@@ -125,7 +125,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   if (typeof init === 'string' && changesBase.test(init))
     throw unsupported(
       `init_lora_weights ${JSON.stringify(init)}`,
-      'has changed the base, of which the one on disk is not',
+      'has changed the base, unlike the one on disk',
       'convert it to plain LoRA with PEFT (save_pretrained with path_initial_model_for_weight_conversion), or merge it there',
     );
   const numbersOf = (option: 'rank_pattern' | 'alpha_pattern', fallback: number) =>

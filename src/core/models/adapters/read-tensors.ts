@@ -71,7 +71,7 @@ export const readAdapterTensors = (
       throw invalid(
         file,
         whole.name,
-        'is saved whole, and its module has factors too, of which PEFT takes one',
+        'is saved whole, and its module has factors too; PEFT takes only one of the two',
         'leave the module out of modules_to_save or of target_modules, and save it again with PEFT',
       );
     pairs.set(parameter, pair);
@@ -188,7 +188,7 @@ const targetOf = (
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file,
       what: `target_parameters ${targetParameters.join(', ')}`,
-      reason: `names several parameters of the module ${own}, of which the order of ${unknown} is not known`,
+      reason: `names several parameters of the module ${own}, and the order of ${unknown} is not known`,
     });
   const inOrder = meant.toSorted((a, b) => parameterOrder.indexOf(a) - parameterOrder.indexOf(b));
   const depth = module.split('.base_layer').length - 1;

@@ -62,4 +62,4 @@ const without = (directory: string, reason: string): LayerloomError =>
 
 /** The error if the output's tokenizer would come from a model without one. */
 export const withoutTokenizer = (directory: string): LayerloomError =>
-  without(directory, 'of which the output’s would be made');
+  without(directory, 'to make the output’s tokenizer from');

@@ -42,7 +42,7 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
         throw invalid(
           ['gates'],
           path,
-          `finite numbers, and element ${at / kind.bytes} of ${name} is none; make the file again`,
+          `finite numbers, and element ${at / kind.bytes} of ${name} is NaN or infinite; make the file again`,
         );
     }
   }

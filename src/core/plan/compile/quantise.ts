@@ -77,8 +77,8 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
   if (!shapes.some((shape) => fits(block, shape)))
     throw refuse(
       shapes.length === 0
-        ? 'a model with one stack of layers (or one that is chosen), whose matrices are not quantised in a scheme that is not read, and of whose experts each has its own'
-        : `a model with matrices whose rows and columns are multiples of 32; [${shapes[0]?.join(', ')}] is none`,
+        ? 'a model with one stack of layers, or a chosen one; its matrices must be plain or in a scheme that is read, and each expert must have matrices of its own'
+        : `a model with matrices whose rows and columns are multiples of 32, unlike [${shapes[0]?.join(', ')}]`,
     );
   const { frame: _frame, ...plain } = unquantised(composed);
   const base = [...composed.models, ...composed.companions].find(({ role }) => role === 'base');

@@ -56,7 +56,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
     const columns = target.shape.at(-1);
     const { count: experts, row } = product.experts ?? { count: 1, row: 0 };
     if (columns === undefined || target.shape.length < 2 || columns === 0)
-      return refuse('a product of two matrices is taken for a tensor that is none');
+      return refuse('a product of two matrices stands for a tensor that is not a matrix');
     const rows = target.elements / columns;
     const ranks = product.rank * experts;
     const parseFactor = (factor: unknown): StoredTensor => {
@@ -75,7 +75,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
     const inMatrix = product.experts === undefined ? rows : elementsIn(ofRows) / ranks;
     checkFactor(ofRows, inMatrix);
     if (!Number.isSafeInteger(inMatrix) || row + rows > inMatrix * experts)
-      return refuse('its rows are none of the products of its experts');
+      return refuse('its rows lie outside the products of its experts');
     return lowRankTensor({ ...product, a, b });
   },
   sources: ({ a, b }) => [a, b],

@@ -79,12 +79,12 @@ export const mergeSettings = z.strictObject({
   }),
   allowNonFinite: setting(z.boolean().optional(), {
     meaning:
-      'Merges that say nothing else compute with values that are NaN or infinite, instead of being [refused](numbers.md). The option `--allow-non-finite` goes before it. A refused merge fails alone.',
+      'Merges that say nothing else compute with values that are NaN or infinite, instead of being [refused](numbers.md). The option `--allow-non-finite` overrides it. A refused merge fails alone.',
     otherwise: '`false`',
   }),
   tokenizerSource: setting(z.enum(['auto', 'strict', 'union', 'base']).optional(), {
     meaning:
-      'Vocabulary of merges whose experts differ in theirs: `auto`, `strict`, `union` or `base` ([vocabularies](tokenizers.md)). The option `--tokenizer` goes before it.',
+      'Vocabulary of merges whose experts differ in theirs: `auto`, `strict`, `union` or `base` ([vocabularies](tokenizers.md)). The option `--tokenizer` overrides it.',
     otherwise: '`auto`',
   }),
 });
@@ -102,8 +102,7 @@ export const experimentSchema = z.strictObject({
     otherwise: 'required, unless `merges` is empty or of runs',
   }),
   languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }).optional(), {
-    meaning:
-      'Languages, each with its experts, `NAME: PATH` each. One expert may stand in several languages.',
+    meaning: 'Languages, each with its experts, `NAME: PATH` each. Several languages may share an expert.',
     otherwise: 'required, unless `merges` is empty or of runs',
   }),
   runs: setting(experts.optional(), {
@@ -123,7 +122,7 @@ export const experimentSchema = z.strictObject({
     },
   ),
   evaluate: setting(evaluationSchema.optional(), {
-    meaning: `What to measure: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). It is checked and copied into \`experiment.json\`; a batch runs no evaluation, [\`${layerloomCommand('evaluate')}\`](evaluation.md) does. Its commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
+    meaning: `Measurements: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). It is checked and copied into \`experiment.json\`; a batch runs no evaluation, [\`${layerloomCommand('evaluate')}\`](evaluation.md) does. The block's commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
   }),
   search: setting(searchSchema.optional(), {
     meaning: `Defaults of [\`${layerloomCommand('search')}\`](search.md).`,

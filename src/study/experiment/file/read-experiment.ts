@@ -286,7 +286,7 @@ const languagesOf = async (
     if (former !== undefined)
       throw invalid(key, {
         key: language,
-        reason: `the language at ${placeOf(former)} has this name but for its case`,
+        reason: `the language at ${placeOf(former)} has this name in another case`,
       });
     seen.set(folded(language), key);
     languages.set(language, await expertsOf(value, language, 'a language expert', directory, names));

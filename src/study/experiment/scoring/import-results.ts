@@ -160,7 +160,7 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
     file: result.file,
     reason:
       best === undefined
-        ? `its model ${result.model} is none of the experiment's`
+        ? `the experiment has no model ${result.model}`
         : `its model ${result.model} may be ${best.model.name} or ${second?.model.name}`,
   });
 };

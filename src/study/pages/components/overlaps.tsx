@@ -157,7 +157,7 @@ export const Overlaps = ({
 );
 
 export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
-  `Of the ${percent(topOverlaps[0]?.topShare ?? 0)} of the ${rows} rows of each matrix with the largest MAV, the share that both experts have; beside it the share that rows drawn at random would have in common.`;
+  `The share of rows that both experts have among the ${percent(topOverlaps[0]?.topShare ?? 0)} with the largest MAV of ${rows} rows in each matrix; beside it, the share for rows drawn at random.`;
 
 export const TopOverlaps = ({
   overlaps,

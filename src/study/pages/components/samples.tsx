@@ -46,7 +46,7 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
   const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
   const [first, second] = [count('first'), count('second')];
   const few = whyTooFew(outcomes.length - count('missing'));
-  const text = `Both right ${count('both')}, only ${names[0]} ${first}, only ${names[1]} ${second}, both wrong ${count('neither')}`;
+  const text = `Right in both ${count('both')}, only ${names[0]} ${first}, only ${names[1]} ${second}, in neither ${count('neither')}`;
   const path = (of: Outcome) =>
     outcomes
       .flatMap((one, at) =>

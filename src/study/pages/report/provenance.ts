@@ -36,7 +36,7 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
     },
     {
       label: 'Results',
-      value: `${results.length}, of which ${results.filter(({ source }) => source === 'imported').length} imported`,
+      value: `${results.length} (${results.filter(({ source }) => source === 'imported').length} imported)`,
     },
   ];
 };

@@ -94,7 +94,7 @@ const tableOf = (board: Board, benchmark: string, language: string): ScoreTable 
     id: `${idOf('table-2', benchmark)}/${language}`,
     title: `${benchmark}, ${language}`,
     caption:
-      'One language with further references and methods, English and all languages (Table 2 of the paper).',
+      'A language with further references and methods, English and all languages (Table 2 of the paper).',
     notes: [
       ...benchmarkNotes(board, benchmark, { languages: [language] }),
       ...(all.length === 0

@@ -34,7 +34,7 @@ export const ablationLayers = (board: Board): ScoreTable[] =>
       'Mean and maximum over the pairs, by (bottom, top) layers of the language expert (ablation plan, 1).',
     settings: layers,
     compared:
-      'Each row less the paper’s (5, 2) of the same transition; where there is none, less the default.',
+      'Each row less the paper’s (5, 2) of the same transition; if there is no such row, less the default.',
     referencesOf: ({ bottom, bottomTransition }) =>
       bottom === 5
         ? []

@@ -102,7 +102,7 @@ const departures = (board: Board, benchmark: string, subjects: readonly Subject[
     of: idOf('alpha', benchmark),
     title: `${benchmark}: linearity of task vectors`,
     caption:
-      'What is scored, less what it would be if gains over the base were linear: α times the gain at 1, and of both task vectors together the sum of their gains alone. On the same problems, with 95 % interval and two-sided p.',
+      'The score less what it would be if gains over the base were linear: α times the gain at 1, and of both task vectors together the sum of their gains alone. On the same problems, with 95 % interval and two-sided p.',
     subjects,
     contrasts: [
       ...(['task', 'language', 'both'] as const).flatMap((kind) =>

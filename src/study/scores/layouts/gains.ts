@@ -148,7 +148,7 @@ export const wins = (board: Board): ScoreTable[] =>
     return {
       id: idOf('wins', benchmark),
       title: `${benchmark}: pairs above both experts`,
-      caption: 'Number of pairs of which the merge scores above both of its experts, of all pairs.',
+      caption: 'Number of pairs whose merge scores above both of its experts, of all pairs.',
       notes: benchmarkNotes(board, benchmark, { groups: ids }),
       derived: [],
       columns: subjects.flatMap(({ language }) => [

@@ -37,8 +37,8 @@ export const patterns = (board: Board): ScoreTable[] =>
       caption: 'Best (bottom, top) layers per language and per task expert (§4.2 of the paper).',
       notes: [
         ...benchmarkNotes(board, benchmark, { languages: [] }),
-        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Of equal ones the fewest layers.',
-        'Both are chosen by the same problems as they are scored on.',
+        'Best (bottom, top): the best mean over all layer swaps with these numbers; best configuration: the best mean of one. Ties go to the fewest layers.',
+        'The same problems choose and score them.',
       ],
       derived: [],
       columns: [

@@ -30,7 +30,7 @@ export const regressions = (board: Board): ScoreTable[] => {
       caption:
         'Merges of a language in tasks that they were not chosen by: the mean over pairs, and the difference from base and experts.',
       notes: [
-        'Worse than: the 95 % interval of the difference is wholly on the worse side, and p is below 5 % also when adjusted (Holm) for the comparisons of the language’s merges in this task. May be chance: not so when adjusted.',
+        'Worse than: the 95 % interval of the difference is wholly on the worse side, and the adjusted p (Holm, over the language’s merges in this task) is below 5 %. May be chance: the adjusted p is not.',
       ],
       derived: [],
       columns: [

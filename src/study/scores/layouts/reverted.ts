@@ -39,7 +39,7 @@ export const reverted = (board: Board): ScoreTable[] => {
       id: idOf('reverted', benchmark),
       title: `${benchmark}: reverted task experts`,
       caption:
-        'Mean over task experts of which a part of the changes is put back to the base (§3.3 of the paper).',
+        'Mean over task experts with a part of their changes put back to the base (§3.3 of the paper).',
       notes: benchmarkNotes(board, benchmark, { languages: [] }),
       derived: [],
       columns: columns.map((column) => ({ id: column, label: column, kind: 'number' as const })),

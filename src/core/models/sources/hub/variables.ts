@@ -22,10 +22,10 @@ export const hubVariables = {
     meaning: "The directory of the hub's cache and of the token.",
     otherwise: '`~/.cache/huggingface`',
   },
-  HF_HUB_CACHE: { meaning: "Where the hub's cache is.", otherwise: '`$HF_HOME/hub`' },
+  HF_HUB_CACHE: { meaning: "Folder of the hub's cache.", otherwise: '`$HF_HOME/hub`' },
   HUGGINGFACE_HUB_CACHE: { meaning: 'The older name of `HF_HUB_CACHE`.' },
   LAYERLOOM_CACHE: {
-    meaning: 'Where ranges of weights are kept.',
+    meaning: 'Folder for ranges of weights.',
     otherwise: '`$HF_HOME/layerloom`',
   },
   HF_HUB_OFFLINE: { meaning: '`1`: the hub is asked nothing, also with `--download`.' },

@@ -94,7 +94,7 @@ export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { base } = config;
   const needed = (reason: string, cause?: unknown) =>
     new LayerloomError('BASE_NEEDED', { adapter: checkpoint.path, reason }, { cause });
-  if (base === undefined) throw needed('does not say of which base it is, which is needed');
+  if (base === undefined) throw needed('does not name its base, which is needed');
   const found = await whereOf(base).catch((error: unknown) => {
     // A path of the machine that trained the adapter may be in an unreadable folder here.
     if (!isForbidden(error)) throw error;
@@ -115,7 +115,7 @@ const asAdapter = async (recipe: Json): Promise<Json> => {
       if (of['base'] === model) return model;
       throw new LayerloomError('NO_ADAPTER_FORM', {
         method: String(recipe['method']),
-        reason: `${model} is a whole model, of which no adapter is known`,
+        reason: `${model} is a whole model without an adapter`,
       });
     }
     const [base, adapter] = [printAddress(address.base), printAddress(address.adapter)];

@@ -106,7 +106,7 @@ export const checkAll = async (
   const left = [...omitted].sort();
   if (left.length > 0)
     warnings.push(
-      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} anew`,
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} again`,
     );
   return { warnings, omitted, ownHead };
 };

@@ -108,7 +108,7 @@ export const openEach = async (
         const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
         throw wanted === undefined
           ? at(error, reference.path)
-          : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, and there is none`);
+          : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, which is not there`);
       });
       const checkpoint = reference.role === 'gram' ? withSharedGrams(found, reference.path) : found;
       const architecture = describeArchitecture(checkpoint);

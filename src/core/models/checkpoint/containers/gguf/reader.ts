@@ -73,7 +73,7 @@ export const ggufReader: ContainerReader = {
       if (named === undefined)
         throw unsupported(
           file,
-          `is none that ${name} has`,
+          `is not among the tensors of ${name}`,
           'give the model that it was made of',
           tensor.name,
         );

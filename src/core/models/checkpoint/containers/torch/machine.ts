@@ -94,7 +94,7 @@ export class Machine {
   /** Values below the last mark cannot be popped. */
   pop(): Value {
     const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
-    if (value === undefined) throw invalid(this.file, 'its pickle takes a value where there is none');
+    if (value === undefined) throw invalid(this.file, 'its pickle takes a value from an empty stack');
     return value;
   }
 

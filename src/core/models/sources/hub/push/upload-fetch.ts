@@ -30,7 +30,7 @@ export const uploadFetch =
   (input, init = {}) =>
     patiently(hub, async () => {
       const url = parseAddress(input instanceof Request ? input.url : String(input));
-      if (url === undefined) throw unavailable(hub, 'gives an address for an upload that is none');
+      if (url === undefined) throw unavailable(hub, 'gives no valid address for an upload');
       let ofThis = 0;
       const count = (bytes: number) => {
         ofThis += bytes;
