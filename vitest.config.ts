@@ -118,8 +118,8 @@ export default defineConfig({
     ...common.test,
     // Tests wait for processes and servers as long as they compute.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
-    // Ten times what most tests take; files of batches and of large merges say more.
-    testTimeout: 30_000,
+    // Twenty times what most tests take; files of batches and of large merges say more.
+    testTimeout: 60_000,
     sequence: { sequencer: LongFirst },
     projects: [
       {

@@ -176,12 +176,12 @@ describe('a file that is no GGUF file is refused, and so is one', () => {
     [
       'with a tensor that the model has not',
       tensor('blk.0.ffn_gate_exps.weight', {}),
-      /^WEIGHTS_UNSUPPORTED: FILE: tensor blk\.0\.ffn_gate_exps\.weight is none that llama has/,
+      /^WEIGHTS_UNSUPPORTED: FILE: tensor blk\.0\.ffn_gate_exps\.weight is not among the tensors of llama/,
     ],
     [
       'with a tensor named like a part of JavaScript',
       tensor('blk.0.constructor.weight', {}),
-      /^WEIGHTS_UNSUPPORTED: .*is none that llama has/,
+      /^WEIGHTS_UNSUPPORTED: .*is not among the tensors of llama/,
     ],
     [
       'of another architecture',

@@ -231,7 +231,7 @@ describe('a file that contradicts itself', () => {
     ],
     ['a value that is not there', torchFile(pickle.of(pickle.op('h\x09')), four), /not there/],
     ['a value numbered out of order', torchFile(pickle.of(pickle.op('}q\x07')), four), /out of order/],
-    ['no value', torchFile(pickle.of(), four), /where there is none/],
+    ['no value', torchFile(pickle.of(), four), /from an empty stack/],
     ['a value below a mark', torchFile(pickle.of(pickle.op('}(Nb')), four), /./],
     ['a byte that is no opcode', torchFile(pickle.of(pickle.op('\xff')), four), /byte 255/],
     ['no text', torchFile(pickle.of(pickle.op('X\x01\0\0\0\xff')), four), /not UTF-8/],

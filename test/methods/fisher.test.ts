@@ -237,7 +237,7 @@ describe('a Fisher-weighted average is refused', () => {
     [
       'with a file that is not there',
       { importances: ['/nowhere/x.safetensors', '/nowhere/y.safetensors', '/nowhere/z.safetensors'] },
-      'importances.0: expected the file of importances that `python -m layerloom.train.importances` makes, and there is none',
+      'importances.0: expected the file of importances that `python -m layerloom.train.importances` makes, which is not there',
     ],
   ])('%s', async (_, change, message) => {
     const { family, recipe } = make();

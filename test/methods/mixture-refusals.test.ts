@@ -156,7 +156,7 @@ describe('a mixture is refused', () => {
         },
       }),
       2,
-      'gates: expected finite numbers, and element 21 of model.layers.1.mlp.gate.weight is none',
+      'gates: expected finite numbers, and element 21 of model.layers.1.mlp.gate.weight is NaN or infinite',
     ],
     [
       'with an infinity in bfloat16',
@@ -171,7 +171,7 @@ describe('a mixture is refused', () => {
         },
       }),
       2,
-      'element 3 of model.layers.0.mlp.gate.weight is none',
+      'element 3 of model.layers.0.mlp.gate.weight is NaN or infinite',
     ],
   ])('with a file of routers %s', async (_, changes, rows, message) => {
     const models = writeDense();
@@ -188,7 +188,7 @@ describe('a mixture is refused', () => {
       'model.layers.1.mlp.gate.weight [2, 16]',
     );
     expect(await refusal(models, { ...more, gates: join(models.root, 'no.safetensors') })).toContain(
-      'gates: expected the file of the routers that `python -m layerloom_gates` makes, and there is none, got',
+      'gates: expected the file of the routers that `python -m layerloom_gates` makes, which is not there, got',
     );
   });
 

@@ -334,7 +334,7 @@ describe('a RegMean is refused', () => {
     [
       'with a file that is not there',
       { grams: ['/nowhere/x.safetensors', '/nowhere/y.safetensors', '/nowhere/z.safetensors'] },
-      'grams.0: expected the file of Gram matrices that `python -m layerloom.train.grams` makes, and there is none',
+      'grams.0: expected the file of Gram matrices that `python -m layerloom.train.grams` makes, which is not there',
     ],
   ])('%s', async (_, change, message) => {
     const { family, recipe } = make();

@@ -194,7 +194,7 @@ describe('a plan', () => {
   it.each<[string, Record<string, unknown>, RegExp]>([
     ['no expert', { experts: { count: 0, row: 0 } }, /experts\.count/],
     ['a row before the first', { experts: { count: 3, row: -1 } }, /experts\.row/],
-    ['rows behind the last', { experts: { count: 3, row: 24 } }, /rows are none of the products/],
+    ['rows behind the last', { experts: { count: 3, row: 24 } }, /rows lie outside the products/],
     ['other experts than its factors have', { experts: { count: 4, row: 0 } }, /has another length/],
     ['experts that are no numbers', { experts: [] }, /experts: /],
     ['another rank', { rank: 3 }, /has another length/],
