@@ -170,7 +170,7 @@ describe('the difference of an adapter from its base', () => {
     writeCheckpoint(family.factors.a, { tensors: { ...factors, [`${name}.B`]: broken } });
     const { inputs } = await openAll([family.base, family.a, family.b, family.factors.a, family.factors.b]);
     const { nonFinite, magnitudes } = await reduce(inputs, [difference('b'), difference('a')]);
-    // Of rank 8, so that row 1 has it.
+    // The rank is 8, so row 1 has the value.
     expect(nonFinite).toEqual([0, 0, columns]);
     expect([...(magnitudes[1] ?? [])].map(Number.isNaN)).toEqual(
       Array.from({ length: rows }, (_, row) => row === 1),

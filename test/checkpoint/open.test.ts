@@ -317,7 +317,7 @@ describe('the hub cache', () => {
 
   const commit = '0123456789abcdef0123456789abcdef01234567';
 
-  /** As the hub's own library lays it out: blobs by hash, snapshots of relative links. */
+  /** The hub library's layout: blobs by hash, snapshots of relative links. */
   const writeSnapshot = () => {
     const cache = temporaryDirectory();
     vi.stubEnv('HF_HUB_CACHE', cache);

@@ -21,7 +21,7 @@ import { writeFamily } from '../fixtures/family.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const launcher = join(root, 'bin/layerloom.cjs');
-/** The command as modules, where each library can be told; the bundle has the same order of loading. */
+/** The command as modules, so that each library is visible; the bundle loads in the same order. */
 const modules = join(root, 'dist/cli/main.js');
 const recorder = join(root, 'test/fixtures/record-modules.mjs');
 
@@ -51,7 +51,7 @@ const swap = (...more: string[]) => {
   ];
 };
 
-/** What only other commands, or other outputs of these, need. */
+/** Libraries that only other commands or other outputs need. */
 const seldom = /^(@huggingface|@stdlib|d3-|ml-matrix|papaparse|preact|pure-rand|undici)/;
 
 describe('the libraries that a command loads', () => {
@@ -77,7 +77,7 @@ describe('the libraries that a command loads', () => {
   it('are none outside the bundle, but for the addon and threads', () => {
     for (const args of [['--version'], ['--help']])
       expect([args, librariesOf(launcher, args)]).toEqual([args, []]);
-    // It says which addon is for this machine, which a dry run checks.
+    // It selects this machine's addon, which a dry run checks.
     expect(librariesOf(launcher, swap('--dry-run'))).toEqual(['detect-libc']);
     expect(librariesOf(launcher, swap())).toContain('piscina');
   });

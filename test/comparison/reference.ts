@@ -1,6 +1,6 @@
 import { decode, type Floating } from '../fixtures/numbers.js';
 
-// The comparison of two tensors once more, element by element in JavaScript.
+// An independent comparison of two tensors, element by element in JavaScript.
 
 const isSame = (a: number, b: number): boolean => a === b || (Number.isNaN(a) && Number.isNaN(b));
 

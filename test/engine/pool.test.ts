@@ -90,13 +90,13 @@ describe('a pool that is disposed of', () => {
 });
 
 describe('threads', () => {
-  /** Returns how many threads are started for a pool, and what work was done with it. */
+  /** Returns how many threads a pool starts, and the work done with it. */
   const startedFor = async (threads: number, work: (pool: WorkerPool) => unknown = () => undefined) => {
     let started = 0;
     const count = () => {
       started += 1;
     };
-    // Node tells of a thread a moment after it was made: not of those of another pool here.
+    // Node reports a thread a moment after creation: waits, so that other pools' threads are not counted.
     await setImmediate();
     process.on('worker', count);
     {
@@ -171,7 +171,7 @@ describe('a pool that is stopped', () => {
     expect(new Set(dropped.map((result) => (result as PromiseRejectedResult).reason.message))).toEqual(
       new Set(['enough']),
     );
-    // One runs and one waits at the thread; these may still have ended.
+    // The thread has one running job and one waiting; these may still have ended.
     expect(dropped.length).toBeGreaterThanOrEqual(98);
     expect(pool.counters.bytesWritten).toBeLessThanOrEqual(3 * mebibyte);
   });

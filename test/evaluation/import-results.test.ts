@@ -22,7 +22,7 @@ const made = async () => {
 interface Given {
   readonly model: string;
   readonly score: number;
-  /** Minutes from now, which is after the weights were written. */
+  /** Minutes from now, after the weights were written. */
   readonly minutes?: number;
   readonly [key: string]: unknown;
 }

@@ -33,7 +33,7 @@ const experimentOf = (
   return made;
 };
 
-/** The SHA-256 of the tensors of a merge in place or written, as the stand-in held them, by the merge's name. */
+/** The SHA-256 of each merge's tensors as the stand-in held them, in place or written, by name. */
 const heldIn = (log: string): Map<string, string> =>
   new Map(
     (existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []).flatMap((line) => {
@@ -42,7 +42,7 @@ const heldIn = (log: string): Map<string, string> =>
     }),
   );
 
-/** The scratch directories of this process, and those beside merges. */
+/** Scratch directories of this process, and those beside merges. */
 const scratches = (out: string, pid = process.pid): string[] =>
   ['/dev/shm', out].filter(existsSync).flatMap((directory) =>
     readdirSync(directory)
@@ -87,11 +87,11 @@ describe('merges in place', () => {
     for (const { name, weights, path } of experiment.merges) {
       expect(stateOf(out, name)).toMatchObject({ state: 'pending', weights });
       expect(stateOf(out, name).scores.mgsm_direct_sw.n).toBeGreaterThan(0);
-      // Of merges of equal weights one is asked.
+      // Merges of equal weights are scored once.
       if (answered.has(name)) expect(answered.get(name), name).toBe(await hashOfModel(join(written, path)));
     }
 
-    // The one that is written then has its scores, and the others keep theirs.
+    // The written merge then has its scores, and the others keep theirs.
     const chosen = 'swahili/math-1+swh-1/default';
     const { merges } = await runExperiment(file, { out, resume: true, write: [chosen] });
     expect(merges).toMatchObject([{ name: chosen, state: 'done' }]);
@@ -328,7 +328,7 @@ describe('merges in place', () => {
     expect(stateOf(out, chosen.name)).toMatchObject({ state: 'done', scores: chosen.scores });
     expect((await cli(['batch', file, '-o', out, '--resume', '--write', 'none'])).code).toBe(2);
 
-    // Of other experts nothing that is recorded holds, until it is recorded again.
+    // With changed experts no record holds until it is recorded again.
     overwrite(join(root, 'swh-2', 'model.safetensors'));
     const refused = await cli(['evaluate', out, '--in-place', ...harness]);
     expect(refused.code).toBe(3);

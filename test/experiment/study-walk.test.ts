@@ -9,7 +9,7 @@ import { end, trainingRun, until, wholeIn } from '../fixtures/training-run.js';
 
 const task = 'mgsm_direct_sw';
 
-/** Runs a command that has to succeed, and returns what it said. */
+/** Runs a command that must succeed, and returns its output. */
 const run = async (...words: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await cli(words);
   expect({ words, code, stderr }).toMatchObject({ code: 0 });
@@ -41,7 +41,7 @@ it('goes from a training that was killed to the scores of a study that was moved
   expect(log()).toEqual(['begin', 'checkpoints/checkpoint-8']);
   expect(wholeIn({ at })).toHaveLength(5);
 
-  // The trainer that stands in writes no models: these are what it would have left.
+  // The stand-in trainer writes no models: these replace its output.
   for (const [seed, name] of ['base', 'swh'].entries())
     writeCheckpoint(join(root, name), llama({ layers: 8, seed }));
   writeCheckpoint(at('checkpoints', 'checkpoint-20'), llama({ layers: 8, seed: 9 }));

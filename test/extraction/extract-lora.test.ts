@@ -42,7 +42,7 @@ const readTensor = (file: string, { begin, end, dtype }: TensorReference): numbe
 
 const norm = (numbers: readonly number[]): number => Math.sqrt(numbers.reduce((sum, x) => sum + x * x, 0));
 
-/** The change that an adapter makes to each parameter, multiplied out in float64. */
+/** The change that an adapter makes to each parameter, computed in float64. */
 const changesOf = async (out: string): Promise<Map<string, number[]>> => {
   const { pairs } = await openAdapter(out);
   const file = join(out, 'adapter_model.safetensors');
@@ -79,7 +79,7 @@ const withSpectrum = (rows: number, columns: number, values: readonly number[]):
 const q = 'model.layers.0.self_attn.q_proj.weight';
 const down = 'model.layers.1.mlp.down_proj.weight';
 
-/** A base of zeros, and an expert that differs from it in one matrix of known singular values. */
+/** A base of zeros, and an expert that differs in one matrix of known singular values. */
 const writeSpectrum = (values: readonly number[], shape: readonly [number, number] = [96, 160]) => {
   const root = temporaryDirectory();
   const elements = shape[0] * shape[1];
@@ -296,7 +296,7 @@ it('warns that PEFT cannot load an adapter whose base is itself a base with an a
   expect(rest.warnings[0]).toMatch(/first is a base with an adapter, .*merge it to full weights first/);
 });
 
-/** Base and expert of matrices of these shapes, by their names. */
+/** Base and expert with matrices of these shapes, by name. */
 const writeMatrices = (
   shapes: Readonly<Record<string, readonly [number, number]>>,
   config: Readonly<Record<string, unknown>>,

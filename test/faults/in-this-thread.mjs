@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
-/** A pool without threads, which does a task where it is asked to. */
+/** A pool without threads: runs each task at once. */
 class InThisThread {
   /** @type {Readonly<Record<string, (task: unknown) => Promise<unknown>>>} */
   #worker;
@@ -26,5 +26,5 @@ class InThisThread {
   async destroy() {}
 }
 
-// Before it is imported: its module's exports are these, as they are then.
+// Must precede its import, which copies the exports.
 Object.defineProperty(require('piscina'), 'Piscina', { value: InThisThread });

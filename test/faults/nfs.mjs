@@ -35,7 +35,7 @@ const local = mkdtempSync(join(tmpdir(), 'layerloom-nfs-'));
 const pair = 'swahili/math-1+swh-1';
 const merges = ['swap', 'narrow', 'ties'];
 
-/** Environments of two hosts, each with a name and a boot of its own. */
+/** Environments of two hosts, each with its own name and boot. */
 const hosts = ['one', 'two'].map((name) => {
   const boot = join(local, `boot-${name}`);
   writeFileSync(boot, `${randomUUID()}\n`);
@@ -46,7 +46,9 @@ const hosts = ['one', 'two'].map((name) => {
   };
 });
 
-/** @param {string} directory a mount, or a local one @param {string} name @param {...string} more */
+/**
+ * @param {string} directory a mount, or a local directory @param {string} name @param {...string} more
+ */
 const batch = (directory, name, ...more) => [
   ...['batch', join(directory, 'work', `${name}.yaml`), '-o', join(directory, 'work', name)],
   ...['--store', join(directory, 'work', 'store'), ...more],
@@ -55,7 +57,7 @@ const batch = (directory, name, ...more) => [
 /** @param {string} directory */
 const placeOf = (directory) => ({ inputs: join(directory, 'inputs'), work: join(directory, 'work') });
 
-/** The hashes of the shards of an experiment's merges. @param {string} directory @param {string} name */
+/** Hashes of the shards of an experiment's merges. @param {string} directory @param {string} name */
 const weightsOf = (directory, name) =>
   merges.map((merge) =>
     [...treeOf(join(directory, 'work', name, pair, merge))]
@@ -66,7 +68,10 @@ const weightsOf = (directory, name) =>
 
 /** @typedef {{ code: number | null; said: string }} End */
 
-/** Runs a command on a host, and kills it where `killedAfter` is not 0. @param {number} host @param {readonly string[]} words @param {number} [killedAfter] */
+/**
+ * Runs a command on a host, and kills it unless `killedAfter` is 0. @param {number} host @param {readonly
+ * string[]} words @param {number} [killedAfter]
+ */
 const run = (host, words, killedAfter = 0) =>
   /** @type {Promise<End>} */ (
     new Promise((resolve) => {
@@ -99,7 +104,7 @@ let found = 0;
 for (let round = first; round < first + count; round += 1) {
   const dice = diceOf(round);
   const wrong = [];
-  // Each round has names of its own: a client remembers for a while what was there before another one removed it.
+  // Each round has its own names: a client caches for a while what another one removed.
   const places = mounts.map((mount) => join(mount, `round-${round}`));
   for (const place of places) mkdirSync(join(place, 'work'), { recursive: true });
   writeInputs(placeOf(places[0] ?? ''));
@@ -136,7 +141,7 @@ for (let round = first; round < first + count; round += 1) {
   for (const [index, place] of places.entries()) {
     const name = 'ab'.charAt(index);
     if (wrong.length > 0) break;
-    // What one client wrote, the other reads.
+    // Each client reads what the other wrote.
     const other = places[1 - index] ?? '';
     const found = weightsOf(other, name);
     for (const [at, merge] of merges.entries())

@@ -32,7 +32,7 @@ const writeResults = async (): Promise<string> => {
 };
 
 describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, () => {
-  /** Of the package's sources: no wheel is needed, since no engine is. */
+  /** Uses the package's sources: no wheel is needed without an engine. */
   const run = (words: readonly string[], root: string, cwd: string) => {
     const env = {
       ...process.env,

@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 
 /** Given to the tests. */
 export interface FramesContext {
-  /** Why nothing can be tested; empty where all is there. */
+  /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
   /** A Python with the packages below. */
   readonly python: string;
@@ -18,16 +18,16 @@ declare module 'vitest' {
   }
 }
 
-/** What frames are made with, what reads them, and what scores are logged to. */
+/** Packages that make frames, read them, and log scores. */
 const packages = ['pandas', 'polars', 'pyarrow', 'duckdb', 'mlflow-skinny', 'sqlalchemy', 'alembic', 'wandb'];
 
-/** An environment that is kept for the next time. */
+/** Cached for the next run. */
 const kept = fileURLToPath(new URL('../../node_modules/.cache/frames-tools', import.meta.url));
 
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Takes the Python that `LAYERLOOM_FRAMES_PYTHON` names, or makes one. */
+/** Returns the Python that `LAYERLOOM_FRAMES_PYTHON` names, or makes an environment. */
 const prepare = (): string => {
   const given = process.env['LAYERLOOM_FRAMES_PYTHON'];
   if (given !== undefined) return given;

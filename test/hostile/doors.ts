@@ -33,11 +33,11 @@ export interface Door {
   /** Two places of it grow together. */
   readonly pairs?: (bytes: Buffer) => Iterable<Growth>;
   readonly commands: readonly (readonly string[])[];
-  /** Words one of which a refusal has, so that it says where it looked. Default: the file's name, or its folder's. */
+  /** Words that a refusal must contain to name the place. Default: the name of the file or its folder. */
   readonly told?: RegExp;
 }
 
-/** What is done to files of a format. */
+/** Mutations of a format's files. */
 type Format = Pick<Door, 'mutations' | 'growths' | 'pairs'>;
 
 const json: Format = {
@@ -59,7 +59,9 @@ const must = async (args: readonly string[]): Promise<void> => {
   if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
 };
 
-/** Makes valid files of every kind by the commands that write them, and returns the doors that lead to them. */
+/**
+ * Makes valid files of every kind with the commands that write them, and returns the doors that read them.
+ */
 export const makeDoors = async (): Promise<{ readonly root: string; readonly doors: readonly Door[] }> => {
   const root = temporaryDirectory();
   const at = (...parts: string[]) => join(root, ...parts);

@@ -11,10 +11,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const { tools, reason, registry, tarball } = inject('install');
 const run = promisify(execFile);
 
-/** What the launchers of npm, pnpm and yarn need; no compiler, no CMake, no Python, no npm. */
+/** Programs that the launchers of npm, pnpm and yarn need; no compiler, CMake, Python or npm. */
 const commands = ['sh', 'env', 'sed', 'dirname', 'basename', 'uname', 'readlink'];
 
-/** A PATH of these commands and Node alone. */
+/** A PATH with only these commands and Node. */
 const barePath = (): string => {
   const directory = temporaryDirectory();
   symlinkSync(process.execPath, join(directory, 'node'));
@@ -72,14 +72,14 @@ const install = async ({
     YARN_NPM_REGISTRY_SERVER: registry,
     YARN_UNSAFE_HTTP_WHITELIST: '127.0.0.1',
     YARN_ENABLE_TELEMETRY: '0',
-    // Yarn 4 waits a day before it takes a version of a registry.
+    // Yarn 4 waits a day before it uses a new version.
     YARN_NPM_MINIMAL_AGE_GATE: '0',
     CI: 'true',
     YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
   };
   const file = program === undefined ? npmProgram() : join(tools ?? '', 'node_modules', program);
   const { stdout, stderr } = await run(process.execPath, [file, ...words(tarball)], { cwd: directory, env });
-  // Nothing is built, and nobody is asked to allow it.
+  // Nothing is built, and no permission is asked.
   expect(`${stdout}${stderr}`).not.toMatch(/layerloom.*(scripts|build)|node-gyp|approve/i);
   return { directory, env: { PATH: env['PATH'] } };
 };

@@ -54,7 +54,9 @@ const numbersIn = (tensors: Tensors, name: string): number[] => {
   return decode(dtype as Floating, data).map(fround);
 };
 
-/** Fisher-weighted averaging, from the paper's equation and docs/methods.md, each operation rounded to float32. */
+/**
+ * Fisher-weighted averaging by the paper's equation and docs/methods.md, each operation rounded to float32.
+ */
 const byHand = (
   values: readonly (readonly number[])[],
   importances: readonly (readonly number[])[],

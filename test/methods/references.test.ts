@@ -25,7 +25,7 @@ import {
   withoutOutliers,
 } from './by-hand.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 /** Odd sizes, one dimension and three, one element and few. */
@@ -243,7 +243,7 @@ const merged = async (family: Family, recipe: object) => {
 
 const columnsOf = (shape: readonly number[]) => shape.at(-1) ?? 1;
 
-/** Those whose arithmetic depends on the dtype in some way of its own. */
+/** Methods whose arithmetic depends on the dtype in a special way. */
 const few = ['ties', 'breadcrumbs', 'della', 'sce', 'nearswap', 'model stock, row by row'];
 
 describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
@@ -258,7 +258,7 @@ describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
       const want = expected(all, { name, columns: columnsOf(shape) });
       const { dtype: written, data } = tensors[name] as TensorFixture;
       const got = decode(written as Floating, data);
-      // Rounded once to the dtype, and some last bits of float32 before that.
+      // Rounded once to the dtype, after differences in the last bits of float32.
       const wrong = want.flatMap((x, i) =>
         Math.abs((got[i] ?? Number.NaN) - x) <= relative * Math.abs(x) + least + 2e-7
           ? []
@@ -277,7 +277,7 @@ describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
       const { importance, threshold } = importances(base, a, columnsOf(shape));
       const got = decode(dtype, tensors[name]?.data ?? new Uint8Array());
       const wrong = got.flatMap((x, i) => {
-        // Divergences of the two texts differ in their last bits.
+        // Divergences of the two implementations differ in their last bits.
         const isClose = Math.abs((importance[i] ?? 0) - threshold) <= 1e-6 * threshold;
         const fits = (from: Vector) => Math.abs(x - (from[i] ?? 0)) <= 2 ** -22 * Math.abs(x);
         const isRight = fits((importance[i] ?? 0) >= threshold ? a : base);

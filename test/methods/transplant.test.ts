@@ -29,7 +29,7 @@ const [embeddings, head] = ['model.embed_tokens.weight', 'lm_head.weight'];
 const words = (first: number, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `w${first + index}`);
 
-/** The model has 40 words, the donor 25 of them, in another order, and 15 others. */
+/** The model has 40 words; the donor has 25 of them in another order, and 15 others. */
 const own = ['<unk>', ...words(0, 40)];
 const others = ['<unk>', ...words(15, 40).toReversed()];
 const shared = others.filter((token) => own.includes(token));
@@ -195,7 +195,7 @@ it('a pursuit ends soon once it is aborted, and leaves nothing', async () => {
   expect(readdirSync(root).sort()).toEqual(['donor', 'model']);
 });
 
-/** Where a tensor begins in a file of safetensors. */
+/** A tensor's offset in a safetensors file. */
 const placeOf = (bytes: Buffer, name: string): { begin: number } => {
   const header = 8 + Number(bytes.readBigUInt64LE(0));
   const found = JSON.parse(bytes.subarray(8, header).toString()) as Record<
@@ -242,7 +242,7 @@ describe('a transplant without a pursuit', () => {
       }),
       'tokenizer_config.json': '{}',
     });
-    // é is the bytes Ã and ©, and the first of them alone is no text.
+    // é is the bytes Ã and ©; the first alone is no text.
     const [few, more] = [
       ['a', 'b', 'Ġ', 'Ã', '©', 'ab'],
       ['b', 'Ġab', 'abb', 'Ã©', 'Ã', 'q'],

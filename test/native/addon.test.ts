@@ -172,7 +172,7 @@ describe('a linear combination', () => {
     expect(shared[control.bytesWritten]).toBe(0n);
   });
 
-  // The file is truncated while its mapping is read: what would be SIGBUS becomes a status that names the source.
+  // Truncates the file while its mapping is read: the SIGBUS becomes a status that names the source.
   it('survives an input that shrinks under it', async () => {
     const directory = temporaryDirectory();
     const path = join(directory, 'in');

@@ -12,7 +12,8 @@ const build = `${root}native/build-${sanitizer}`;
 /** @param {string} library one of the compiler's */
 const pathOf = (library) => execFileSync('c++', [`-print-file-name=${library}`], { encoding: 'utf8' }).trim();
 
-// Node itself has no instrumentation: the runtime comes first, and what Node does is not looked at. SIGBUS is the guard's.
+// Node itself is not instrumented: the runtime loads first, and Node's own work is not checked. The guard
+// handles SIGBUS.
 /** @type {Record<string, Record<string, string>>} */
 const environments = {
   address: {

@@ -87,10 +87,10 @@ export const bases: readonly (readonly [family: string, base: PartitionBase])[] 
   ],
 ];
 
-/** Names of a partition's parameters, in no order that tells of parts. */
+/** Names of a partition's parameters, in an order that does not reveal parts. */
 export const namesOf = ({ parts }: Partition): string[] => partNames.flatMap((part) => parts[part]).sort();
 
-/** Modules of a model that hold something, containers too. */
+/** Modules with parameters, including containers. */
 export const modulesOf = (names: readonly string[]): string[] => [
   ...new Set(
     names.flatMap((name) =>

@@ -23,7 +23,7 @@ const inPython = (configurations: readonly (readonly string[])[]): Chosen[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Chosen);
 
-/** True if Python's answer is this one, or it had none in time. */
+/** True if Python gave this answer, or none in time. */
 const isAnswer = (chosen: readonly (number | null)[], there: Chosen | undefined): boolean =>
   there === 'too long' || JSON.stringify(chosen) === JSON.stringify(there);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """adapters_out.py make OUT: a random base of each case, and two adapters of it, saved by PEFT.
-adapters_out.py compare: lines of BASE ADAPTER FULL on stdin; prints the largest difference of their logits and what PEFT warned of."""
+adapters_out.py compare: reads lines of BASE ADAPTER FULL on stdin; prints the largest difference of their
+logits and PEFT's warnings."""
 import json
 import sys
 import warnings

@@ -18,7 +18,7 @@ const run = async (...args: string[]): Promise<string> => {
 
 interface Found {
   readonly trained: readonly string[];
-  /** Names that need gradients; that a step moved; that a step of transformers' Trainer moved. */
+  /** Names with gradients; names that a step moved; names that a step of transformers' Trainer moved. */
   readonly grads: readonly string[];
   readonly stepped: readonly string[];
   readonly trainer: readonly string[];

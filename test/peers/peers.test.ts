@@ -52,7 +52,8 @@ const checkSwap = async (task: string, language: string, options: Options): Prom
     ...argumentsOf(options),
     out,
   );
-  // Float64 sums of unequally weighted terms may round to another neighbour than float32 ones: by one unit, here and there.
+  // Float64 sums of unequally weighted terms occasionally round to another neighbour than float32 ones, by
+  // one unit.
   expect(verdict).toMatch(
     Array.isArray(options.weights) && new Set(options.weights).size > 1
       ? /^ok: /

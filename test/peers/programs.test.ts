@@ -28,7 +28,7 @@ const ask = async (mode: string, request: object): Promise<unknown> => {
 
 const right = 'def add(a, b):\n    return a + b\n';
 const tests = 'assert add(1, 2) == 3\nassert add(2, 2) == 4\nassert add(0, 0) == 0';
-/** Takes away what takes functions away, as a program can. */
+/** Undoes the removal of functions, as a program can. */
 const around =
   'import sys, os\nfor n in ("ctypes", "_ctypes"): sys.modules.pop(n, None)\nimport ctypes\nC = ctypes.CDLL(None)\n';
 
@@ -108,7 +108,7 @@ describe.skipIf(!hasHarness)('MBPP in lm-eval (LAYERLOOM_PYTHON with lm_eval 0.4
       { zero: string[]; three: string[]; until: string[]; target: string }
     >;
     expect(answer.own.zero).toHaveLength(3);
-    // With the published worked examples, which are the harness's and those of the hub.
+    // With the published worked examples, which the harness and the hub share.
     expect(answer.hub).toEqual(answer.own);
     // With those of the file.
     expect({ ...answer[english], three: [] }).toEqual({ ...answer.own, three: [] });

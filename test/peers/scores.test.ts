@@ -82,7 +82,7 @@ describe.skipIf(!hasPeers)('statistics of tables (LAYERLOOM_PYTHON with scipy an
       exactMatch,
     );
     expect(interval).toEqual(peers.bonettPrice.map((bound) => expect.closeTo(bound, 10)));
-    // Of a bootstrap it is not far.
+    // A bootstrap is close to it.
     for (const side of [0, 1] as const)
       expect(Math.abs((interval?.[side] ?? Number.NaN) - peers.mean[side])).toBeLessThan(0.006);
   });

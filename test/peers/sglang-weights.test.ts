@@ -22,7 +22,7 @@ const modelOf = async (seed: number): Promise<readonly TensorToLoad[]> => {
   return (await new WeightsToLoad().of(model)) ?? [];
 };
 
-/** What the loader answers, one request after another, by the form of its model. */
+/** The loader's answers in order of requests, by the form of its model. */
 const answers = new Map<string, readonly Answer[]>();
 
 interface Answer {
@@ -54,7 +54,7 @@ describe.skipIf(!hasTorch)('the weight loader of SGLang', () => {
   beforeAll(async () => {
     [a, b] = [await modelOf(1), await modelOf(2)];
     const [first, second] = [a, b];
-    // One that shares all but a tensor with the first.
+    // Shares all tensors except one with the first.
     c = first.map(
       (tensor) => second.find(({ name }) => name === tensor.name && /1.*k_proj/.test(name)) ?? tensor,
     );

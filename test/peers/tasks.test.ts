@@ -96,7 +96,7 @@ describe.skipIf(!hasHarness)('the task files in lm-eval (LAYERLOOM_PYTHON with l
         filters['last-number']?.exact_match === 1,
       ]),
     ).toEqual(cases);
-    // The harness's filters stay what they are: they read no Bengali digits.
+    // The harness's filters stay unchanged: they read no Bengali digits.
     expect(answers[6]?.['flexible-extract']).toEqual({ answer: '[invalid]', exact_match: 0 });
     expect(answers[0]?.['flexible-extract']).toEqual({ answer: '1125.', exact_match: 1 });
   });
@@ -156,7 +156,7 @@ describe.skipIf(!hasHarness)(
       await comparePrompts(mgsm ?? '', ['bn', 'en', 'ja', 'sw', 'te'], [11, 29, 39, 9, 33, 8, 8, 5], 50);
     });
 
-    /** Runs a model that answers nothing on these rows of each task, and returns results and rows by task. */
+    /** Runs a model with empty answers on these rows of each task, and returns results and rows by task. */
     const runHarness = async (tasks: readonly string[], data: string, rows: readonly number[]) => {
       const folder = temporaryDirectory();
       const { includePaths, environment } = await prepareTasks(tasks, { data }, join(folder, 'tasks'));

@@ -37,7 +37,7 @@ const ask = async (python: string, args: readonly string[]) => {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 };
 
-/** A base, its partition, files of rows, and runs in directories beside them. */
+/** A base, its partition, files of rows, and directories of runs. */
 const workplace = async (python: string) => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);
@@ -110,13 +110,13 @@ describe.each(Object.entries(pythons))('every configuration for %s', (trainer, p
 
 const { trl } = pythons;
 
-/** Larger steps than the presets', which move no number visibly, and from the first. */
+/** Larger steps than the presets', whose changes would be invisible, and from the start. */
 const visible = [
   ...['--max_steps', '2', '--learning_rate', '0.01', '--warmup_steps', '0', '--save_steps', '2'],
   ...['--logging_steps', '1', '--lora_dropout', '0'],
 ];
 
-/** Prepares the data of a run, trains two steps on the CPU, and returns what moved. */
+/** Prepares a run's data, trains two steps on the CPU, and returns the changed parameters. */
 const train = async (place: Workplace, parameters: TrainingParameters) => {
   const { out, commands } = await place.init(parameters);
   const run = promisify(execFile);
@@ -194,7 +194,7 @@ describe.skipIf(!can(trl, 'trl, peft'))('two steps of TRL on the CPU', () => {
       const place = await workplace(trl ?? '');
       const losses: number[][] = [];
       for (const devices of [1, 2]) {
-        // In float32: bfloat16 rounds the parts of a batch otherwise than the whole.
+        // In float32: bfloat16 rounds the parts of a batch differently from the whole.
         const given = {
           ...({ preset: 'joint', way: 'simultaneous', method, devices, cpu: true } as const),
           data: [`math=${place.at('math.jsonl')}`, `language=${place.at('language.jsonl')}`],

@@ -14,7 +14,7 @@ import { average, readTensors } from '../fixtures/merged.js';
 import { expertAdapter, fusedMixture, mixtureConfig } from '../fixtures/mixtures.js';
 import { writePlans } from '../fixtures/plans.js';
 
-/** Makes what it is asked for once, and gives each who asks a copy of their own, as another program may have it. */
+/** Makes a plan once, and gives each caller a copy, as another program may have it. */
 const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) => Promise<MergePlan>) => {
   const made = new Map<string, Promise<string>>();
   return async (...args: A): Promise<MergePlan> => {
@@ -25,7 +25,7 @@ const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) 
   };
 };
 
-/** A plan by one of `everyMethod`'s recipes over three tensors: in two shards, or one with `size`. */
+/** A plan of one of `everyMethod`'s recipes over three tensors: in two shards, or one with `size`. */
 const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer') => {
   const models = writeFamilyOf({
     'layers.0.a.weight': [6, 4],
@@ -475,7 +475,7 @@ describe('runPlan', () => {
     const run = (change: (plan: MergePlan) => unknown) => {
       const plan = JSON.parse(JSON.stringify(plans['linear'])) as MergePlan;
       change(plan);
-      // An input that is not there would be READ_FAILED.
+      // A missing input would be READ_FAILED.
       for (const input of plan.inputs) for (const file of input.files) put(file, 'path', join(root, 'gone'));
       return expect(runPlan(plan, { out })).rejects.toMatchObject({ code: 'PLAN_INVALID' });
     };

@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const embeddings = 'model.embed_tokens.weight';
 
-/** Writes models into a directory of the test's own. */
+/** Writes models into the test's own directory. */
 const models = <Name extends string>(given: Record<Name, VocabularyOptions>) => {
   const root = temporaryDirectory();
   const paths = Object.fromEntries(
@@ -42,7 +42,7 @@ const merged = async (root: string, recipe: RecipeInput, threads = 2) => {
   };
 };
 
-/** Rows of a tensor in another order; null is a row of zeros. */
+/** Rows of a tensor, reordered; null is a row of zeros. */
 const rowsOf = (
   { dtype, shape, data }: TensorFixture,
   rows: readonly (readonly [TensorFixture, number] | number | null)[],

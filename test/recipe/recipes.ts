@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 export type Files = Readonly<Record<string, string>>;
 
-/** Writes files into a folder of their own; returns the folder. */
+/** Writes files into a new folder; returns it. */
 export const writeFiles = (files: Files): string => {
   const folder = temporaryDirectory();
   for (const [name, text] of Object.entries(files)) {
@@ -22,7 +22,7 @@ export const read = async (given: string | Files): Promise<ReadRecipe & { folder
   return { ...(await readRecipe(join(folder, 'merge.yaml'))), folder };
 };
 
-/** The message that `merge.yaml` is refused with, file names being without their folder. */
+/** The message that refuses `merge.yaml`, with file names but no folders. */
 export const refusal = async (given: string | Files): Promise<string> => {
   const folder = writeFiles(typeof given === 'string' ? { 'merge.yaml': given } : given);
   try {
@@ -35,7 +35,7 @@ export const refusal = async (given: string | Files): Promise<string> => {
   return 'not refused';
 };
 
-/** The lines of a recipe, without the indentation that they all have here. */
+/** A recipe's lines without their common indentation. */
 export const yaml = ([text = '']: TemplateStringsArray): string => {
   const lines = text.replace(/^\n/, '').trimEnd().split('\n');
   const indent = /^ */.exec(lines[0] ?? '')?.[0].length ?? 0;

@@ -14,7 +14,7 @@ import { type MergeOptions, merge, planMerge, readRecipe, recipeOf } from '../..
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 
-// Merges by the files of an output: its layerloom.json, and the card beside it.
+// Merges from an output's files: its layerloom.json, and the card beside it.
 
 const mergedPair = async (options: Partial<MergeOptions> = {}) => {
   const family = writeFamily({ layers: 2 });
@@ -27,7 +27,7 @@ const mergedPair = async (options: Partial<MergeOptions> = {}) => {
 
 const touch = (file: string) => utimesSync(file, 1, 1);
 
-/** Writes other weights of the same size and header into a file. */
+/** Overwrites a file with other weights of the same size and header. */
 const rewrite = (file: string) => {
   const bytes = readFileSync(file);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;

@@ -25,7 +25,7 @@ const ajv = new Ajv({
 const acceptsRecipe = ajv.compile(recipeSchema());
 const acceptsExperiment = ajv.compile(experimentSchema());
 
-/** Errors of a schema about each document of a file. */
+/** A schema's errors on each document of a file. */
 const errorsOf = (accepts: typeof acceptsRecipe, text: string): string[] =>
   parseAllDocuments(text, { schema: 'core', merge: true }).flatMap((document) => {
     const value = document.toJS() as unknown;
@@ -50,7 +50,7 @@ const texts = [
     .join('\n');
 });
 
-/** Returns the message by which work is refused, or undefined. */
+/** Returns the message that refuses the work, or undefined. */
 const refusalOf = async (work: () => Promise<unknown>): Promise<string | undefined> => {
   try {
     await work();

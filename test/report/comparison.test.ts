@@ -262,7 +262,7 @@ describe('files of a comparison', () => {
     );
   });
 
-  // A browser is no dependency of the project: .ci/run installs one.
+  // The project does not depend on a browser: .ci/run installs one.
   it.skipIf(!existsSync(executablePath))(
     'are a page that needs no network and breaks no rule of accessibility',
     async () => {

@@ -41,7 +41,7 @@ const study = async () => {
   return { root, file, out, training, page: join(root, 'now.html') };
 };
 
-/** Watches until so many pages are written; between two pages something may be done. */
+/** Watches until `count` pages are written; `between` may act between two pages. */
 const watchFor = async (
   directory: string,
   page: string,
@@ -202,7 +202,7 @@ describe('a watched study', () => {
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('the page of a running study', () => {
   let browser: Browser;
   const root = mkdtempSync(join(tmpdir(), 'layerloom-study-'));
@@ -225,7 +225,7 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
     async (colorScheme, width) => {
       const { drawStudy } = await import('../../src/study/pages/study/watch-study.js');
       const file = join(root, `${colorScheme}-${width}.html`);
-      // A page that reloads breaks the rule about that, as it must; the last one does not.
+      // A page that reloads breaks that rule, as it must; the last one does not.
       writeFileSync(file, await drawStudy(hostileState(), undefined));
       const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
       const requests: string[] = [];
@@ -267,7 +267,7 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
   });
 });
 
-/** A state with all there is, long names, and markup in them. */
+/** A state with every part, long names, and markup in them. */
 const hostileState = (): StudyState => ({
   title: 'a-study-with-a-long-name-<img src=x>',
   directory: `/very/${'long/'.repeat(40)}path`,

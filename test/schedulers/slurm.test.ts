@@ -15,7 +15,7 @@ const executable = (file: string, text: string): void => {
   chmodSync(file, 0o755);
 };
 
-/** A folder with an `sbatch` that runs each job at once, and a layerloom that writes down how it is called. */
+/** A folder with an `sbatch` that runs each job at once, and a layerloom that records its calls. */
 const workplace = () => {
   const folder = temporaryDirectory();
   executable(
@@ -32,7 +32,7 @@ esac`,
   return { folder, command: [join(folder, 'the layerloom')] };
 };
 
-/** Runs a script as a user does, and returns what was submitted and called. */
+/** Runs a script as a user does, and returns the submitted jobs and the calls. */
 const run = (script: string, folder: string) => {
   const record = temporaryDirectory();
   const file = join(folder, 'submit.sh');

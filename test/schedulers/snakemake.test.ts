@@ -10,7 +10,7 @@ const ruleOf = (text: string, name: string): string[] => {
   return (rest.split('\n\n')[0] ?? '').split('\n').map((line) => line.trim());
 };
 
-/** The value of a constant, whose literal JSON and Python read alike. */
+/** The value of a constant, as a literal that JSON and Python read alike. */
 const constantOf = (text: string, name: string): unknown =>
   JSON.parse(new RegExp(`^${name} = (.*)$`, 'm').exec(text)?.[1] ?? 'null');
 

@@ -15,11 +15,11 @@ import { llamaConfig, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, type Member, writeFamilyOf } from '../fixtures/family.js';
 
-// A card, a layerloom.json and a saved recipe make the same files again, whatever the method and its form.
+// A card, a layerloom.json and a saved recipe make the same files again, for every method and form.
 
 const members: readonly Member[] = ['base', 'a', 'b', 'c'];
 
-/** A base and its experts, each with a tokenizer of its own words and a chat template. */
+/** A base and its experts, each with its own tokenizer and chat template. */
 const writeModels = (): Family => {
   const options = { layers: 4 };
   const family = writeFamilyOf(llamaShapes(options), 'BF16', llamaConfig(options));
@@ -34,7 +34,7 @@ const writeModels = (): Family => {
 
 type Form = RecipeInput | string;
 
-/** Recipes in mergekit's dialect, whose paths begin in the working directory. */
+/** Recipes in mergekit's dialect, with paths relative to the working directory. */
 const mergekitForms = ({ base, a, b, c }: Family): Record<string, string> => ({
   'mergekit: gradients and filters': `
 merge_method: dare_ties
@@ -169,7 +169,7 @@ const mergeForm = async (name: string) => {
   return { family, out, method: plan.method, decided: decidedBy(plan) };
 };
 
-/** All of a plan that bytes depend on, but for the card. */
+/** The parts of a plan that decide bytes, except the card. */
 const decidedBy = ({ inputs, shards, files }: MergePlan) => ({
   inputs: inputs.map(({ path, name }) => ({ path, name })),
   shards,
@@ -199,9 +199,9 @@ describe('a merge done again', () => {
       ...Object.values(everyMethod(family)),
       ...Object.values(ourForms(family)),
     ] as RecipeInput[];
-    // Mixtures are of dense models of known architectures, two methods have a file for each model, and transplants are of
-    // models with tokenizers: test/methods/mixture.test.ts, fisher.test.ts, regmean.test.ts and transplant.test.ts make
-    // these again.
+    // The omitted methods have their own tests: test/methods/mixture.test.ts (dense models of known
+    // architectures), fisher.test.ts and regmean.test.ts (a file for each model), and transplant.test.ts
+    // (models with tokenizers).
     const all = [...methods.keys()].filter(
       (name) => !['mixture', 'fisher', 'regmean', 'transplant'].includes(name),
     );

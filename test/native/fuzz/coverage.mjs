@@ -53,7 +53,7 @@ run('cmake', ['--build', build, '--target', 'fuzz', '--parallel']);
 const corpus = join(build, 'corpus');
 if (!existsSync(corpus)) {
   mkdirSync(corpus);
-  // Short inputs, which a fuzzer begins with, end in the midst of a job.
+  // A fuzzer begins with short inputs, which end in the middle of a job.
   for (let seed = 0; seed < 200; seed += 1)
     writeFileSync(join(corpus, `seed-${seed}`), randomFillSync(Buffer.alloc(300 + 5 * seed)));
 }

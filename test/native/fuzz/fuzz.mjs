@@ -39,7 +39,7 @@ const { values: options } = parseArgs({
     cases: { type: 'string', default: '2000' },
     seed: { type: 'string', default: '1' },
     case: { type: 'string' },
-    // Of the process that does the work: where it says which case it is at.
+    // For the worker process: the file in which it notes its current case.
     progress: { type: 'string' },
   },
 });
@@ -61,7 +61,7 @@ const outcomes = [
 const openFiles = (directory) => {
   const random = new Random(seed, -1);
   const inputs = [65_536, 65_536, 4099].map((size, index) => {
-    // Bytes of float32 near 1, of any pattern, and with many zeros, so that magnitudes are tied.
+    // Bytes of float32 near 1, of any bits, or with many zeros, so that magnitudes tie.
     const bytes = Buffer.from(
       random.list(size, (at) =>
         index === 0 && at % 4 === 3 ? 0x3f : index === 2 && at % 8 < 4 ? 0 : random.below(256),
@@ -134,10 +134,10 @@ const play = (first, end, progress) => {
   process.stdout.write(`${JSON.stringify(counts)}\n`);
 };
 
-/** Ends writing at 1 GiB (blocks of 512 bytes): a spoilt count may ask for an output that fills the disk. */
+/** Limits written files to 1 GiB (blocks of 512 bytes): a spoilt count may ask for a huge output. */
 const bounded = 'ulimit -f 2097152; exec "$@"';
 
-/** Plays them in a process of their own, which may crash or hang. @param {number} first @param {number} end */
+/** Plays cases in a separate process, which may crash or hang. @param {number} first @param {number} end */
 const watch = async (first, end) => {
   const directory = mkdtempSync(join(tmpdir(), 'layerloom-fuzz-'));
   const progress = join(directory, 'progress');

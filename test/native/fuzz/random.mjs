@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Numbers that follow from a seed and a case: every case can be played again by itself. */
+/** Numbers from a seed and a case number: every case can be replayed alone. */
 export class Random {
   #state;
 

@@ -59,7 +59,7 @@ export const runDemo = (recorder) => {
   const { root, add, wants } = recorder;
   if (!wants('demo')) return;
   recordProgram(recorder, 'demo', 'examples/demo/demo.mjs', [join(root, 'demo')]);
-  // The demo writes its inputs itself, and keys of shards follow from when they were written.
+  // The demo writes its inputs itself, and shard keys depend on their times.
   const skip = (/** @type {string} */ path) => path === 'experiment/.store';
   add('demo', 'demo', fingerprints(join(root, 'demo'), root, { skip, edit: withoutKeys }));
 };

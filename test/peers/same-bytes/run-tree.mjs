@@ -86,7 +86,7 @@ const models = modelsIn(directory, of);
 await runMerges(models, of);
 await runAnalyses(models, of);
 await runBatches(recorder, models, of);
-// The two parts run beside each other, and so each takes about half of what there is once.
+// The two parts run side by side, so each does about half of the operations that are needed once.
 if (isFirst) {
   await runRefusals(models);
   for (const [name, one] of largeMergesOf(largeModelsIn(directory)))

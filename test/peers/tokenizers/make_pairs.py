@@ -53,7 +53,7 @@ def write_config(directory, rows):
 
 
 def real(*added):
-    """The real tokenizer, with more added tokens. Returns it and the number of its tokens."""
+    """The real tokenizer with more added tokens, and its number of tokens."""
     tokenizer = json.loads((experts / "base/tokenizer.json").read_text(encoding="utf-8"))
     end = max(tokenizer["model"]["vocab"].values()) + 1
     for index, new in enumerate(added):
@@ -96,11 +96,11 @@ small_config = {
 
 plain, count = real()
 
-# One token that one expert has.
+# A token that only one expert has.
 write("one-added/a", plain, count)
 write("one-added/b", *real(token("<pad>")))
 
-# Several, of every setting, one of them with other settings in the third model.
+# Several with every setting; the third model has one with other settings.
 write("several-added/a", plain, count)
 write(
     "several-added/b",
@@ -111,7 +111,7 @@ write(
     *real(token("<tool>", False), token("word", False, single_word=True), token("<pad>")),
 )
 
-# Rows without tokens: as they are in Qwen's checkpoints, and as `resize_token_embeddings` pads them.
+# Rows without tokens: as in Qwen's checkpoints, and as `resize_token_embeddings` pads them.
 write("padded/a", plain, count + 128)
 write("padded/b", real(token("<pad>"))[0], count + 64)
 
@@ -131,7 +131,7 @@ bengali, bengali_count = trained(["bn", "te"], 2000)
 bengali["added_tokens"].append({"id": bengali_count, **token("<pad>")})
 write("two-bpe/b", bengali, bengali_count + 1, small_config)
 
-# Unigram, where one expert has added tokens; and a union of two.
+# Unigram, with an expert that added tokens; and a union of two.
 english, english_count = trained(["en", "sw"], 1500, "Unigram")
 with_pad = json.loads(json.dumps(english))
 with_pad["added_tokens"].append({"id": english_count, **token("<pad>")})
@@ -144,7 +144,7 @@ write("two-unigram/b", *trained(["ja"], 1200, "Unigram"), small_config)
 write("two-kinds/a", *trained(["en"], 900), small_config)
 write("two-kinds/b", english, english_count, small_config)
 
-# Tokens of the base without a row: added ones, one of which is its padding token; and ones that merges make.
+# Base tokens without a row: added ones, including its padding token, and results of merges.
 with_unused, unused_count = real(token("<x>"), token("<y>"), token("<pad>"))
 padding = {**json.loads((experts / "base/tokenizer_config.json").read_text()), "pad_token": "<pad>"}
 write("without-rows/a", with_unused, count + 1)

@@ -1,4 +1,4 @@
-"""Shows by running mergekit what docs/parity.md says of its vocabularies. Prints JSON."""
+"""Demonstrates the statements of docs/parity.md about mergekit's vocabularies by running it. Prints JSON."""
 
 import json
 import logging
