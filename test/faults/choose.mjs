@@ -1,5 +1,5 @@
 // @ts-check
-// Faults of a seed: of the calls that a workload makes without any.
+// Chooses a seed's faults among the calls that a workload makes without faults.
 import { constants } from 'node:os';
 import { final, passing } from './seam.mjs';
 

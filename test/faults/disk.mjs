@@ -1,6 +1,7 @@
 // @ts-check
-// A disk rebuilt from the log of a run's calls: what it may have after a power cut. Only what was synced is certain. Of a
-// file's later bytes any pages may be there, or parts of one; of a directory's later entries any, each rename whole.
+// A disk rebuilt from the log of a run's calls: its possible states after a power cut. Only synced data is
+// certain. Any pages of later file contents, or parts of one, may exist, and any later directory entries;
+// each rename is atomic.
 import { linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

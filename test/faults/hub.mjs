@@ -1,6 +1,7 @@
 // @ts-check
-// A hub whose answers go wrong: the server of test/hub, in this process, of which each request is a call that a fault may
-// be of. What is below answers, as refused connections and cut reads, is of the library (preload.cpp).
+// A hub with wrong answers: the server of test/hub, in this process. Each request is a call that may have a
+// fault. Faults below answers, such as refused connections and cut reads, come from the library
+// (preload.cpp).
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

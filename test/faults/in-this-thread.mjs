@@ -1,6 +1,6 @@
 // @ts-check
-// Puts a pool without threads in the place of piscina, which the program loads when it has work for threads. Starting
-// threads takes longer than all else that a small merge does.
+// Replaces piscina, which the program loads for its threads, by a pool without threads. Starting threads
+// takes longer than the rest of a small merge.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What holds after every run under faults, whatever went wrong: the one oracle of all workloads.
+// Invariants after every run under faults: the oracle of all workloads.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 
 import { basename, dirname, join } from 'node:path';

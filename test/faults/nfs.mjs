@@ -1,12 +1,12 @@
 // @ts-check
-// Two hosts over one store on a file server that is killed and started again:
+// Two hosts over one store on a file server that is killed and restarted:
 //
 //   node test/faults/nfs.mjs --mounts A,B [--restart COMMAND] [--rounds FIRST:COUNT]
 //
-// A and B are two mounts of one empty export, such as those of two clients (README.md says how to have them on one
-// machine). In each round two batches run at once, each through a mount of its own and as a host of its own; one in two
-// is killed and resumed, and COMMAND kills the server and starts it again meanwhile. Behind each round every merge has to
-// be what it is on a local disk, the store has to be whole, and nothing may be left over.
+// A and B are two mounts of one empty export, as on two clients (README.md says how to have them on one
+// machine). In each round two batches run at once, each on its own mount and as its own host. Every second
+// batch is killed and resumed, and COMMAND kills and restarts the server meanwhile. After each round every
+// merge must equal that on a local disk, the store must be whole, and nothing may be left over.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // @ts-check
-// Plants bugs in copies of the compiled program, and tells how many seeds it takes to find each:
+// Plants bugs in copies of the compiled program, and prints how many seeds it takes to find each:
 //
 //   node test/faults/plant.mjs [--most SEEDS] [--bug NAME]
 import { spawnSync } from 'node:child_process';

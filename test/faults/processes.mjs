@@ -1,9 +1,10 @@
 // @ts-check
-// Runs workloads under faults in processes of their own, with threads, and kills them for real:
+// Runs workloads under faults in separate processes, with threads and real kills:
 //
-//   node test/faults/processes.mjs [--seeds FIRST:COUNT] [--workload NAME] [--program DIRECTORY] [--until-found] [-v]
+//   node test/faults/processes.mjs [--seeds FIRST:COUNT] [--workload NAME] [--program DIRECTORY]
+//   [--until-found] [-v]
 //
-// Prints as simulate.mjs does. `--program` is a directory with bin/ and dist/; default: this repository.
+// Prints like simulate.mjs. `--program` is a directory with bin/ and dist/; default: this repository.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 // @ts-check
-// What runs at once in schedules.mjs: what is there before, and command lines, of which a seed chooses some.
+// Scenarios of schedules.mjs: initial files, and command lines; a seed chooses some to run at once.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { study, swap, write } from './workloads.mjs';

@@ -1,5 +1,5 @@
 // @ts-check
-// Schedules of several processes over one directory, and what has to hold behind each.
+// Schedules of several processes over one directory, and the invariants after each.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';

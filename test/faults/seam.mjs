@@ -1,5 +1,5 @@
 // @ts-check
-// What a process says to the library of preload.cpp, which is loaded into it or into a process that it starts.
+// Controls the library of preload.cpp, loaded into this process or into one that it starts.
 import { openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

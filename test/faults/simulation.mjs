@@ -1,5 +1,5 @@
 // @ts-check
-// Workloads under faults in this process, into which the library of preload.cpp was loaded.
+// Workloads under faults in this process, with the library of preload.cpp loaded.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';

@@ -1,11 +1,11 @@
 // @ts-check
-// A batch of thousands of merges that is killed every few seconds and begun again, until all are made:
+// A batch of thousands of merges that is killed every few seconds and restarted, until all are made:
 //
 //   node test/faults/soak.mjs [--merges 10000] [--seconds 4] [--directory DIRECTORY] [--seed 1]
 //
-// Prints, as it goes, open files and private memory of a process at its death, and what those before it left on the disk; and
-// checks at the end that every merge is there, that the store is whole, that some of the merges are what a merge of their own
-// makes, and that neither grew.
+// Prints open files and private memory of a process at its death, and leftovers of earlier ones on disk. At
+// the end checks that every merge exists, that the store is whole, that some merges equal separately made
+// ones, and that none of the figures grew.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,

@@ -1,5 +1,5 @@
 // @ts-check
-// What is below a directory, and copies of it.
+// Contents and copies of directories.
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,

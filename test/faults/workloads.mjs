@@ -1,5 +1,6 @@
 // @ts-check
-// What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
+// Workloads to run under faults: command lines over small models, each with a function that returns its
+// words.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 // @ts-check
-// Swaps two small experts by the command and by the function, and compares every element with Algorithm 1. Copied by
-// smoke.sh into a project that layerloom is installed in.
+// Swaps two small experts by command and by function, and compares every element with Algorithm 1. smoke.sh
+// copies it into a project with layerloom installed.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { layerSwap, openCheckpoint } from 'layerloom';

@@ -1,5 +1,5 @@
 // @ts-check
-// Runs a program over an addon that is built with a sanitizer, which ends the process at the first fault.
+// Runs a program over an addon built with a sanitizer, which ends the process at the first fault.
 //
 //   node test/native/sanitized.mjs address|thread|undefined SCRIPT [ARGUMENT...]
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,9 +1,10 @@
 // @ts-check
-// Kills a batch at random moments (SIGKILL), each time to be resumed, and compares its shards with those of a run that nobody killed:
+// Kills a batch at random moments (SIGKILL), resumes it each time, and compares its shards with those of an
+// undisturbed run:
 //
 //   node test/peers/kill-batch.mjs EXPERIMENT.yaml REFERENCE OUT [--kills 20] [--longest 8] [--seed 1]
 //
-// REFERENCE is the directory of that run; OUT is made, and removed whenever a run gets through before enough kills.
+// REFERENCE is that run's directory; OUT is created, and removed whenever a run ends before enough kills.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -67,7 +67,7 @@ describe('a conclusion', () => {
     expect(verdictOf({ ...equal, scores: [0, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, scores: [1, 1] })).toBe('at ceiling');
     expect(verdictOf({ ...equal, scores: [0.3, 0.3] })).toBe('within noise');
-    // The mean over nine pairs; a single problem was solved in all.
+    // The mean over nine pairs, with a single problem solved by one of them.
     expect(verdictOf({ ...equal, scores: [1 / 9 / 250, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, metric: 'bleu,none', scores: [0.01, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, metric: 'byte_perplexity,none', scores: [0.001, 0.001] })).toBe(

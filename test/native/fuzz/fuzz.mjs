@@ -1,11 +1,11 @@
 // @ts-check
-// Calls the addon with jobs that are right, odd and ill typed. None may end the process, or be answered by anything but a
-// status, a TypeError or a RangeError; what is right has to run, and gives what a simple text says.
+// Calls the addon with valid, odd and ill-typed jobs. No call may end the process, or give anything except a
+// status, a TypeError or a RangeError; valid ones must run, with the results of independent code.
 //
 //   node test/native/fuzz/fuzz.mjs [--cases 2000] [--seed 1] [--case NUMBER]
 //
-// Every case follows from the seed and its number: `--case` plays one again. LAYERLOOM_ADDON names another addon than the
-// prebuilt one; `npm run test:fuzz` has one that is built with a sanitizer.
+// Every case follows from the seed and its number: `--case` replays one. LAYERLOOM_ADDON names another addon
+// than the prebuilt one; `npm run test:fuzz` builds one with a sanitizer.
 import { spawn } from 'node:child_process';
 import {
   closeSync,

@@ -1,5 +1,5 @@
 // @ts-check
-// Calls of the native door that are right, with what a simple text says they give.
+// Valid calls of the native door, with results computed independently.
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs';

@@ -1,5 +1,5 @@
 // @ts-check
-// Makes an odd or an ill-typed call of one that is right.
+// Makes an odd or ill-typed call from a valid one.
 /** @import { Random } from './random.mjs' */
 /** @import { Call, Files } from './jobs.mjs' */
 

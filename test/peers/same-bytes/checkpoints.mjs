@@ -1,5 +1,6 @@
 // @ts-check
-// Writes small checkpoints of a fixed seed: a base, three experts and a float16 one, with what makes merges hard to get the same twice.
+// Writes small checkpoints from a fixed seed: a base, three experts and a float16 one, with features that
+// make merges hard to reproduce.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

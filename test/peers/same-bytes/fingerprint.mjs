@@ -1,5 +1,5 @@
 // @ts-check
-// Hashes of outputs, in which nothing is left that differs between two runs of one program.
+// Hashes of outputs, without parts that differ between two runs of one program.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // @ts-check
-// Ten merges of every method: each takes another way through recipes, plans and the engine.
+// Ten merges of every method, each by another path through recipes, plans and the engine.
 import { relayouts, reverts, soups, swaps } from './merges-of-models.mjs';
 
 /** @typedef {import('./checkpoints.mjs').Models} Models */

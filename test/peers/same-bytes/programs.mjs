@@ -1,5 +1,5 @@
 // @ts-check
-// What the command line and the demo print, write, and end with.
+// Output, files and exit codes of the command line and the demo.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fingerprints, sha256, stableText, withoutKeys } from './fingerprint.mjs';

@@ -1,5 +1,5 @@
 // @ts-check
-// Collects the hashes of what one tree's build writes.
+// Collects hashes of the outputs of one tree's build.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

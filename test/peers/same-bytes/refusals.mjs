@@ -1,5 +1,5 @@
 // @ts-check
-// Operations that are refused: what errors say is compared too, to the letter.
+// Refused operations: error texts are compared to the letter.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

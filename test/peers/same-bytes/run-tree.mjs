@@ -1,5 +1,6 @@
 // @ts-check
-// Runs what is compared with one tree's build, and writes the hashes of what came of it. Arguments: TREE MODELS OUTPUT RESULTS DTYPE ONLY.
+// Runs the compared operations with one tree's build, and writes hashes of the results. Arguments: TREE
+// MODELS OUTPUT RESULTS DTYPE ONLY.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runBatches } from './batches.mjs';
