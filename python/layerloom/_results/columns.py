@@ -1,4 +1,4 @@
-"""The columns of an experiment's tables, which docs/frames.md explains; those of settings come behind."""
+"""The columns of an experiment's tables, explained in docs/frames.md; settings follow as further columns."""
 
 from .table import Kind
 

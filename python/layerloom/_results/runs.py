@@ -1,4 +1,4 @@
-"""The scores of a study as runs of an experiment tracker: a run for each model, with its settings and its scores."""
+"""A study's scores as runs of an experiment tracker: a run for each model, with its settings and scores."""
 
 import hashlib
 import re
@@ -54,7 +54,7 @@ def tracker(name: str) -> Any:
     """Imports the package of a tracker.
 
     Raises:
-        ModuleNotFoundError: which says what to install.
+        ModuleNotFoundError: says which package to install.
     """
     try:
         return import_module(name)

@@ -1,4 +1,5 @@
-"""What of layerloom runs in lm_eval: its tasks, and the program that scores one model after another in one process.
+"""layerloom's parts for lm_eval: its tasks, and the program that scores one model after another in one
+process.
 
 `pip install 'layerloom[eval]'` installs the harness beside them.
 """

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Runs collected recipes in mergekit, and compares its merges with layerloom's. Both commands print JSON by
-name.
+"""Runs collected recipes in mergekit, and compares its merges with layerloom's. Prints JSON by name.
 
 mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    for each recipe, in WORK/NAME: small random models under the names
                                                      that it uses, mergekit's merge in `peer`, and if it accepts the
