@@ -82,7 +82,6 @@ import { pickle, torchFile } from './fixtures/torch-files.js';
 import { writeTrained } from './fixtures/trained.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
-/** Plans an average of a small Llama and the same with an adapter. */
 const mergeAdapters = (recipe: Readonly<Record<string, unknown>>, other = lora({ seed: 2 })) => {
   const root = temporaryDirectory();
   const [one, two] = [writeAdapter(join(root, 'one')), writeAdapter(join(root, 'two'), other)];
@@ -123,7 +122,6 @@ const index = (weightMap: unknown): Promise<unknown> => {
   return openCheckpoint(directory);
 };
 
-/** Plans a swap of an expert with another one. */
 const plan = (
   language: CheckpointFixture,
   task: CheckpointFixture = llama(),
@@ -160,7 +158,6 @@ const run = async (
   return runPlan(changed ?? context.plan, { out: context.out });
 };
 
-/** Reaches a code in a separate process. */
 const inProcess = async (
   program: string,
   env: NodeJS.ProcessEnv = {},
@@ -174,7 +171,6 @@ const inProcess = async (
   throw Object.assign(new LayerloomError('USAGE', { reason: 'from another process' }), JSON.parse(stdout));
 };
 
-/** Throws the reason why a task cannot use this file of Swahili problems. */
 const failureOf = async (task: string, problems: string): Promise<never> => {
   const data = temporaryDirectory();
   writeFileSync(join(data, 'mgsm_sw.tsv'), problems);

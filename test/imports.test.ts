@@ -21,13 +21,11 @@ const wingOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.t
 const roomOf = (file: string): string | undefined =>
   order.find((room) => file.startsWith(`${room}/`) || file.replace(/\.tsx?$/, '') === room);
 
-/** The source of a compiled file. */
 const sourceOf = (compiled: string): string => {
   const [plain, withJsx] = [compiled.replace(/\.js$/, '.ts'), compiled.replace(/\.js$/, '.tsx')];
   return files.includes(withJsx) ? withJsx : plain;
 };
 
-/** The imports of each file, at its top or at run time. */
 const imports = new Map(
   files.map((file) => [
     file,

@@ -9,7 +9,6 @@ import { knownHarnessVersion } from '../src/study/evaluation/harness/kept-harnes
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** A file's reference to its source map: the path in the package. */
 const mapOf = (file: string): string | undefined => {
   const name = /^\/\/# sourceMappingURL=(?<name>\S+)\s*$/m.exec(readFileSync(join(root, file), 'utf8'))
     ?.groups?.['name'];

@@ -97,7 +97,6 @@ const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason
 const call =
   /(?<![\w.]|\bfunction )(rm|rmSync|rmdir|rmdirSync|unlinkSync|rename|renameSync|copyFile|copyFileSync|writeFile|writeFileSync|cp|cpSync)\(|\.(truncate|rename|rmdir|unlink)\((?!columns)|\b(?:shutil|os)\.(rmtree|move|copy\w*|unlink|remove|rename|replace|rmdir)\(|\.(write_text|write_bytes)\(|\b(rm|mv) -/g;
 
-/** A program's calls, without those in comments. */
 const callsIn = (file: string): string => {
   const text = readFileSync(`${root}/${file}`, 'utf8')
     .replace(/\/\*[\s\S]*?\*\/|^\s*(\/\/|#).*$/gm, '')

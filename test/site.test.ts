@@ -8,7 +8,6 @@ import { generated, pageOf, presentGroups, root, sources, targetOf, titleOf } fr
 const pages = sources().filter((source) => !source.startsWith(generated));
 const text = (source: string) => readFileSync(`${root}${source}`, 'utf8');
 
-/** Links and pictures of a page, outside code. */
 const linksOf = (source: string): string[] =>
   [
     ...text(source)

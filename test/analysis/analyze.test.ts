@@ -37,7 +37,6 @@ const rowsOf = (base: TensorFixture, expert: TensorFixture, rows: 'input' | 'out
 
 const mean = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 
-/** An expert: the base with small changes. */
 const changed = (tensors: Tensors, seed: number): Tensors => {
   const deltas = fill(
     Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape])),

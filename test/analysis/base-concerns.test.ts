@@ -40,7 +40,6 @@ const scaled = (tensors: Tensors, factor: number): Tensors =>
     ]),
   );
 
-/** Writes a base, a model trained from it, experts of either, and unrelated models. */
 const writeFamily = () => {
   const root = temporaryDirectory();
   const model = llama({ ...options, seed: 1 });

@@ -12,7 +12,6 @@ interface Family {
   readonly make: (random: Random, layers: number) => Record<string, unknown>;
   /** The same in both models. */
   readonly both?: (random: Random) => Record<string, unknown>;
-  /** The part that is built for each layer. */
   readonly build: (config: Section, layers: number) => readonly unknown[];
   /** Keys with whole numbers that may order layers differently: tries all values if ours finds none. */
   readonly numbers?: readonly string[];

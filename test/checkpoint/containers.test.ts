@@ -71,7 +71,6 @@ const writeLines = (directory: string, tensors: Tensors, sideFiles: Record<strin
 
 const template = '{{ messages }}';
 
-/** Two experts in both containers; one header is longer than the first read. */
 const experts = (hidden = 16) => {
   const root = temporaryDirectory();
   const models = [1, 2].map((seed) => llama({ seed, hidden, layers: 2 }));

@@ -41,7 +41,6 @@ const normsOf = (architecture: string): Readonly<Record<string, string>> =>
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Hashes of a model's tensors in float32, by name, in the fixtures' text. */
 const expected = ({ tensors }: GgufFixture, architecture: string, heads = 4, headsOfKeys = 2) =>
   Object.fromEntries(
     Object.entries(tensors).map(([name, { type, shape, data }]) => {

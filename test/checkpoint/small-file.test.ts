@@ -19,7 +19,6 @@ const makePipe = (path: string): void => {
 
 const tooLarge = 256 * 1024 * 1024 + 1;
 
-/** A sparse file. */
 const writeSparse = (path: string, bytes: number): void => {
   writeFileSync(path, '');
   truncateSync(path, bytes);

@@ -52,7 +52,6 @@ const writeExperts = (moves: { task: Moves; language: Moves }, options: LlamaOpt
 
 type Experts = ReturnType<typeof writeExperts>;
 
-/** Writes the output of `diff BASE EXPERT --json` to files. */
 const compare = async ({ root, base, task, language }: Experts) => {
   const write = async (name: string, expert: string) => {
     const file = join(root, `${name}.diff.json`);

@@ -9,7 +9,6 @@ import { cli } from '../fixtures/cli.js';
 // Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
-/** Two task experts and two language experts of six layers; two configurations a pair. */
 const written = (merges = ['{name: default, method: layer_swap, bottom: [2, 3], top: 1}']) => {
   const root = temporaryDirectory();
   for (const [index, name] of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2'].entries())

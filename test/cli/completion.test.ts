@@ -30,7 +30,6 @@ const lines: readonly (readonly [typed: string, offered: readonly string[]])[] =
 /** Asks a shell for its offers for each line; `place` is a directory for the driver's files. */
 type Driver = (script: string, place: string, directory: string) => string[][];
 
-/** The words of a line; the last is the one at the cursor. */
 const wordsOf = (line: string): string =>
   line
     .split(' ')

@@ -39,7 +39,6 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof LayerloomError ? error.code : error),
   );
 
-/** Every file and directory, with its size and the time of its last change. */
 const filesIn = (directory: string): string[] =>
   readdirSync(directory, { recursive: true })
     .map((name) => {

@@ -7,7 +7,6 @@ const commands = describeCommands(buildProgram());
 const named = commands.map((command) => ({ name: ['layerloom', ...command.path].join(' '), command }));
 const optionsOf = ({ optionGroups }: CommandDescription) => optionGroups.flatMap(({ options }) => options);
 
-/** All commands of a program, parents before their subcommands. */
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
 
 const commandAt = (program: Command, path: readonly string[]): Command => {
@@ -94,7 +93,6 @@ const helpOf = ({ path }: CommandDescription): string => {
   return text;
 };
 
-/** Checks that options with choices have valid values. */
 const checkChoices = (command: CommandDescription, words: readonly string[]): void => {
   for (const { long, short, value } of optionsOf(command))
     for (const [index, word] of words.entries())

@@ -27,13 +27,11 @@ const session = (name: string) => {
   const type = (line: string) => place.run(line, directory);
   return {
     directory,
-    /** Types a line that must succeed. */
     ok: async (line: string): Promise<string> => {
       const { status, stdout, stderr } = await type(line);
       expect(status, `${line}\n${stderr}`).toBe(0);
       return `${stdout}${stderr}`;
     },
-    /** Runs a line, whether or not it succeeds, and returns its output. */
     said: async (line: string): Promise<string> => {
       const { stdout, stderr } = await type(line);
       return `${stdout}${stderr}`;

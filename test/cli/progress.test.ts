@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProgressDisplay } from '../../src/cli/work/progress.js';
 
-/** A stream that records its writes. */
 const streamOf = (columns?: number) => {
   const written: string[] = [];
   const stream = {

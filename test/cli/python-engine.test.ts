@@ -5,8 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 
-// Runs the Python package on this tree, without a wheel.
-
 const hasPython =
   spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0;
 
@@ -33,7 +31,6 @@ const python = (folder: string, program: string, cwd: string) =>
     env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
   });
 
-/** A method in a module that prints in every way. */
 const plugin = `
 import { spawnSync } from 'node:child_process';
 import { writeSync } from 'node:fs';

@@ -41,7 +41,6 @@ const prepare = (): Folder => {
   return { root, at };
 };
 
-/** Command lines that write to `new/deep/out`, with the models that cause the refusal. */
 const commands = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
   const [math, swahili, base] = [at('math-1'), at('swh-1'), at('base')];
   const layers = ['--bottom', '1', '--top', '1'];
@@ -123,7 +122,6 @@ const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]
   },
 };
 
-/** Adds a sparse tensor of so many GiB to a model. */
 const enlarge = (model: string, gigabytes: number): void => {
   const file = join(model, 'model.safetensors');
   const bytes = readFileSync(file);
@@ -211,7 +209,6 @@ describe('a batch that is refused', () => {
   });
 });
 
-/** Commands that write a text or page, each with a reason to refuse it. */
 const texts = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
   const [none, out] = [at('nowhere'), at('new/deep/out')];
   return {

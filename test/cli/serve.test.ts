@@ -17,7 +17,6 @@ const token = randomBytes(15).toString('hex');
 /** Names a scratch directory with this process's token. */
 const nameOf = (scratch: number): string => `.layerloom-scratch-${token}${String(scratch).padStart(2, '0')}`;
 
-/** Starts the process; returns a function that sends requests, its lines, and its exit code. */
 const start = () => {
   const child = startCli(['serve-calls']);
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -26,7 +25,6 @@ const start = () => {
   const send = (request: object) => child.stdin.write(`${JSON.stringify(request)}\n`);
   const ask = (call: number, directory: string, ...words: string[]) =>
     send({ call, words, directory, environment: { HOME: directory, ASKED: 'yes' } });
-  /** The last line of a call. */
   const end = (call: number) =>
     expect
       .poll(() => lines.find((line) => line.call === call && ('result' in line || 'error' in line)), {

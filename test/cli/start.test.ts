@@ -28,7 +28,6 @@ const recorder = join(root, 'test/fixtures/record-modules.mjs');
 const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): string =>
   execFileSync(process.execPath, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: 'pipe' });
 
-/** Returns the libraries that a command loads from node_modules. */
 const librariesOf = (program: string, args: readonly string[]): string[] => {
   const recorded = join(temporaryDirectory(), 'modules');
   const cache = temporaryDirectory();

@@ -31,7 +31,6 @@ const workplace = () => {
     expect(status, `${line}\n${stdout}${stderr}`).toBe(0);
     return `${stdout}${stderr}`;
   };
-  /** Runs a line, and returns the command that it prints as the next one. */
   const nextOf = async (line: string) => {
     const text = await type(line);
     const next = /^(?:Next: |Next:\n {2})(layerloom .*)$/m.exec(text)?.[1];

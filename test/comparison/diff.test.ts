@@ -21,7 +21,6 @@ import { differencesOf } from './reference.js';
 
 const dtypes: readonly Floating[] = ['BF16', 'F16', 'F32', 'F64', 'F8_E4M3', 'F8_E5M2'];
 
-/** Two checkpoints in the test's own directory. */
 const write = (a: CheckpointFixture, b: CheckpointFixture): { root: string; a: string; b: string } => {
   const root = temporaryDirectory();
   return { root, a: writeCheckpoint(join(root, 'a'), a), b: writeCheckpoint(join(root, 'b'), b) };
@@ -38,7 +37,6 @@ const tensor = (dtype: string, shape: readonly number[], data: Uint8Array): Tens
 const floats = (dtype: Floating, values: readonly number[]): TensorFixture =>
   tensor(dtype, [values.length], encode(dtype, values));
 
-/** Compares one tensor of both models. */
 const compare = async (a: TensorFixture, b: TensorFixture): Promise<TensorComparison> => {
   const models = ofTensors({ x: a }, { x: b });
   const { tensors } = await diff(models.a, models.b);
@@ -46,7 +44,6 @@ const compare = async (a: TensorFixture, b: TensorFixture): Promise<TensorCompar
   return tensors[0] as TensorComparison;
 };
 
-/** A copy with other bytes from `at` on. */
 const changed = (data: Uint8Array, at: number, ...bytes: readonly number[]): Uint8Array => {
   const copy = Uint8Array.from(data);
   copy.set(bytes, at);

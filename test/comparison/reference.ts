@@ -4,7 +4,6 @@ import { decode, type Floating } from '../fixtures/numbers.js';
 
 const isSame = (a: number, b: number): boolean => a === b || (Number.isNaN(a) && Number.isNaN(b));
 
-/** The differences of two tensors of floating dtypes, sums in the order of the elements. */
 export const differencesOf = (
   [dtypeA, bytesA]: readonly [Floating, Uint8Array],
   [dtypeB, bytesB]: readonly [Floating, Uint8Array],

@@ -27,11 +27,9 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** The stand-ins' record of the steps that made a file. */
 const stepsOf = (path: string): unknown =>
   JSON.parse(/"steps":(\[.*?\])\}/.exec(readFileSync(path, 'utf8'))?.[1] ?? '');
 
-/** The code and details of the error that a promise is rejected with. */
 const errorOf = async (work: Promise<unknown>): Promise<LayerloomError> => {
   const error = await work.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(LayerloomError);

@@ -17,13 +17,11 @@ export interface Place {
   readonly python?: string;
 }
 
-/** Commands that are not carried out. */
 export const leftOut = Object.values(notRun).flat();
 
 /** Programs that pages' commands may run here; `not-run.ts` lists the others. */
 const runnable = /^(layerloom|npx layerloom|npx tsc|node|bash|cd|cp|mkdir|rm|mv|ls|cat) /;
 
-/** Throws with the command's output unless it succeeds. */
 const runCommand = async (
   page: string,
   { line, command, shown }: Command,
@@ -82,7 +80,6 @@ const writeYaml = async (fence: Fence, directory: string, place: Place) => {
   }
 };
 
-/** Writes a program and runs it with types removed. */
 const runProgram = async (fence: Fence, directory: string, place: Place) => {
   const named = fileOf(fence);
   if (named === undefined)
@@ -94,7 +91,6 @@ const runProgram = async (fence: Fence, directory: string, place: Place) => {
   await runCommand(fence.page, { line: fence.line, command: `node ${script}`, shown: [] }, directory, place);
 };
 
-/** Runs a Python program if a Python with the package is there. */
 const runPython = async (fence: Fence, directory: string, place: Place) => {
   if (place.python === undefined) return;
   const script = `line-${fence.line}.py`;

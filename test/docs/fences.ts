@@ -1,14 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The repository's root. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A fenced block of a page. */
 export interface Fence {
-  /** The page, relative to the root. */
   readonly page: string;
-  /** Line of the opening fence, from 1. */
   readonly line: number;
   /** The word after the backticks: `sh`, `console`, `ts`, … */
   readonly language: string;
@@ -26,7 +22,6 @@ const markdownIn = (folder: string, recursive = false): string[] =>
     .sort()
     .map((name) => `${folder}${name}`);
 
-/** The pages that users follow, relative to the root. */
 export const pages = [
   'README.md',
   'CONTRIBUTING.md',
@@ -61,7 +56,6 @@ export const fencesOf = (page: string): Fence[] => {
   return fences;
 };
 
-/** A command of a page, and the output that the page shows. */
 export interface Command {
   readonly line: number;
   readonly command: string;

@@ -13,7 +13,6 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A temporary directory with all that the pages' commands need. */
 export class Workplace {
   readonly #root = mkdtempSync(join(tmpdir(), 'layerloom-docs-'));
   readonly #models = join(this.#root, 'models');
@@ -46,7 +45,6 @@ export class Workplace {
     chmodSync(file, 0o755);
   }
 
-  /** Returns a new directory with the small models and the files of an example's page. */
   directory(page: string): string {
     const directory = join(this.#root, page.replaceAll('/', '-'));
     cpSync(this.#models, directory, { recursive: true, verbatimSymlinks: true });
@@ -54,7 +52,6 @@ export class Workplace {
     return directory;
   }
 
-  /** Returns a new directory with full-size models, which can be planned but not merged. */
   fullSizeDirectory(): string {
     const directory = join(this.#root, 'full-size');
     writeFullSizeModels(directory);

@@ -16,7 +16,6 @@ import { writeFamily } from '../fixtures/family.js';
 
 // No command writes to its inputs, by whatever path.
 
-/** A folder's contents: size and time of files, targets of links. */
 const contentOf = (root: string): string[] =>
   readdirSync(root, { recursive: true, withFileTypes: true })
     .map((entry) => {

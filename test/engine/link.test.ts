@@ -30,7 +30,6 @@ import {
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
-/** Two experts laid out by layer, beside which merges are written. */
 const writeLaidOut = async () => {
   const { root, task, language } = writePair();
   const models = { task: join(root, 'task-by-layer'), language: join(root, 'language-by-layer') };

@@ -11,7 +11,6 @@ import { writeFamily } from '../fixtures/family.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Sets the process's cgroup limit in bytes. */
 const limit = (bytes: number) => vi.spyOn(process, 'constrainedMemory').mockReturnValue(bytes);
 
 const need = { ofThread: 9e9, matrix: { tensor: 'w', lighter: 'iso_c' } };

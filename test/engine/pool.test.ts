@@ -11,7 +11,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 const mebibyte = 2 ** 20;
 const never = new AbortController().signal;
 
-/** A job that copies `bytes` of one file to another. */
 const copying = (bytes: number): Extract<Job, { kind: 'copy' }> => {
   const directory = temporaryDirectory();
   const [source = -1, output = -1] = ['source', 'output'].map((name) => {
@@ -90,7 +89,6 @@ describe('a pool that is disposed of', () => {
 });
 
 describe('threads', () => {
-  /** Returns how many threads a pool starts, and the work done with it. */
   const startedFor = async (threads: number, work: (pool: WorkerPool) => unknown = () => undefined) => {
     let started = 0;
     const count = () => {

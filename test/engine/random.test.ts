@@ -17,7 +17,6 @@ const write = () =>
 const numbers = (family: Family, member: 'base' | 'a' | 'b') =>
   decode('F32', family.tensors[member][name]?.data ?? new Uint8Array());
 
-/** Merge − base, of one tensor. */
 const changes = async (family: Family, recipe: Record<string, unknown>, tensor = name): Promise<number[]> => {
   const out = join(family.root, 'out');
   const { base, a } = family;

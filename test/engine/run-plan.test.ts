@@ -48,7 +48,6 @@ const layerOf = (name: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits);
 };
 
-/** Checks every tensor of a swap. */
 const expectSwap = async (
   out: string,
   { task, language }: { task: Tensors; language: Tensors },

@@ -115,7 +115,6 @@ const poolOf = (lanes: number, ran: () => void = () => undefined) =>
 
 const inputs = { fdOf: () => 3, pathOf: () => 'input' } as unknown as InputFiles;
 
-/** Records what becomes of shards. */
 const recorder = (done: ReadonlyMap<string, readonly Extent[]> = new Map()) => {
   const events: string[] = [];
   const written = new Map<string, Extent[]>();

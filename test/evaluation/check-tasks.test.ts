@@ -17,7 +17,6 @@ const written = (evaluate: object) => {
   return made;
 };
 
-/** A folder with the stub as `lm_eval`, or without it. */
 const withHarness = async <T>(isThere: boolean, work: () => Promise<T>): Promise<T> => {
   const folder = temporaryDirectory();
   if (isThere)

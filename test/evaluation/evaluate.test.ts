@@ -37,7 +37,6 @@ const settings = {
   fewshot: 8,
 };
 
-/** An experiment of small experts: 8 merges, 5 references. */
 const made = async (evaluate: object = settings, more: string = merges) => {
   const { root, file, out } = writeExperiment(more, { layers: 4 });
   writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\n`);
@@ -68,7 +67,6 @@ const scoresIn = (out: string) =>
     ]),
   );
 
-/** A server that answers for any model, and records the models. */
 const runningServer = async () => {
   const models = new Set<string>();
   const server = createServer(async (request, response) => {

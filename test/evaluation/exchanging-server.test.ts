@@ -37,7 +37,6 @@ const made = async (exchange: WeightServerKind, more: object = {}) => {
   return out;
 };
 
-/** Counts starts of the server in the logs. */
 const startsIn = (out: string): number => {
   const logs = join(out, 'evaluations/logs');
   const texts = readdirSync(logs).map((name) => readFileSync(join(logs, name), 'utf8'));

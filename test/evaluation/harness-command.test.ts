@@ -13,7 +13,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 // The harness without a given command: its program on the PATH, or a Python on the PATH that has it
 // installed.
 
-/** A folder with a program that exits with this status. */
 const folderWith = (name: string, status: number): string => {
   const folder = temporaryDirectory();
   writeFileSync(join(folder, name), `#!/bin/sh\nexit ${status}\n`, { mode: 0o755 });

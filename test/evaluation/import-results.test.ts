@@ -27,7 +27,6 @@ interface Given {
   readonly [key: string]: unknown;
 }
 
-/** Writes a results file as the harness does without `--log_samples`. */
 const writeResults = (folder: string, { model, score, minutes = 1, ...more }: Given): void => {
   mkdirSync(folder, { recursive: true });
   const { limit = null, name = task, ...others } = more;

@@ -21,7 +21,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const lmEval = standIn;
 
-/** An experiment with an `evaluate:` block. */
 const experimentOf = (
   merges: string,
   more: object = {},
@@ -42,7 +41,6 @@ const heldIn = (log: string): Map<string, string> =>
     }),
   );
 
-/** Scratch directories of this process, and those beside merges. */
 const scratches = (out: string, pid = process.pid): string[] =>
   ['/dev/shm', out].filter(existsSync).flatMap((directory) =>
     readdirSync(directory)

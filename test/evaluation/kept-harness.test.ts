@@ -37,7 +37,6 @@ const scoresIn = (out: string) => {
   ]);
 };
 
-/** The weights that the stand-in held when it answered. */
 const heldIn = (log: string) =>
   (existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []).map((line) => {
     const [, model = '', hash = '', bytes = ''] = /^(.*) (\w+) (\d+)$/.exec(line) ?? [];

@@ -44,7 +44,6 @@ const grid = (pairs: number): Map<string, ModelContents> => {
   return merges;
 };
 
-/** A table that is asked by names. */
 const tableOf = (models: ReadonlyMap<string, ModelContents>) => {
   const table = new ContentTable(models);
   const rowOf = (name: string) => table.rowOf(name) as number;

@@ -9,7 +9,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const evaluate = { tasks: { swahili: ['mgsm_direct_sw', 'layerloom_mgsm_ppl_sw'] }, fewshot: 8 };
 
-/** An experiment, and a way to change its `evaluate:` block. */
 const made = async (first: object) => {
   const { file, out } = writeExperiment('\n  - {name: soup, method: soup}\n', { layers: 2 });
   const text = readFileSync(file, 'utf8');

@@ -45,7 +45,6 @@ const recordIn = (out: string) =>
     readonly left?: unknown;
   };
 
-/** Results by model and task. */
 const scoresIn = (out: string): Record<string, string> => {
   const { merges: entries, references } = recordIn(out);
   return Object.fromEntries(
@@ -55,7 +54,6 @@ const scoresIn = (out: string): Record<string, string> => {
   );
 };
 
-/** A scored study with its models, merges and store in one folder. */
 const place = mkdtempSync(join(tmpdir(), 'layerloom-'));
 const study = join(place, 'study');
 let scored: Record<string, string> = {};
@@ -84,7 +82,6 @@ const resumed = async ({ file, out }: { readonly file: string; readonly out: str
   return { lines, bytesWritten, cost, scores: scoresIn(out) };
 };
 
-/** Changes one byte between the samples of a file of weights. */
 const change = (file: string): void => {
   const bytes = readFileSync(file);
   const place = 8 + Number(bytes.readBigUInt64LE(0)) + 4099;
@@ -128,7 +125,6 @@ describe('a study that was moved with its models', () => {
     await evaluateExperiment(here.out, { lmEval });
     expect(existsSync(log)).toBe(false);
     expect(recordIn(here.out).left).toBeUndefined();
-    // A second copy of the copy.
     const again = join(temporaryDirectory(), 'again');
     execFileSync('cp', ['-r', here.root, again]);
     expect(await resumed({ file: join(again, 'experiment.yaml'), out: join(again, 'out') })).toMatchObject({

@@ -58,7 +58,6 @@ describe('methods registered from outside', () => {
 describe('layerloom merge --plugin', () => {
   const run = promisify(execFile);
 
-  /** A project with layerloom among its modules and the example compiled in it. */
   const prepare = (family: Family): string => {
     const directory = join(family.root, 'project');
     mkdirSync(join(directory, 'node_modules'), { recursive: true });

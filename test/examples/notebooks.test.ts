@@ -25,7 +25,6 @@ const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8
 const textOf = (notebook: Notebook, type: string) =>
   notebook.cells.filter(({ cell_type }) => cell_type === type).map(({ source }) => source.join(''));
 
-/** Exports of the Python package: the lists `__all__` of its modules. */
 const exported = ['_calls', '_public'].flatMap((name) => {
   const text = readFileSync(join(packageRoot, `python/layerloom/${name}.py`), 'utf8');
   return [...text.matchAll(/__all__ \+?= \[([^\]]*)\]/g)].flatMap(([, list = '']) =>

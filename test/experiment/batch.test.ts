@@ -31,7 +31,6 @@ const shardsIn = (directory: string): Record<string, string> =>
 
 const isWeights = (path: string): boolean => path.endsWith('.safetensors') && !path.startsWith('.store');
 
-/** A base, three task experts and three language experts of six layers. */
 const experts = () => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number) => writeCheckpoint(join(root, name), llama({ layers: 6, seed }));
@@ -43,7 +42,6 @@ const experts = () => {
   };
 };
 
-/** Nine pairs, each with a few configurations and methods. */
 const someMerges = ({ base, tasks, languages }: ReturnType<typeof experts>): BatchMerge[] => {
   const soupOf = (models: string[]) => ({ method: 'soup', models }) as const;
   const [taskSoup, languageSoup] = [soupOf(tasks), soupOf(languages)];

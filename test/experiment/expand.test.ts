@@ -9,7 +9,6 @@ import { expand, head, read, refusal } from './experiments.js';
 const names = async (...entries: string[]): Promise<string[]> =>
   (await expand(...entries)).map(({ name }) => name);
 
-/** The names of one pair. */
 const namesOfPair = async (entry: string): Promise<string[]> =>
   (await names(entry)).flatMap((name) =>
     name.startsWith('telugu/math-1+tel-1/') ? [name.slice('telugu/math-1+tel-1/'.length)] : [],

@@ -33,7 +33,6 @@ const poisonedPair = () => {
 const statesOf = ({ merges }: BatchResult) =>
   Object.fromEntries(merges.map(({ name, state, error }) => [name, error?.code ?? state]));
 
-/** The records of a store with a value, by its name in them. */
 const recordsIn = (store: string): { path: string; record: Record<string, unknown> }[] =>
   readdirSync(join(store, 'shards'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.json'))

@@ -23,7 +23,6 @@ vi.setConfig({ testTimeout: 600_000 });
 
 const lmEval = stubHarness;
 
-/** Models with as many layers as any preset names, and data of all benchmarks. */
 const place = () => {
   const root = temporaryDirectory();
   const at = (...names: string[]) => join(root, ...names);
@@ -41,7 +40,6 @@ const init = async (out: string, words: readonly string[]): Promise<string> => {
   return readFileSync(out, 'utf8');
 };
 
-/** Goes from an experiment's file to its report. Returns the tables. */
 const walk = async (file: string, only?: readonly string[]) => {
   const out = join(dirname(file), 'study');
   const planned = await planExperiment(file, { out });

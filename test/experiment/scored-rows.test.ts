@@ -25,7 +25,6 @@ const grid = `
 `;
 const task = 'mgsm_direct_sw';
 
-/** An experiment that scores models only in rows 200 to 231. */
 const study = (evaluate: Record<string, unknown> = {}) => {
   const { root, file, out } = writeExperiment(grid, { layers: 4 });
   const block = { tasks: { swahili: [task] }, problems: '200-231', ...evaluate };
@@ -33,7 +32,6 @@ const study = (evaluate: Record<string, unknown> = {}) => {
   return { root, file, out };
 };
 
-/** The rows of all scores in a record. */
 const rowsIn = (out: string): string[] => {
   const { references, merges } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as Record<
     'references' | 'merges',

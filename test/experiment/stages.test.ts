@@ -12,7 +12,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const swap = 'method: layer_swap, bottom: 2, top: 1';
 
-/** Each stage's entries and number of merges. */
 const stagesIn = async (merges: string, first?: readonly string[]) => {
   const { file } = writeExperiment(merges);
   const { stages } = await planExperiment(file, { first });

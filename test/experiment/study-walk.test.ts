@@ -9,14 +9,12 @@ import { end, trainingRun, until, wholeIn } from '../fixtures/training-run.js';
 
 const task = 'mgsm_direct_sw';
 
-/** Runs a command that must succeed, and returns its output. */
 const run = async (...words: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await cli(words);
   expect({ words, code, stderr }).toMatchObject({ code: 0 });
   return stdout + stderr;
 };
 
-/** Results by model and task. */
 const scoresIn = (out: string): string[] => {
   const { references, merges } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as Record<
     'references' | 'merges',

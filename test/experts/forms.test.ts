@@ -46,7 +46,6 @@ const shapesOf = (tensors: Tensors): Record<string, string> =>
     Object.entries(tensors).map(([name, { dtype, shape }]) => [name, `${dtype} ${shape.join()}`]),
   );
 
-/** Three models of a family in either form, the second and third with small changes. */
 const write = (options: MixtureOptions) => {
   const root = temporaryDirectory();
   const config = mixtureConfig(options);
@@ -303,7 +302,6 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
   });
 });
 
-/** A model's tensors with each expert separate, fused as fixtures fuse them. */
 const fuseAgain = (tensors: Tensors, options: MixtureOptions): Tensors =>
   fusedMixture({ ...options, of: tensors });
 

@@ -17,7 +17,6 @@ import { leftover } from './invariants.mjs';
 /** @import { Tree } from './tree.mjs' */
 /** @import { OfHub, Place } from './workloads.mjs' */
 
-/** A user with write access. */
 const token = 'hf_writer';
 
 /** The workload's hub caches. @param {Place} place */

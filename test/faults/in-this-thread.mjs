@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
-/** A pool without threads: runs each task at once. */
 class InThisThread {
   /** @type {Readonly<Record<string, (task: unknown) => Promise<unknown>>>} */
   #worker;

@@ -1,5 +1,4 @@
 // @ts-check
-// Small models for workloads.
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seeded } from './choose.mjs';

@@ -369,7 +369,6 @@ void dump(const std::string& path, const std::string& text) {
     syscall(SYS_close, fd);
 }
 
-/// Carries out a line of control.
 void carryOut(std::string_view line) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at <= line.size();) {

@@ -27,7 +27,6 @@ import { emptied, writeInputs } from './workloads.mjs';
 /** @import { Command } from './scenarios.mjs' */
 /** @import { Tree } from './tree.mjs' */
 
-/** Offsets in the file of turns, as declared in turns.cpp. */
 const offsets = {
   turns: 4,
   most: 8,
@@ -63,7 +62,6 @@ const hosts = [
  * stdout: string; stderr: string; isKilled: boolean }} Ended
  */
 
-/** A process that runs commands. */
 class Actor {
   #child;
   #text = '';

@@ -13,7 +13,6 @@ const { reason, python } = inject('frames');
 const here = fileURLToPath(new URL('.', import.meta.url));
 const command = join(packageRoot, 'bin/layerloom.cjs');
 
-/** A directory with `study`, which is evaluated, `analysis`, and the study's tables in two formats. */
 const writeResults = async (): Promise<string> => {
   const { root, file, out } = writeExperiment(someMerges, { layers: 6 });
   const tasks = { swahili: ['mgsm_direct_sw', 'stub_perplexity'], english: 'mgsm_direct_en' };

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 
-/** Given to the tests. */
 export interface FramesContext {
   /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
-  /** A Python with the packages below. */
   readonly python: string;
 }
 

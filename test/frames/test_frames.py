@@ -30,7 +30,6 @@ def values(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
 
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """Rows of any frame, with None for missing values."""
     if isinstance(frame, pandas.DataFrame):
         missing = frame.map(lambda value: not isinstance(value, list) and pandas.isna(value))
         rows = frame.astype(object).mask(missing, None).to_dict("records")

@@ -39,7 +39,6 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def read_all(directory: str) -> None:
-    """Reads and shows everything."""
     study = layerloom.open(directory)
     study._repr_html_()
     for name in TABLES:

@@ -336,7 +336,6 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
   return { root, doors };
 };
 
-/** Removes the outputs of doors' commands. */
 export const removeOutputs = (root: string): void => {
   for (const made of readdirSync(join(root, 'out'))) rmSync(join(root, 'out', made), { recursive: true });
 };

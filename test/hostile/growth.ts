@@ -9,11 +9,9 @@ export interface Growth {
   readonly of: (count: number) => Buffer;
 }
 
-/** The value at a path. */
 const valueAt = (document: Json, path: readonly (string | number)[]): Json =>
   path.reduce<Json>((value, key) => (value as Record<string | number, Json>)[key] ?? null, document);
 
-/** A copy of a list's entry, renamed if entries have names. */
 const renamed = (entry: Json, index: number): Json => {
   if (typeof entry === 'string') return `${entry}-${index}`;
   if (entry === null || typeof entry !== 'object' || Array.isArray(entry)) return entry;
@@ -21,7 +19,6 @@ const renamed = (entry: Json, index: number): Json => {
   return { ...entry, ...Object.fromEntries(named.map((key) => [key, `${String(entry[key])}-${index}`])) };
 };
 
-/** A list or object with `count` more entries like its own. */
 const grown = (value: Json[] | { [key: string]: Json }, count: number): Json => {
   const more = Array.from({ length: count }, (_, index) => index);
   if (Array.isArray(value))
@@ -39,7 +36,6 @@ const grown = (value: Json[] | { [key: string]: Json }, count: number): Json => 
 
 type Path = readonly (string | number)[];
 
-/** A place in a document that can grow, and its present value. */
 interface GrowingPlace {
   readonly path: Path;
   readonly larger: (count: number) => Json;

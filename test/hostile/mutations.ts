@@ -1,7 +1,6 @@
 import { assemble } from '../fixtures/checkpoints.js';
 import { generator } from '../fixtures/numbers.js';
 
-/** A hostile file, and its mutation. */
 export interface Mutation {
   readonly label: string;
   readonly bytes: Buffer;
@@ -40,7 +39,6 @@ export function* pathsIn(value: Json, path: Path = []): Generator<Path> {
     yield* pathsIn(inner, [...path, Array.isArray(value) ? Number(key) : key]);
 }
 
-/** A copy with another value at a path; undefined removes it. */
 export const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefined): Json | undefined => {
   if (first === undefined) return other;
   if (Array.isArray(value))
@@ -104,7 +102,6 @@ export function* ofJson(text: string): Generator<Mutation> {
   }
 }
 
-/** The same for each line of JSON lines as a whole. */
 export function* ofLines(text: string): Generator<Mutation> {
   yield* wholeTexts(text);
   const [first = '', ...rest] = text.split('\n');
@@ -112,7 +109,6 @@ export function* ofLines(text: string): Generator<Mutation> {
     yield { label: `line 1: ${label}`, bytes: Buffer.from([bytes.toString(), ...rest].join('\n')) };
 }
 
-/** A safetensors file: its header as JSON, its length, and its end. */
 export function* ofSafetensors(bytes: Buffer): Generator<Mutation> {
   const length = Number(bytes.readBigUInt64LE());
   const data = bytes.subarray(8 + length);

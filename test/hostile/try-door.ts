@@ -38,7 +38,6 @@ const faultIn = (
   return undefined;
 };
 
-/** The mutations of a door's file; at most `most`, evenly spaced. */
 export const mutationsOf = (door: Door, most = Number.POSITIVE_INFINITY): Mutation[] => {
   const all = [...door.mutations(readDoor(door))];
   const count = Math.min(most, all.length);

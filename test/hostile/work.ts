@@ -72,7 +72,6 @@ const countWalks = (add: (name: string, amount: number) => void): (() => void) =
   };
 };
 
-/** Amounts by function. */
 type Amounts = ReadonlyMap<string, number>;
 
 export interface Work {
@@ -84,7 +83,6 @@ export interface Work {
 
 const fileOf = (url: string): string => url.split('/').slice(-2).join('/');
 
-/** Sums a profile's allocations by function. */
 const allocated = (
   { callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode,
   add: (name: string, bytes: number) => void,
@@ -135,7 +133,6 @@ export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
 export const total = (amounts: Amounts): number =>
   [...amounts.values()].reduce((sum, count) => sum + count, 0);
 
-/** The functions that grew most. */
 export const mostGrown = (before: Amounts, after: Amounts): string =>
   [...after]
     .map(([name, count]): [string, number] => [name, count - (before.get(name) ?? 0)])

@@ -30,7 +30,6 @@ const large = () => hubOf(writeFamily({ layers: 8, hidden: 128 }));
 
 const swap = ['swap', '--task', 'org/a', '--lang', 'org/b', '--bottom', '2', '--top', '1'];
 
-/** The same merge of local copies. */
 const local = async ({ family }: HubOf, out: string, ...more: string[]): Promise<Buffer> => {
   const args = [...swap, ...more].map((arg) => arg.replace('org/a', family.a).replace('org/b', family.b));
   expect((await cli([...args, '-o', out])).code).toBe(0);

@@ -21,7 +21,6 @@ import {
 
 const token = 'hf_secret';
 
-/** A hub with one model of one file of `mebibytes`, whose headers are downloaded. */
 const prepare = async (mebibytes: number, options: HubServerOptions = {}) => {
   const hub = await startHub({ tokens: [token], ...options });
   const source = writeLarge(join(temporaryDirectory(), 'large'), 1, mebibytes, 3);

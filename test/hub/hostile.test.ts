@@ -30,7 +30,6 @@ const json = (response: ServerResponse, value: unknown, headers: Record<string, 
   return true;
 };
 
-/** Answers requests for a path, and leaves others to the hub. */
 const on =
   (path: RegExp, answer: (response: ServerResponse, url: URL) => unknown): Route =>
   (_, response, url) => {

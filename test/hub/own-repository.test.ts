@@ -17,7 +17,6 @@ let ranges: string;
 const repository = (name: string) => join(cache, `models--org--${name}`);
 const snapshot = (name: string, commit = someCommit) => join(repository(name), 'snapshots', commit);
 
-/** The layout of the hub's own library. */
 const writeModel = (name: string, commit = someCommit): void => {
   for (const folder of ['blobs', 'refs']) mkdirSync(join(repository(name), folder), { recursive: true });
   mkdirSync(snapshot(name, commit), { recursive: true });
@@ -34,7 +33,6 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-/** The message that refuses a model. */
 const refusal = async (model: string): Promise<string> => {
   const error = await openCheckpoint(model).then(
     () => expect.unreachable(`${model} was opened`),

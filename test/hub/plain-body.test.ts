@@ -10,7 +10,6 @@ import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtu
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type FileAnswer, startHub } from '../fixtures/hub-server.js';
 
-/** A hub with one model of one file, whose headers are downloaded. */
 const prepare = async () => {
   const hub = await startHub();
   const source = writeLarge(join(temporaryDirectory(), 'large'), 1, 1, 3);

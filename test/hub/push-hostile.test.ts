@@ -25,7 +25,6 @@ const prepare = async () => {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** Answers requests with a matching path instead of the hub. */
 const instead = (hub: HubServer, path: RegExp, answer: Answer): void => {
   hub.routes.unshift(async (request, response, url) => {
     if (!path.test(url.pathname)) return false;

@@ -14,7 +14,6 @@ const run = promisify(execFile);
 /** Programs that the launchers of npm, pnpm and yarn need; no compiler, CMake, Python or npm. */
 const commands = ['sh', 'env', 'sed', 'dirname', 'basename', 'uname', 'readlink'];
 
-/** A PATH with only these commands and Node. */
 const barePath = (): string => {
   const directory = temporaryDirectory();
   symlinkSync(process.execPath, join(directory, 'node'));
@@ -27,7 +26,6 @@ const barePath = (): string => {
   return directory;
 };
 
-/** The npm that runs the tests. */
 const npmProgram = (): string => {
   const file = process.env['npm_execpath'];
   if (file === undefined) throw new Error('start the tests by `npm run test:install`');
@@ -55,7 +53,6 @@ const managers: readonly Manager[] = [
   },
 ];
 
-/** Installs the package into an empty project, by a manager without a cache. */
 const install = async ({
   program,
   words,

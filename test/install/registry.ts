@@ -9,7 +9,6 @@ import type { TestProject } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Given to the tests. */
 export interface InstallContext {
   /** Undefined if the tools cannot be installed; then `reason` says why. */
   readonly tools: string | undefined;
@@ -24,7 +23,6 @@ declare module 'vitest' {
   }
 }
 
-/** The package managers under test, and the registry. */
 const tools = {
   dependencies: {
     pnpm: '^10.34.0',

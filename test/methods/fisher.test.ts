@@ -32,7 +32,6 @@ const shapes = {
 const matrix = 'model.layers.0.mlp.up_proj.weight';
 const experts = ['a', 'b', 'c'] as const;
 
-/** Three experts with a file of importances each. */
 const withImportances = (family: Family, dtype: Floating = 'F32') => {
   const importances = experts.map((name, seed) => importancesOf(family.tensors[name], 90 + seed, dtype));
   const files = importances.map((tensors, index) =>

@@ -99,7 +99,6 @@ const cancelled = (name: string): number => {
   return magnitudes.reduce((most, magnitude) => Math.max(most, magnitude), 0) * 2 ** -22;
 };
 
-/** The golden's bits by tensor, and the undecided positions. */
 const expected = ({
   bf16,
   layers,

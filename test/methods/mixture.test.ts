@@ -37,7 +37,6 @@ const bytes = (tensors: Tensors, name: string): Buffer => Buffer.from(tensors[na
 const configOf = (out: string) =>
   JSON.parse(readFileSync(join(out, 'config.json'), 'utf8')) as Record<string, unknown>;
 
-/** Makes a mixture, and reads it with its models. */
 const made = async (models: DenseModels, more: Partial<MixtureParameters> = {}, options: object = {}) => {
   const out = join(models.root, `out-${Math.random()}`);
   const result = await merge(randomMixture(models, more), { out, ...options });
@@ -376,7 +375,6 @@ describe('a mixture of dense models', () => {
   });
 });
 
-/** A tensor's shape in the header of an output file. */
 const readHeader = (out: string, name: string): unknown => {
   const index = JSON.parse(readFileSync(join(out, 'model.safetensors.index.json'), 'utf8'));
   const file = readFileSync(join(out, index.weight_map[name]));

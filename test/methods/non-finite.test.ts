@@ -34,7 +34,6 @@ const tensorsOf = (dtype: Floating, seed: number): Tensors =>
 
 type Name = 'base' | 'a' | 'b' | 'c';
 
-/** Writes four models, one with another number at an element. */
 const writeModels = (
   dtype: Floating,
   at?: { readonly model: Name; readonly element: number; readonly number: number },
@@ -61,7 +60,6 @@ const refusalOf = async (recipe: RecipeInput, out: string, options = {}): Promis
   }
 };
 
-/** Models that a recipe of `everyMethod` uses. */
 const usedBy = (name: string): Name[] => {
   if (name === 'passthrough') return ['a'];
   if (['slerp', 'nuslerp', 'nuslerp-columns'].includes(name)) return ['a', 'b'];

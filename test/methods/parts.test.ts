@@ -10,7 +10,6 @@ import { average, readTensors } from '../fixtures/merged.js';
 
 const layers = 6;
 
-/** Four models of one shape; the first three are experts. */
 const writeFour = (options = {}) => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number) => {
@@ -33,7 +32,6 @@ const layerOf = (name: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits);
 };
 
-/** A recipe's group for a tensor's module, by name alone. */
 const moduleOf = (name: string): string => {
   if (/self_attn/.test(name)) return 'attention';
   if (/mlp/.test(name)) return 'feed_forward';

@@ -24,7 +24,6 @@ const refusal = async (text: string, { root }: Family, strict = false): Promise<
   return error;
 };
 
-/** Line and column of a part of the text. */
 const placeOf = (text: string, part: string): string => {
   const before = text.slice(0, text.indexOf(part)).split('\n');
   return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;

@@ -43,7 +43,6 @@ const experts = ['a', 'b', 'c'] as const;
 const only = (tensors: Tensors, names: readonly string[]): Tensors =>
   Object.fromEntries(names.map((name) => [name, tensors[name] as TensorFixture]));
 
-/** Three experts with a file of Gram matrices each. */
 const withGrams = (
   family: Family,
   names: readonly string[] = matrices,

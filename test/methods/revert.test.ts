@@ -98,7 +98,6 @@ describe('by location', () => {
   });
 });
 
-/** A row revert by definition, row by row, over an analysis's vectors. */
 const expectRows = async (
   out: string,
   [base, expert]: readonly [Tensors, Tensors],

@@ -24,7 +24,6 @@ const ofLayer = (all: Readonly<Record<string, TensorFixture>>, layer: number) =>
     }),
   );
 
-/** Two models of one width with 4 and 6 layers and two kinds of attention. */
 const writeTwo = () => {
   const root = temporaryDirectory();
   const write = (name: string, layers: number, seed: number) => {

@@ -66,7 +66,6 @@ const transplanted = async (
   return { out, tensors: await readTensors(out), config };
 };
 
-/** The rows of a matrix as numbers. */
 const rowsOf = (tensors: Tensors, name: string): number[][] => {
   const { dtype, shape, data } = tensors[name] ?? {};
   if (dtype === undefined || shape === undefined || data === undefined) throw new Error(`no ${name}`);
@@ -195,7 +194,6 @@ it('a pursuit ends soon once it is aborted, and leaves nothing', async () => {
   expect(readdirSync(root).sort()).toEqual(['donor', 'model']);
 });
 
-/** A tensor's offset in a safetensors file. */
 const placeOf = (bytes: Buffer, name: string): { begin: number } => {
   const header = 8 + Number(bytes.readBigUInt64LE(0));
   const found = JSON.parse(bytes.subarray(8, header).toString()) as Record<
@@ -419,7 +417,6 @@ describe('a transplanted model', () => {
   });
 });
 
-/** A tokenizer with a step that no library knows. */
 const strange = JSON.stringify({
   ...JSON.parse(tokenizerFiles(own)['tokenizer.json']),
   pre_tokenizer: { type: 'Unheard' },

@@ -51,7 +51,6 @@ const sameJob = (inputs: readonly number[], output: number, count: number): Job 
   count,
 });
 
-/** An average. */
 const computeJob = (
   inputs: readonly number[],
   output: number,

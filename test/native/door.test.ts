@@ -219,7 +219,6 @@ const combination = {
   terms: Float64Array.of(0, 0.5, 2, -1, 1, 3),
 };
 
-/** Two rows to approximate by two others of the same file. */
 const pursuit = (files: Files) => {
   const rowsOf = (first: number, rows: number) => ({
     sources: [
@@ -262,7 +261,6 @@ const one = () => [new Float64Array(1)];
 
 const magnitudes: Measure = { kind: 'columnMagnitudes', value: 2 };
 
-/** An analysis of an expert. */
 const analysis = (files: Files, measures: readonly Measure[] = []) => ({
   program: programOf(files, [node({ kind: 'linear', weights: [1, -1] }, [1, 0])]),
   measures: [
@@ -330,7 +328,6 @@ const detached = () => {
   return array;
 };
 
-/** A copy with another value at a path. */
 const having = (whole: unknown, path: string, value: unknown): unknown => {
   const [key = '', ...rest] = path.split('.');
   const copy = (Array.isArray(whole) ? [...whole] : { ...(whole as object) }) as Record<string, unknown>;

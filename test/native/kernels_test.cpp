@@ -515,7 +515,6 @@ void magnitudesOfSums() {
                     }
 }
 
-/// Adds a pair's products in the contract's order.
 void addProducts(std::span<const float> x, std::span<const float> y, double (&lanes)[kLanes]) {
     constexpr std::size_t run = 8 * kLanes;
     const std::size_t whole = x.size() / run * run;
@@ -889,7 +888,6 @@ void histogramOf(const std::vector<float>& x, const Terms& terms, DType dtype, c
     }
 }
 
-/// Magnitudes in windows, some counted outside the bins.
 void histograms() {
     constexpr float one = 1;
     for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000})

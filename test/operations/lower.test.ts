@@ -33,7 +33,6 @@ const builders = [
 
 type Call = readonly [builder: (typeof builders)[number], ...given: unknown[]];
 
-/** A program that records its nodes. */
 const recording = (shape: readonly number[]): { program: Program; calls: Call[] } => {
   const program = new Program(shape);
   const calls: Call[] = [];
@@ -62,7 +61,6 @@ interface Findings {
 
 const bitsOf = (element: number): number => bitsOfFloat(Math.abs(element));
 
-/** A measurer that reads no tensor, and records its requests. */
 const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] } => {
   const asked: unknown[] = [];
   const found = async (kind: keyof Findings, values: readonly Value[]): Promise<Float64Array> => {

@@ -16,7 +16,6 @@ const combined = (vectors: readonly Vector[], coefficients: readonly number[]): 
   vectors.map((x, i) => scaled(x, coefficients[i] as number)).reduce(added);
 const directionOf = (x: Vector): Vector => scaled(x, 1 / norm(x));
 
-/** A rule's coefficients, from the vectors' dot products alone. */
 const coefficientsOf = (rule: string, vectors: readonly Vector[], parameters: RuleParameters = {}) => {
   const pairs = vectors.flatMap((x, i) => vectors.slice(i).map((y) => dot(x, y)));
   // Other numbers come first, as if each row had a matrix.

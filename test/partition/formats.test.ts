@@ -81,7 +81,6 @@ const analysis = fc
 
 const any = fc.oneof(location, analysis);
 
-/** The files of a format by side; undefined for a side that it cannot express. */
 const textOf = (partition: Partition, format: PartitionFormat, side: Side): string | undefined => {
   try {
     return formatPartition(partition, format).files.find(({ name }) => name.startsWith(`${side}.`))?.text;

@@ -96,7 +96,6 @@ describe('by location', () => {
 });
 
 describe('by an analysis', () => {
-  /** An expert whose tensors have the given mean MAV, and one row each. */
   const expert = (name: string, means: Readonly<Record<string, number>>): AnalysedExpert => ({
     name,
     file: `${name}.json`,

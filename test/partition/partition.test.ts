@@ -7,7 +7,6 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 
-/** A base of eight layers, and an analysis of its experts `a` and `b`. */
 const analysed = async () => {
   const { root, base, a, b } = writeFamily();
   const from = join(root, 'analysis');

@@ -19,7 +19,6 @@ const run = (args: readonly string[]): string =>
     maxBuffer: 2 ** 26,
   }).toString();
 
-/** The comparison that adapters.py prints for an adapter. */
 interface Compared {
   readonly case: string;
   readonly adapter: string;

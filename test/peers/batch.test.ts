@@ -103,7 +103,6 @@ describe.skipIf(!python || !oracle || !experts)(
       expect(disk).toBeLessThanOrEqual(1.1 * bytesDistinct);
     });
 
-    /** The oracle's command for a merge. */
     const argumentsOf = ({ method, task, languageExpert, configuration, path }: MergeRecord): string[] => {
       const [t, l] = [pathOf(task), pathOf(languageExpert)];
       const merged = join(out, path);

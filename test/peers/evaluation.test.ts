@@ -34,7 +34,6 @@ const harnessText = `'${python}' -m lm_eval "$@" || exit
 [ -z "$KEEP" ] || [ "$1" != run ] || cp -r "$(dirname "$3")/output" "$KEEP/$$"
 `;
 
-/** Writes the experiment with a back end, and runs its only merge. */
 const batch = async (name: string, backend: string): Promise<string> => {
   const [file, out] = [join(root, `${name}.yaml`), join(root, name)];
   writeFileSync(
@@ -59,7 +58,6 @@ ${backend}`,
 
 const hf = '  model_args: {dtype: float32}\n  device: cpu\n';
 
-/** A copy of an experiment without scores. */
 const unscored = (out: string, name: string): string => {
   const copy = join(root, name);
   cpSync(out, copy, { recursive: true, filter: (path) => !path.startsWith(join(out, 'evaluations')) });
@@ -76,7 +74,6 @@ const unscored = (out: string, name: string): string => {
 const evaluate = (out: string, only: readonly string[], more: readonly string[] = [], env = {}) =>
   cli(['evaluate', out, '--lm-eval', `sh ${harness}`, '--only', ...only, ...more], env);
 
-/** Scores by model and task. */
 const scoresIn = (out: string): Map<string, Record<string, Score>> => {
   const { references, merges } = recordIn(out) as ExperimentRecord;
   return new Map([...references, ...merges].map(({ name, scores = {} }) => [name, { ...scores }]));

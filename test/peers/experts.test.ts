@@ -35,7 +35,6 @@ const run = (args: readonly string[], pythonPath = ''): string =>
     maxBuffer: 2 ** 26,
   }).toString();
 
-/** The comparison by mixtures.py of two models as transformers holds them. */
 interface Compared {
   readonly ours: string;
   readonly names: readonly string[];

@@ -44,7 +44,6 @@ const makeModels = () => {
     );
 };
 
-/** The metadata of a safetensors file. */
 const metadataOf = (file: string): Record<string, string> => {
   const bytes = readFileSync(file);
   return JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0))).toString()).__metadata__;

@@ -27,7 +27,6 @@ const run = (...args: readonly string[]): string =>
     maxBuffer: 2 ** 28,
   }).toString();
 
-/** An address in a folder, as folders.py writes it. */
 interface Case {
   readonly address: string;
   /** A file with the tensors that loaders make; null if they refuse. */
@@ -46,7 +45,6 @@ interface Outcome {
   readonly loadCode?: string;
 }
 
-/** The verdict of folders.py on an outcome. */
 interface Verdict extends Case {
   readonly notes: readonly string[];
   readonly outcome: string;
@@ -105,7 +103,6 @@ describe.skipIf(!hasPeft)('random folders (LAYERLOOM_PYTHON with peft and transf
   }, 7_200_000);
 });
 
-/** Counts of verdicts, by whether loaders load and by the outcome here. */
 const summary = (verdicts: readonly Verdict[]): string => {
   const counts = new Map<string, number>();
   for (const { expected, outcome } of verdicts) {

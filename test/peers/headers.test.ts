@@ -40,7 +40,6 @@ const names = [
   '9',
 ];
 
-/** Spellings of a count, most often the plain one. */
 const spelt = (value: number): string =>
   one([
     ...Array.from({ length: 300 }, () => String(value)),
@@ -48,7 +47,6 @@ const spelt = (value: number): string =>
     ...['null', '18446744073709551615', '18446744073709551616', '9007199254740993'],
   ]);
 
-/** A valid file with a few possible faults. */
 const randomFile = (): Buffer => {
   let position = 0;
   const entries = Array.from({ length: below(5) }, () => {

@@ -95,7 +95,6 @@ for seed, name in enumerate(["base", "math-1", "jpn-1"]):
     tokenizer.save_pretrained(f"{sys.argv[2]}/{name}")
 `;
 
-/** Returns the memory in bytes of all descendants of a process. */
 const residentBelow = (pid: number): number => {
   const { stdout } = spawnSync('ps', ['-eo', 'pid=,ppid=,rss='], { encoding: 'utf8' });
   const processes = stdout
@@ -109,7 +108,6 @@ const residentBelow = (pid: number): number => {
   return below(pid);
 };
 
-/** A directory's results by model and task, without times, paths and versions. */
 const resultsIn = (out: string) => {
   const { references, merges: made } = recordIn(out) as ExperimentRecord;
   return Object.fromEntries(

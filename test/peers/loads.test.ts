@@ -113,7 +113,6 @@ describe.skipIf(!canRun)('what loaders make of outputs (LAYERLOOM_PYTHON with tr
   }[] = [];
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  /** Writes an output to load; counts a refusal by name. */
   const write = async (
     family: string,
     what: string,

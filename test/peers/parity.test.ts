@@ -290,7 +290,6 @@ const dialects: [
   ['paper', { density: 0.5, models: ['a', 'b'], lambda: 0.7 }],
 ];
 
-/** Merges by a dialect of TIES, and checks it against ties_dialects.py. */
 const checkDialect = async (
   what: string,
   [dialect, { density, models, lambda = 1, weights = models.map(() => 1) }]: (typeof dialects)[number],

@@ -17,7 +17,6 @@ configs = {
 
 
 def make(out, family):
-    """A base and two experts near it, which differ in how far each tensor moved."""
     torch.manual_seed(2505)
     model = AutoModelForCausalLM.from_config(configs[family](), dtype=torch.float32)
     model.save_pretrained(f'{out}/base')

@@ -17,7 +17,6 @@ import numpy as np
 
 
 def tensors_of(directory):
-    """Every tensor of a model as its stored bytes, by name."""
     found = {}
     for file in sorted(Path(directory).glob('*.safetensors')):
         data = file.read_bytes()

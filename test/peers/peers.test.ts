@@ -15,7 +15,6 @@ const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 type Options = Omit<LayerSwapParameters, 'task' | 'language'>;
 
-/** The oracle's spelling of a swap. */
 const argumentsOf = ({
   bottom = 5,
   top = 2,

@@ -13,7 +13,6 @@ const hasPython = python !== '' && spawnSync(python, ['--version']).status === 0
 const hasHarness = hasPython && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
 const script = fileURLToPath(new URL('programs.py', import.meta.url));
 
-/** Asks `programs.py`, which must end by itself, without a network. */
 const ask = async (mode: string, request: object): Promise<unknown> => {
   const env = {
     ...process.env,
@@ -123,7 +122,6 @@ describe.skipIf(!hasHarness)('MBPP in lm-eval (LAYERLOOM_PYTHON with lm_eval 0.4
     expect(answer[swahili].three).toEqual(answer[english].three.map(translate));
   });
 
-  /** Runs a model that answers nothing. */
   const run = async (consent: boolean) => {
     const { root, includePaths, environment } = await prepared();
     const out = join(root, 'out');

@@ -28,7 +28,6 @@ const run = <T>(args: readonly string[]): T[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as T);
 
-/** The check by quantised.py of an output. */
 interface Checked {
   readonly case: string;
   readonly out: string;

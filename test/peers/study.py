@@ -13,7 +13,6 @@ import numpy as np
 
 
 def load(directory):
-    """All tensors as float64, with their dtypes."""
     found = {}
     for file in sorted(glob.glob(f'{directory}/*.safetensors')):
         with open(file, 'rb') as f:
@@ -71,7 +70,6 @@ def magnitude(model):
 
 
 def average(parts, weights):
-    """Products and sums in float32, as in docs/numbers.md."""
     shares = [np.float32(w / sum(weights)) for w in weights]
     out = {}
     for n in base:

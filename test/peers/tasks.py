@@ -39,7 +39,6 @@ def split(rows, features):
 
 
 def with_rows(file, train, test):
-    """The task with these rows instead of those of its file."""
     rows = datasets.DatasetDict(train=split(train, HUB), test=split(test, HUB))
     with patch("datasets.load_dataset", return_value=rows):
         return load(file)
@@ -61,7 +60,6 @@ def row(question, number, answer=None):
 
 
 def hub_rows(data, language, numbers):
-    """The hub's MGSM, read without layerloom."""
     with open(data / f"mgsm_{language}.tsv", encoding="utf8", newline="") as file:
         test = [row(q, int(n.replace(",", ""))) for q, n in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
     exemplars = json.loads((data / "exemplars.json").read_text(encoding="utf8"))[language]

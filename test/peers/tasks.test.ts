@@ -12,7 +12,6 @@ import { mgsmFixtureLanguages, writeFlores, writeMgsm } from '../fixtures/evalua
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_MGSM: mgsm } = process.env;
 const hasHarness = python !== undefined && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
 
-/** Asks `tasks.py`, without a network. */
 const ask = async (mode: string, request: object): Promise<unknown> => {
   const script = fileURLToPath(new URL('tasks.py', import.meta.url));
   const offline = { ...process.env, HF_HUB_OFFLINE: '1', HF_DATASETS_CACHE: temporaryDirectory() };

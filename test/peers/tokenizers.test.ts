@@ -90,7 +90,6 @@ const environment = { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' 
 
 const script = (name: string) => fileURLToPath(new URL(`tokenizers/${name}`, import.meta.url));
 
-/** Converts mergekit's spelling of a token's source to ours. */
 const sourceOf = (given: unknown): { source?: TokenSource } => {
   if (given === undefined) return {};
   if (typeof given === 'number') return { source: { kind: 'model', model: given } };

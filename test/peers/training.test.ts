@@ -9,7 +9,6 @@ import { trainingPresets } from '../../src/study/paper/training.js';
 import { type Trainer, trainingMethods } from '../../src/study/training/choices.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-/** A Python of each trainer. */
 const pythons = {
   trl: process.env['LAYERLOOM_TRL_PYTHON'],
   axolotl: process.env['LAYERLOOM_AXOLOTL_PYTHON'],
@@ -37,7 +36,6 @@ const ask = async (python: string, args: readonly string[]) => {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 };
 
-/** A base, its partition, files of rows, and directories of runs. */
 const workplace = async (python: string) => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);
@@ -116,7 +114,6 @@ const visible = [
   ...['--logging_steps', '1', '--lora_dropout', '0'],
 ];
 
-/** Prepares a run's data, trains two steps on the CPU, and returns the changed parameters. */
 const train = async (place: Workplace, parameters: TrainingParameters) => {
   const { out, commands } = await place.init(parameters);
   const run = promisify(execFile);

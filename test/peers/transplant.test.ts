@@ -134,7 +134,6 @@ describe.skipIf(!canRun)(
 
 type Run = readonly [number, number, number];
 
-/** The approximated operand of a plan. */
 const pursuedIn = (value: unknown): { readonly tokens: readonly Run[]; readonly shared: readonly Run[] } => {
   if (typeof value === 'object' && value !== null) {
     if ('shared' in value) return value as unknown as ReturnType<typeof pursuedIn>;

@@ -28,7 +28,6 @@ const linear = (models: readonly string[]) =>
 const ofBase = (method: string, [base, ...others]: readonly string[], parameters: string) =>
   `merge_method: ${method}\nbase_model: ${base}\nmodels:\n  - model: ${base}\n${listed(others, () => parameters)}`;
 
-/** Recipes by name, without their common parts. */
 const recipes: Readonly<Record<string, (models: readonly string[]) => string>> = {
   'linear union': (models) => `${linear(models)}tokenizer_source: union\n`,
   'linear padded': (models) => `${linear(models)}tokenizer: { pad_to_multiple_of: 64 }\n`,
@@ -49,7 +48,6 @@ const cases = ['tied', 'untied']
 
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The results of compare_weights.py. */
 interface Result {
   readonly [key: string]: unknown;
   readonly elements: number;

@@ -36,7 +36,6 @@ const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer
   return planMerge(recipe, { layout });
 });
 
-/** A plan over adapters, whose first tensor has a product among its operands. */
 const planProduct = async () => {
   const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
   return planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
@@ -44,7 +43,6 @@ const planProduct = async () => {
 
 const productPlan = madeOnce(planProduct);
 
-/** Puts a value at a path: `shards.0.file`. */
 const put = <T>(plan: T, path: string, value: unknown): T => {
   const keys = path.split('.');
   const last = keys.pop() as string;
@@ -322,7 +320,6 @@ describe('a plan', () => {
   });
 });
 
-/** The expression of a plan's first tensor, which has two dimensions. */
 const at = (plan: MergePlan): PlannedExpression =>
   plan.shards[0]?.tensors[0]?.expression as PlannedExpression;
 

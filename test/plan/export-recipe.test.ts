@@ -8,7 +8,6 @@ import { llamaConfig, temporaryDirectory, writeCheckpoint } from '../fixtures/ch
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 
-/** A plan's tensors, each with its formula over the inputs' paths. */
 const tensorsOf = ({ shards, inputs }: MergePlan) =>
   new Map(
     shards

@@ -17,7 +17,6 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const embeddings = 'model.embed_tokens.weight';
 
-/** Writes models into the test's own directory. */
 const models = <Name extends string>(given: Record<Name, VocabularyOptions>) => {
   const root = temporaryDirectory();
   const paths = Object.fromEntries(
@@ -29,7 +28,6 @@ const models = <Name extends string>(given: Record<Name, VocabularyOptions>) => 
   return { root, ...paths };
 };
 
-/** Merges into a directory beside the models, and returns its tensors and configuration. */
 const merged = async (root: string, recipe: RecipeInput, threads = 2) => {
   const out = join(root, `out-${threads}`);
   await merge(recipe, { out, threads });

@@ -65,7 +65,6 @@ const writeProgram = (
   return { programOf, count: recipes.length + 13 };
 };
 
-/** Runs a program, and returns the SHA-256 of each merge's and comparison's output. */
 const hashesOf = async (
   programOf: (directory: string) => string,
   node: readonly string[],

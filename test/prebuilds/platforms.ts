@@ -10,7 +10,6 @@ export const treeRoot = fileURLToPath(new URL('../..', import.meta.url));
 /** A target of `npm run prebuild`, and the commands that run its programs and its Node here. */
 export interface Platform {
   readonly name: string;
-  /** The addon as it ships. */
   readonly addon: string;
   /** Instruction sets that its addon must report here, best first. */
   readonly instructionSets: readonly string[];
@@ -80,7 +79,6 @@ export const platforms = Object.keys(targets).map(platformOf);
 export const withReason = (title: string, missing: string | undefined): string =>
   missing === undefined ? title : `${title} (skipped: needs ${missing})`;
 
-/** Runs a module's text in a platform's Node, with an addon. Returns its output. */
 export const runInNode = async (
   node: readonly string[],
   addon: string,

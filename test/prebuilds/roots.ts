@@ -30,7 +30,6 @@ export class Root {
     return [script, this.directory, [...new Set(directories)].join(':'), ...command];
   }
 
-  /** Runs a command in it, with some directories of this machine; returns its output. */
   run(command: readonly string[], directories: readonly string[]): string {
     return execFileSync('sh', this.#words(command, directories), {
       encoding: 'utf8',

@@ -23,7 +23,6 @@ beforeAll(() => {
 const python = (...words: string[]): string => execFileSync('python3', words, { encoding: 'utf8' });
 const unpack = (wheel: string, directory: string) => python('-m', 'zipfile', '-e', wheel, directory);
 
-/** SHA-256 of a directory's files. */
 const hashesOf = (directory: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(directory)

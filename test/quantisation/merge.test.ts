@@ -46,7 +46,6 @@ const read = async (directory: string): Promise<Written> => {
 /** Made once, since all tests of a scheme use the same. */
 const fixtures = new Map<SchemeName, readonly QuantisedFixture[]>();
 
-/** Three experts of one scheme. */
 const experts = (scheme: SchemeName) => {
   const root = temporaryDirectory();
   const made = fixtures.get(scheme) ?? [1, 2, 3].map((seed) => quantisedLlama(scheme, { seed }));

@@ -13,7 +13,6 @@ interface Settings {
   readonly modules_to_not_convert?: readonly string[];
 }
 
-/** A quantised expert whose `config.json` lists modules that are not quantised. */
 const expert = (
   directory: string,
   seed: number,

@@ -20,7 +20,6 @@ const planOf = async (scheme: SchemeName): Promise<string> => {
 
 type Source = Record<string, unknown>;
 
-/** Changes the operand of one tensor in the text of a plan. */
 const tampered = (text: string, change: (source: Source) => object): unknown =>
   JSON.parse(text, (_key, value: unknown) => {
     const planned = value as { name?: unknown; expression?: { terms: { source: Source; weight: number }[] } };

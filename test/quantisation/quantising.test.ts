@@ -20,7 +20,6 @@ import { bytesOfCodes, keptOf, numbersOf, quantise, type SchemeName } from '../f
 const shape = { hidden: 64, layers: 4 };
 const matrix = /self_attn\.[qko]_proj|mlp\.(gate|down)_proj/;
 
-/** A base, and two experts that differ little from it. */
 const models = () => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);
@@ -75,7 +74,6 @@ const configOf = (directory: string) =>
 
 const sizes = (of: readonly number[] | undefined): readonly [number, number] => [of?.[0] ?? 0, of?.[1] ?? 0];
 
-/** The mean of two models before rounding. */
 const mean = (a: readonly number[], b: readonly number[]) =>
   a.map((x, i) => Math.fround(0.5 * x + 0.5 * (b[i] ?? 0)));
 

@@ -53,7 +53,6 @@ const quantisedMixture = (): CheckpointFixture => {
 const planned = (fixture: CheckpointFixture) =>
   planMerge({ method: 'relayout', model: writeCheckpoint(join(temporaryDirectory(), 'm'), fixture) });
 
-/** gpt-oss's experts in MXFP4, with a change. */
 const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
   const { tensors, config } = quantisedLlama('MXFP4 of experts');
   const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>
@@ -64,7 +63,6 @@ const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): C
 
 const inExperts = 'model.layers.1.mlp.experts.gate_up_proj';
 
-/** Models of ModelOpt's NVFP4, with a change. */
 const nvfp4 = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
   const { tensors, config } = quantisedLlama('NVFP4 of ModelOpt');
   const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>

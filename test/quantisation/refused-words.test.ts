@@ -18,7 +18,6 @@ const module = 'model.layers.3.mlp.down_proj';
 
 type Change = Readonly<Record<string, TensorFixture | undefined>>;
 
-/** A model of a scheme, with other tensors in the module, and other settings. */
 const changed = (scheme: SchemeName, change: Change, settings: object = {}): CheckpointFixture => {
   const { tensors, config } = quantisedLlama(scheme);
   const other = Object.entries(change).map(([part, tensor]) => [`${module}.${part}`, tensor] as const);
@@ -73,7 +72,6 @@ const isNonFinite = async (poisoned: CheckpointFixture, scheme: SchemeName, inde
   });
 };
 
-/** Copies a model without averaging. */
 const isCopiedOnly = async (fixture: CheckpointFixture) => {
   await expect(planned(fixture)).resolves.toBeDefined();
   const root = temporaryDirectory();

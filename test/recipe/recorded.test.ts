@@ -27,7 +27,6 @@ const mergedPair = async (options: Partial<MergeOptions> = {}) => {
 
 const touch = (file: string) => utimesSync(file, 1, 1);
 
-/** Overwrites a file with other weights of the same size and header. */
 const rewrite = (file: string) => {
   const bytes = readFileSync(file);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;

@@ -25,7 +25,6 @@ const ajv = new Ajv({
 const acceptsRecipe = ajv.compile(recipeSchema());
 const acceptsExperiment = ajv.compile(experimentSchema());
 
-/** A schema's errors on each document of a file. */
 const errorsOf = (accepts: typeof acceptsRecipe, text: string): string[] =>
   parseAllDocuments(text, { schema: 'core', merge: true }).flatMap((document) => {
     const value = document.toJS() as unknown;
@@ -50,7 +49,6 @@ const texts = [
     .join('\n');
 });
 
-/** Returns the message that refuses the work, or undefined. */
 const refusalOf = async (work: () => Promise<unknown>): Promise<string | undefined> => {
   try {
     await work();

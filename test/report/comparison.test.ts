@@ -62,7 +62,6 @@ const layerTensors = (layer: number): TensorComparison[] => [
   },
 ];
 
-/** A comparison of models of `layers` layers; `edit` gives each tensor's comparison. */
 const comparisonOf = (
   layers: number,
   edit: (tensor: TensorComparison) => TensorComparison = (tensor) => tensor,

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { describeCheckpoint, summariseCheckpoint } from '../../src/cli/text/inspect.js';
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 
-/** An opened checkpoint of many tensors. */
 const opened = (names: readonly string[], perFile: number): CheckpointIndex => ({
   name: 'many',
   path: '/many',

@@ -23,7 +23,6 @@ const analyse = async (thresholds: Record<string, number> = {}) => {
   );
 };
 
-/** Fractions of an expert's map from its titles, by `layer,column`. */
 const fractionsOn = (page: Page, expert: number): Promise<Record<string, number>> =>
   page
     .locator(`table[data-expert="${expert}"] [data-cell]`)

@@ -18,7 +18,6 @@ const heatMap = (title: string, columns: readonly string[] = ['q', 'k']): string
     ],
   });
 
-/** Rectangles with a value, by their title. */
 const cellsOf = (svg: string): Map<string, { y: number; fill: readonly number[] }> =>
   new Map(
     [...svg.matchAll(/<rect x="\d+" y="(\d+)"[^>]* fill="rgb\(([^)]+)\)"[^>]*><title>([^<]+)/g)].map(

@@ -16,7 +16,6 @@ import { writeReportOf } from '../fixtures/tables.js';
 
 const options = { languages: ['swahili', 'telugu'], gridOf: [], problems: 30 };
 
-/** The data in a page, read back from its file. */
 const dataOf = (file: string): ReportData =>
   JSON.parse(
     /<script type="application\/json" id="data">(?<json>.*?)<\/script>/s.exec(readFileSync(file, 'utf8'))

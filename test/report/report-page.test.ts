@@ -11,7 +11,6 @@ import { writeReportOf } from '../fixtures/tables.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** Row headings of a table, in order. */
 const rowsOf = (page: Page, within: string): Promise<string[]> =>
   page.locator(`${within} tbody th[scope="row"]`).allTextContents();
 

@@ -10,7 +10,6 @@ import { writeConstructedAnalysis } from '../fixtures/mav-vectors.js';
 import { exactMatch } from '../fixtures/scored.js';
 import { tablesOf, writeReportOf } from '../fixtures/tables.js';
 
-/** The text of a page's section by id. */
 const sectionOf = (html: string, id: string): string => {
   const [, section] = new RegExp(`<section id="${id}"(.*?)</section>`, 's').exec(html) ?? [];
   if (section === undefined) throw new Error(`there is no section ${id}`);

@@ -4,7 +4,6 @@ import { type SnakemakeParameters, snakemakeWorkflow } from '../../src/study/sch
 const workflow = (more: Partial<SnakemakeParameters> = {}) =>
   snakemakeWorkflow({ experiment: '/data/e.yaml', out: '/data/out', ...more });
 
-/** The lines of a rule, trimmed. */
 const ruleOf = (text: string, name: string): string[] => {
   const [, rest = ''] = text.split(`\nrule ${name}:\n`);
   return (rest.split('\n\n')[0] ?? '').split('\n').map((line) => line.trim());

@@ -129,7 +129,6 @@ describe('tables of several bases', () => {
   });
 });
 
-/** Two evaluated experiments of one base. */
 const twoStudies = async (): Promise<[one: string, two: string]> => {
   const merges = '\n  - {name: default, method: layer_swap, bottom: 1, top: 1}\n';
   const { root, file, out } = writeExperiment(merges, { layers: 4 });

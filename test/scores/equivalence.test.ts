@@ -22,7 +22,6 @@ const means = {
   range: [0, 1] as const,
 };
 
-/** Two models' answers as paired scores. */
 const onePair = (a: readonly number[], b: readonly number[]): PairedScores =>
   pairColumns({ columns: [column(a)], isOnePair: true }, { columns: [column(b)], isOnePair: true }, means);
 

@@ -15,7 +15,6 @@ const nothing = constructedExperiment({});
 const tablesOfFiles = async (...files: string[]): Promise<ScoreTable[]> =>
   tablesOf({ ...nothing, summaries: (await Promise.all(files.map(readSummaries))).flat() });
 
-/** The printed figures of a table by row; an empty cell is `-`. */
 const printed = (tables: readonly ScoreTable[], id: string): Record<string, string> => {
   const table = tables.find((of) => of.id === id);
   if (table === undefined) throw new Error(`there is no ${id}`);

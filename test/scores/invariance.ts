@@ -13,7 +13,6 @@ import { constructedResult, exactMatch, scoredModel, seeded } from '../fixtures/
 
 // Random studies, equivalent versions of them, and all figures that tables and reports make from them.
 
-/** A random study, and random numbers for its changes. */
 export interface Study {
   readonly experiment: ScoredExperiment;
   readonly random: () => number;
@@ -310,7 +309,6 @@ const withLanguage = ({ experiment, random }: Study): Told => {
   };
 };
 
-/** A study told otherwise. */
 export interface Told {
   readonly experiment: ScoredExperiment;
   /** Reads the names of the first telling. */

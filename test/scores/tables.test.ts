@@ -41,7 +41,6 @@ const tableOf = (experiment: ScoredExperiment, name: string, options: TableOptio
   return table;
 };
 
-/** The printed figures of a row by column. */
 const rowOf = ({ rows, columns }: ScoreTable, id: string): Record<string, string> => {
   const row = rows.find((of) => of.id === id);
   if (row === undefined) throw new Error(`there is no row ${id} of ${rows.map((of) => of.id)}`);

@@ -51,7 +51,6 @@ export const shapes = {
 } satisfies Record<string, Shape>;
 
 export interface SyntheticLandscape extends Landscape {
-  /** True scores, in points. */
   readonly scores: readonly number[];
   /** Problem-evaluations so far, including the comparison's. */
   readonly used: () => number;

@@ -19,7 +19,6 @@ const merges = `
   - {name: soups, method: layer_swap, bottom: 2, top: 1, task: soup, language: soup}
 `;
 
-/** Scores merges at random, and records its requests. */
 const noting = (): { score: Scorer; asked: { merges: readonly string[]; rows: Rows }[] } => {
   const asked: { merges: readonly string[]; rows: Rows }[] = [];
   return {

@@ -32,7 +32,6 @@ const agoMs = (path: string, ms: number) => {
   utimesSync(path, then, then);
 };
 
-/** A process that holds claims. */
 const startHolder = async (directory: string, ...held: string[]) => {
   const go = join(temporaryDirectory(), 'go');
   writeFileSync(go, '');

@@ -18,7 +18,6 @@ const smallDisk = (): string | undefined => {
   return directory;
 };
 
-/** Writes until nothing more fits. */
 const fill = (path: string): void => {
   const { bavail, bsize } = statfsSync(join(path, '..'));
   expect(() => writeFileSync(path, Buffer.alloc(bavail * bsize + 1))).toThrow(/ENOSPC/);

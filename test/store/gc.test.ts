@@ -29,7 +29,6 @@ import {
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
 
-/** Has a process claim two shards, and kills it. */
 const killHolder = async ({ directory }: ShardStore): Promise<void> => {
   const go = join(temporaryDirectory(), 'go');
   writeFileSync(go, '');
@@ -39,7 +38,6 @@ const killHolder = async ({ directory }: ShardStore): Promise<void> => {
   await ended;
 };
 
-/** A store with three shards. */
 const filled = async (): Promise<{ store: ShardStore; paths: StorePaths; root: string }> => {
   const { store, paths } = await newStore();
   await publish(store, a, b, c);

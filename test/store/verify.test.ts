@@ -18,7 +18,6 @@ import { contentOf, keyOf, newStore, publish } from '../fixtures/store.js';
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
 
-/** Changes one byte in the middle of a file. */
 const flip = (path: string): void => {
   chmodSync(path, 0o644);
   const content = readFileSync(path);

@@ -89,7 +89,6 @@ def wins(group, task):
 
 
 def crossed(group):
-    """Mean, standard error and half of the 95 % interval of a group's solved share."""
     tasks, languages = (sorted({pairs.get(name, (name, name))[side] for name in group}) for side in (0, 1))
     if group is groups["task"] or group is groups["reverted"]:
         languages = [None]
@@ -121,7 +120,6 @@ def crossed(group):
 
 
 def expected(table, row, column):
-    """The expected figure of a cell, or None if it is not computed here."""
     task = reading if "byte-perplexity" in table or reading in row or row.startswith("byte perplexity") else solving
     layout = table.split("/")[0]
     if layout in ("table-1", "table-2"):

@@ -34,14 +34,12 @@ export class Walk {
     this.#path = [programs, dirname(python), dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter);
   }
 
-  /** Runs a line, which must exit with 0, and returns its output. */
   async type(line: string): Promise<string> {
     const { status, text } = await this.#run(line);
     if (status !== 0) throw new Error(`${line}\nended with ${status}:\n${text.slice(-8000)}`);
     return text;
   }
 
-  /** Runs a line, and returns the command that it prints as the next one. */
   async next(line: string): Promise<string> {
     const text = await this.type(line);
     const next = /^Next:\s+(layerloom .*)$/m.exec(text)?.[1];

@@ -19,7 +19,6 @@ import { type Family, type Member, writeFamilyOf } from '../fixtures/family.js';
 
 const members: readonly Member[] = ['base', 'a', 'b', 'c'];
 
-/** A base and its experts, each with its own tokenizer and chat template. */
 const writeModels = (): Family => {
   const options = { layers: 4 };
   const family = writeFamilyOf(llamaShapes(options), 'BF16', llamaConfig(options));
@@ -34,7 +33,6 @@ const writeModels = (): Family => {
 
 type Form = RecipeInput | string;
 
-/** Recipes in mergekit's dialect, with paths relative to the working directory. */
 const mergekitForms = ({ base, a, b, c }: Family): Record<string, string> => ({
   'mergekit: gradients and filters': `
 merge_method: dare_ties
@@ -169,7 +167,6 @@ const mergeForm = async (name: string) => {
   return { family, out, method: plan.method, decided: decidedBy(plan) };
 };
 
-/** The parts of a plan that decide bytes, except the card. */
 const decidedBy = ({ inputs, shards, files }: MergePlan) => ({
   inputs: inputs.map(({ path, name }) => ({ path, name })),
   shards,

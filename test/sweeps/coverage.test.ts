@@ -6,7 +6,6 @@ import { coverageOf, type Design, type Figure } from '../scores/intervals/studie
 const asked = process.env['LAYERLOOM_STUDIES'];
 const studies = Number(asked ?? 60);
 
-/** Standard error of a share of studies in percent. */
 const errorOf = (share: number): number => Math.sqrt((share * (100 - share)) / studies);
 
 /** How far a share may miss its bound: chance exceeds it in about one of 1,000 cells. */

@@ -13,7 +13,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const program = fileURLToPath(new URL('../fixtures/plan-fuzz.mjs', import.meta.url));
 
-/** A folder's contents, except the program's own files. */
 const contents = (folder: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -14,14 +14,12 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     text: readFileSync(join(root, file), 'utf8').replace(/^\s*(\/\*\*? .*|\*.*|\/\/.*)$/gm, ''),
   }));
 
-/** The files outside `core/texts/` that match a pattern, each with the matches. */
 const users = (pattern: RegExp): string[] =>
   files
     .filter(({ file }) => !file.startsWith('core/texts/'))
     .flatMap(({ file, text }) => [...text.matchAll(pattern)].map(([found]) => `${file}: ${found}`))
     .sort();
 
-/** The names that files outside `core/texts/` import from a library. */
 const importsOf = (library: string): string[] => [
   ...new Set(
     users(

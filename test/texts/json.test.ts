@@ -11,7 +11,6 @@ const refusal = (source: string | Uint8Array, python = false): string => {
   return 'read';
 };
 
-/** JavaScript's own parse of a text; undefined if it refuses. */
 const own = (text: string): unknown => {
   try {
     return JSON.parse(text);

@@ -13,7 +13,6 @@ const expressions = new URL('../../dist/core/texts/expressions.cjs', import.meta
 const never = '(a+)+$';
 const tried = `${'a'.repeat(40)}!`;
 
-/** A command's message about faulty files. */
 const told = async (args: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await cli(args);
   return code === 0 ? `ok: ${stdout}` : stderr;

@@ -32,7 +32,6 @@ const modelOf = (
 
 const settings = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
 
-/** A donor's tokens with the model's row of each, or `lacking`. */
 const matched = (model: Given, donor: Given): Record<string, number | 'lacking'> => {
   const [one, other] = [modelOf('model', model), modelOf('donor', donor)];
   const { own, lacking } = transplantRows(new TokenTexts(one), one, other);

@@ -11,7 +11,6 @@ const writeBase = (layers = 4, name = 'base'): string => {
   return base;
 };
 
-/** A partition file that gives the first and the last layer to the language. */
 const partitionFile = async (
   parameters: Parameters<typeof partition>[1] = { bottom: 1, top: 1 },
   of = writeBase(),

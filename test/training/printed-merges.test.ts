@@ -23,7 +23,6 @@ beforeAll(() => {
 }, 60_000);
 afterAll(() => place.remove());
 
-/** The layerloom commands in the blocks of a Markdown text, in order. */
 const commandsIn = (markdown: string): string[] =>
   [...markdown.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>
     block.split('\n').filter((line) => line.startsWith('layerloom ')),

@@ -14,7 +14,6 @@ const rowsFile = (): string => {
   return file;
 };
 
-/** A run with the file that Telugu needs, and its configuration as data. */
 const init = async (parameters: TrainingParameters) => {
   const out = join(temporaryDirectory(), 'run');
   const isTelugu = parameters.preset.startsWith('tel') || parameters.language === 'tel';

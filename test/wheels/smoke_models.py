@@ -14,7 +14,6 @@ def names_of(layers: int = 3) -> list[str]:
 
 
 def write_expert(directory: str, value: float, layers: int = 3, elements: int = ELEMENTS) -> None:
-    """Writes a model whose elements all are `value`."""
     size = 4 * elements
     names = names_of(layers)
     header = {

@@ -401,7 +401,6 @@ class Ends(Workplace):
 @needs_numpy
 class Arrays(Workplace):
     def tensors(self) -> dict[str, Any]:
-        """Tensors of every dtype and form."""
         import ml_dtypes
         import numpy
 
@@ -537,7 +536,6 @@ class Arrays(Workplace):
 
 @needs_torch
 class Torch(Workplace):
-    """Models of transformers, small and of random weights."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -49,7 +49,6 @@ class Adapters(Workplace):
         return copy.deepcopy(model).merge_and_unload(adapter_names=None if adapter is None else [adapter])
 
     def check(self, models: list[Any], expected: list[Any]) -> Any:
-        """Compares the average of models with the average of their expected weights."""
         found = layerloom.soup(models)
         states = [model.state_dict() for model in expected]
         names = {name for name in states[0] if name != "lm_head.weight" or "lm_head.weight" in found}

@@ -24,7 +24,6 @@ def equal(pair: tuple[str, str]) -> bool:
 
 
 def resident() -> int:
-    """Bytes of this process's memory."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 

@@ -53,14 +53,12 @@ const run = (file: string, words: readonly string[], env: NodeJS.ProcessEnv = {}
   return { code: status, stdout, stderr };
 };
 
-/** As `run`, of what must succeed. */
 const done = (...given: Parameters<typeof run>): string => {
   const { code, stdout, stderr } = run(...given);
   expect(`${code}${code === 0 ? '' : `: ${stdout}${stderr}`}`).toBe('0');
   return stdout;
 };
 
-/** Makes an environment with layerloom in it; returns its folder of programs. */
 const install = (python: string, others: readonly string[] = []): string => {
   const environment = mkdtempSync(join(kept, 'environment-'));
   execFileSync(python, ['-m', 'venv', environment]);
@@ -85,7 +83,6 @@ const hashes = (directory: string): Record<string, string> =>
       ]),
   );
 
-/** A method that copies the first model. */
 const plugin = `
 import { registerMethod, tensorMethod } from 'layerloom';
 registerMethod(tensorMethod({

@@ -7,11 +7,9 @@ import type { TestProject } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Given to the tests. */
 export interface WheelsContext {
   /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
-  /** A directory with the wheels and the source distribution. */
   readonly wheels: string;
   /** Further packages that pip must find. */
   readonly libraries: string;
@@ -47,7 +45,6 @@ export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'tqdm==4.*'];
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Builds the wheels, and installs the tools, which are cached. */
 const prepare = (wheels: string, pythons: readonly string[]): Omit<WheelsContext, 'reason'> => {
   const kept = join(root, 'node_modules/.cache/wheels-tools');
   // Uses the last Python, which should be the newest: tools drop old versions before the package does.

@@ -54,7 +54,6 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 class Workplace(unittest.TestCase):
-    """A directory with small models and recipes."""
 
     def setUp(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
@@ -74,7 +73,6 @@ class Workplace(unittest.TestCase):
         self.directory.cleanup()
 
     def large(self) -> None:
-        """Experts whose merge takes long enough to be stopped."""
         for index, name in enumerate(("large-a", "large-b")):
             write_expert(name, index + 1, elements=16 << 20)
 

@@ -100,7 +100,6 @@ const Files& files() {
 /// Node n of a program, until the number of its sources is known.
 constexpr ValueId kNode = 1u << 31;
 
-/// Makes jobs of bytes.
 class Maker {
   public:
     Maker(const std::uint8_t* data, std::size_t size) : data_(data, size) {}
@@ -566,7 +565,6 @@ struct Found {
 
 using Run = std::function<Status(const Kernels&, int output, std::vector<double>& numbers, Control)>;
 
-/// Runs on the best instruction set and on the scalar one, and compares.
 void compare(const Run& run, bool isWithinFiles) {
     std::vector<Found> found;
     for (const Kernels* kernels : {availableKernels().front(), availableKernels().back()}) {
@@ -593,7 +591,6 @@ void compare(const Run& run, bool isWithinFiles) {
         }
 }
 
-/// A location in a run's output.
 Location at(Location to, int output) { return {to.fd == files().outputs[0] ? output : to.fd, to.begin}; }
 
 void fuzzCompute(Maker& maker) {

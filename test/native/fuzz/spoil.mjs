@@ -3,7 +3,6 @@
 /** @import { Random } from './random.mjs' */
 /** @import { Call, Files } from './jobs.mjs' */
 
-/** Thrown by a getter of a spoilt call. */
 export class Planted extends Error {}
 
 const oddNumbers = [

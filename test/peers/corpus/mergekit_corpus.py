@@ -53,7 +53,6 @@ CONFIG = {
 
 
 def references(value):
-    """Every model that a recipe's document names, as written."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in ("model", "base_model") and isinstance(inner, str):
@@ -150,7 +149,6 @@ def write_models(root, documents, own_tokens):
 
 
 def in_float32(document):
-    """The recipe with its arithmetic in float32, and its original output dtype."""
     whole = {**document, "dtype": "float32"}
     written = document.get("out_dtype") or document.get("dtype")
     return {**whole, "out_dtype": written} if written else whole
@@ -178,7 +176,6 @@ def merge(text, out, change=lambda document: document):
 
 
 def attempt(text, out, **options):
-    """None, or why mergekit refuses the recipe."""
     # Cached by path: the previous recipe may have used the same names in another directory.
     LoaderCache().loaders.clear()
     try:

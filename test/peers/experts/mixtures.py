@@ -60,7 +60,6 @@ one = dict(r=2, lora_alpha=3, target_modules=['k_proj'], target_parameters=['exp
 
 
 def train(model):
-    """Random numbers in the place of training."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             if 'lora_' in name:
@@ -101,7 +100,6 @@ def make(directory, layout=None):
 
 
 def compare(*models):
-    """Models as transformers holds them, whatever their file layout."""
     tokens = torch.arange(24)[None]
     for first, second in zip(models[::2], models[1::2]):
         ours, theirs = load(first), load(second)

@@ -41,7 +41,6 @@ def make(root, *names):
 
 
 def layer_of(name, stack, family):
-    """The layer of a stored tensor, None outside the layers of the stack."""
     if re.search(r'vision|visual', name):
         return None
     if family in ('t5', 't5-gated', 'mt5') and 'relative_attention_bias' in name:

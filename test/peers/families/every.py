@@ -69,7 +69,6 @@ varied = {
 
 
 def small_values(values, inside_tower=False):
-    """Small values for the keys of a configuration and its sections."""
     found = {}
     for key, value in values.items():
         if isinstance(value, dict) and (key.endswith('_config') or key in ('encoder', 'decoder')) and key != 'quantization_config':
@@ -161,7 +160,6 @@ def model_class(model_type):
 
 
 def every_model(model_type, seed=0):
-    """A tiny random model of a family."""
     torch.manual_seed(2410 + seed)
     model = model_class(model_type).from_config(config_of(model_type), dtype=torch.float32)
     with torch.no_grad():

@@ -163,7 +163,6 @@ def chained(sources, stack, order):
 
 
 def described(layer):
-    """Returns the classes of a layer's modules, their settings and the shapes of its parameters."""
     found = {}
     for path, module in layer.named_modules():
         if path.endswith('relative_attention_bias'):

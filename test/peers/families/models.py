@@ -132,7 +132,6 @@ families = {
 
 
 def model_of(name, seed=0):
-    """A model with random weights in each tensor except buffers."""
     model_type, kind, more = families[name]
     torch.manual_seed(2410 + seed)
     if kind == 'Diffusion':

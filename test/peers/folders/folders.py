@@ -71,7 +71,6 @@ def build(family, seed):
 
 @functools.cache
 def saved(family, seed, half):
-    """A model's tensors as transformers writes them, and its configuration."""
     model = copy.deepcopy(build(family, seed))
     with tempfile.TemporaryDirectory() as place:
         (model.to(torch.bfloat16) if half else model).save_pretrained(place)
@@ -369,7 +368,6 @@ class Folder:
 
 
 def share(root):
-    """A base and an adapter of each family."""
     shared = {"adapters": {}, "bases": {}}
     for family in FAMILIES:
         if family in ("llava", "t5", "opt"):

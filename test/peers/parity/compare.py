@@ -15,7 +15,6 @@ SAMPLED = 1_000_000
 
 
 class Checkpoint:
-    """A directory of safetensors files; reads a tensor at a time."""
 
     def __init__(self, directory):
         self.files = {}

@@ -54,7 +54,6 @@ def draw(model, tensor, count, salt):
 
 
 def tensors_of(model):
-    """A model's tensors in float32, each number exact in bfloat16."""
     result = {}
     for index, (name, shape) in enumerate(SHAPES.items()):
         count, norm = int(np.prod(shape)), len(shape) == 1

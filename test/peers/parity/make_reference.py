@@ -18,7 +18,6 @@ torch.set_num_threads(int(os.environ.get('LAYERLOOM_PYTHON_THREADS', '2')))
 
 
 def with_models(recipe, models):
-    """The recipe with model names replaced by directories."""
     if isinstance(recipe, list):
         return [with_models(item, models) for item in recipe]
     if not isinstance(recipe, dict):

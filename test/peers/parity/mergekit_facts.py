@@ -44,7 +44,6 @@ def model(name, **parameters):
 
 
 def run(recipe, seed=None, out='out'):
-    """The merged tensors, or mergekit's message when it refuses."""
     try:
         merge(recipe, models, os.path.join(root.name, out), seed)
     except Exception as error:

@@ -126,7 +126,6 @@ def swap(name, layers, a, b):
 
 
 def steps(x, y):
-    """Distance of bfloat16 in representable values."""
     def key(t):
         bits = t.view(torch.int16).to(torch.int32)
         return torch.where(bits < 0, -(bits & 0x7FFF), bits)

@@ -81,7 +81,6 @@ def tensors_of(directory):
 
 
 def check(run, out, schedule, parameter, steps):
-    """Checks that all tensors have the bits of NumPy's average, and returns their number."""
     checkpoints = [tensors_of(run / f"checkpoint-{step}") for step in steps]
     weights = np.array(weights_of(schedule, len(steps), parameter))
     terms = (weights / weights.sum()).astype(np.float32)
@@ -98,7 +97,6 @@ def check(run, out, schedule, parameter, steps):
 
 
 def check_adapter(run, out, steps):
-    """Compares the adapter's changes, in float64, with the mean of the checkpoints' changes."""
 
     def changes(directory):
         config = json.loads((Path(directory) / "adapter_config.json").read_text())

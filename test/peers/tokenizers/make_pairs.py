@@ -53,7 +53,6 @@ def write_config(directory, rows):
 
 
 def real(*added):
-    """The real tokenizer with more added tokens, and its number of tokens."""
     tokenizer = json.loads((experts / "base/tokenizer.json").read_text(encoding="utf-8"))
     end = max(tokenizer["model"]["vocab"].values()) + 1
     for index, new in enumerate(added):

@@ -48,7 +48,6 @@ def model(name, vocab, rows, tokens=(), merges=(), unigram=False):
 
 
 def merge(models, source, tokens=None, base=None):
-    """The numbers of rows, tokens and ids, or the error."""
     references = [reference for reference, _ in models]
     rules = {token: TokenEmbeddingConfig(**rule) for token, rule in (tokens or {}).items()}
     try:

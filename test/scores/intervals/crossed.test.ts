@@ -8,7 +8,6 @@ import { meanOf, sumOf } from '../../../src/study/scores/mean.js';
 import { unbounded } from '../../../src/study/scores/metrics.js';
 import { seeded } from '../../fixtures/scored.js';
 
-/** Scores of `rows` × `columns` models on `problems` problems, with effects of each. */
 const table = (rows: number, columns: number, problems: number, seed = 1): number[][][] => {
   const random = seeded(seed);
   const effects = (count: number, size: number) =>

@@ -35,7 +35,6 @@ const ofConfiguration = { task: 1.2, language: 0.8, both: 0.5 } as const;
  */
 const difficulty = { problem: 2, own: 0.5 } as const;
 
-/** Configurations that the best is chosen from. */
 const configurations = 9;
 
 /** Resamples of figures that are chosen again: enough for a mean and a variance. */
@@ -44,7 +43,6 @@ const resampling = { resamples: 500, seed: 1 } as const;
 export interface Design {
   /** Mean score of merges: 0.32 is that of Swahili's default swap. */
   readonly level: number;
-  /** Experts of each kind: 1, 2 or 3. */
   readonly experts: number;
   readonly problems: number;
   /** Effects of experts, relative to the paper's. */
@@ -109,7 +107,6 @@ const placeOf = (level: number): Place => {
 
 const task = 'constructed';
 
-/** Makes random numbers for one study. */
 const randomOf = (seed: number) => {
   const uniform = seeded(seed);
   const gauss = (deviation: number) =>
@@ -133,7 +130,6 @@ const resultOf = (name: string, scores: readonly number[]): EvaluationResult => 
   })),
 });
 
-/** A simulated model, and its true score over all problems. */
 interface Simulated {
   readonly model: ScoredModel;
   readonly truth: number;
@@ -321,17 +317,13 @@ export const study = (figure: Figure, design: Design, seed: number): Outcome | u
   }
 };
 
-/** The results of many studies. */
 export interface Coverage {
   readonly studies: number;
-  /** Shares of studies in percent. */
   readonly coverage: number;
   readonly falseClaims: number;
-  /** Mean width in points. */
   readonly width: number;
 }
 
-/** Simulates studies with seeds of their own. */
 export const coverageOf = (figure: Figure, design: Design, studies: number): Coverage => {
   const { experts, problems, level } = design;
   const first =
