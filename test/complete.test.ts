@@ -4,9 +4,7 @@ import { formulaKinds } from '../src/core/methods/operations/index.js';
 import { methods } from '../src/index.js';
 import { everyMethod } from './fixtures/every-method.js';
 
-// Checks that an addition is listed where the compiler cannot ask for it: lists that tests run through, the
-// other
-// language, and pages that list everything.
+// Checks lists that the compiler does not: in tests, in the other language, and in pages.
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
@@ -26,12 +24,8 @@ describe('a list of all', () => {
   it('methods is what the tests of bits, plans and aborts run through', () => {
     const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
     const made = new Set(recipes.map(({ method }) => method));
-    // Methods with tests elsewhere. Swap, soup: test/engine/run-plan.test.ts. Mixtures of dense models of
-    // known
-    // architectures: test/methods/mixture.test.ts. Fisher averages and RegMean, with a file for each model:
-    // test/methods/fisher.test.ts and regmean.test.ts, test/sweeps/same-bits.test.ts and
-    // test/fixtures/plans.ts.
-    // Transplants, with tokenizers: test/methods/transplant.test.ts and test/fixtures/plans.ts.
+    // Tested elsewhere: swap and soup in test/engine/run-plan.test.ts; mixture, fisher, regmean and
+    // transplant, which need other models, in test/methods.
     expect(builtIn.filter((name) => !made.has(name as never))).toEqual([
       'layer_swap',
       'relayout',

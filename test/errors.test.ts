@@ -142,7 +142,6 @@ const withTensor = (name: string, dtype: string, ...values: number[]): Checkpoin
   tensors: { ...llama().tensors, [name]: { dtype, shape: [values.length], data: Uint8Array.from(values) } },
 });
 
-/** A soup of two small models; a scenario may spoil its plan or output before the run. */
 const run = async (
   prepare: (context: { plan: MergePlan; root: string; task: string; out: string }) => unknown,
   out = 'out',

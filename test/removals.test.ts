@@ -18,10 +18,7 @@ const reasons = {
 
 type Reason = keyof typeof reasons;
 
-/**
- * All calls that remove, cut, rename or replace files, with the reasons. Add a new one here, with a reason
- * from above.
- */
+/** All calls that remove, cut, rename or replace files, each with a reason from above. */
 const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason[]]>> = {
   'examples/demo/demo.mjs': ['renameSync', 'asked'],
   'examples/demo/experts.mjs': ['writeFileSync writeFileSync', 'new'],

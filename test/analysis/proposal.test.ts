@@ -23,7 +23,6 @@ const published = (figure: string): number[] => {
   return means.map((mean) => mean / total);
 };
 
-/** Shares of 32 layers: `ends` in each of the first and last layers, the rest even. */
 const withEnds = (bottom: number, top: number, ends: number): number[] => {
   const layers = Array.from({ length: 32 }, (_, layer) => (layer < bottom || layer >= 32 - top ? ends : 1));
   const total = layers.reduce((sum, share) => sum + share, 0);

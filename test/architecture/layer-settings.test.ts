@@ -15,7 +15,6 @@ interface Family {
   readonly build: (config: Section, layers: number) => readonly unknown[];
   /** Keys with whole numbers that may order layers differently: tries all values if ours finds none. */
   readonly numbers?: readonly string[];
-  /** True if some order of layers cannot be expressed. */
   readonly refuses?: boolean;
 }
 

@@ -51,7 +51,6 @@ describe('openCheckpoint', () => {
         shards: Object.keys(tensors).map((tensor) => [tensor]),
         config: { num_hidden_layers: 400 },
       });
-    // The compiled command: limits belong to a process.
     const run = (command: string) =>
       spawnSync('bash', ['-c', `ulimit -n 64 && exec "${process.execPath}" bin/layerloom.cjs ${command}`], {
         cwd: fileURLToPath(new URL('../..', import.meta.url)),

@@ -18,7 +18,6 @@ const layers = 4;
 /** How far an expert moved each layer: its `attention`, `feed_forward` or both, times its own numbers. */
 type Moves = readonly (number | { attention: number; feed_forward: number })[];
 
-/** A base of ones, so that a change equals its relative change; and two experts. */
 const writeExperts = (moves: { task: Moves; language: Moves }, options: LlamaOptions = {}) => {
   const root = temporaryDirectory();
   const base = llama({ layers, dtype: 'F32', ...options });

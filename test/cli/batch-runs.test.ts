@@ -34,7 +34,6 @@ const eventsOf = (stdout: string): Record<string, unknown>[] =>
 
 const lastOf = (stdout: string) => eventsOf(stdout).at(-1) ?? {};
 
-/** A separate small file system; undefined if this user may not mount one. */
 const smallDisk = (size: string): string | undefined => {
   const directory = join(temporaryDirectory(), 'disk');
   mkdirSync(directory);
@@ -50,7 +49,6 @@ const smallDisk = (size: string): string | undefined => {
 const resize = (disk: string, options: string): void =>
   void execFileSync('mount', ['-o', `remount,${options}`, disk]);
 
-/** Checks that every merge recorded as done exists. */
 const expectTruthful = (out: string): void => {
   const { merges } = recordIn(out);
   for (const { path, state } of merges)

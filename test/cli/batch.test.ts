@@ -44,7 +44,6 @@ interface Event {
   readonly failed?: number;
 }
 
-/** Events, one a line; an error is no event and follows them. */
 const eventsOf = (stdout: string): Event[] =>
   stdout
     .split('\n')

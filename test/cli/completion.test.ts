@@ -36,7 +36,6 @@ const wordsOf = (line: string): string =>
     .map((word) => `'${word}'`)
     .join(' ');
 
-/** Output lines of the drivers: END closes the group of each completed line. */
 const groups = (text: string): string[][] => {
   const found: string[][] = [[]];
   for (const line of text.split('\n')) {

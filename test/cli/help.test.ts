@@ -27,7 +27,6 @@ const wordsOf = (line: string): string[] => {
   return end < 0 ? words : words.slice(0, end);
 };
 
-/** Parses with the program's parser and returns the name of the command that it would run. */
 const parsed = async (words: readonly string[]): Promise<string> => {
   const program = buildProgram();
   const ran: string[] = [];

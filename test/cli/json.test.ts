@@ -17,7 +17,6 @@ const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.
 const converter = llamaStandIn('convert-hf-to-gguf');
 const harness = ['--lm-eval', stubHarness];
 
-/** A command line and its output with --json: one document, or a line for each event. */
 type Case = readonly [name: string, form: 'document' | 'events', args: readonly string[]];
 
 /** Makes small models and an experiment. Returns commands in order: later ones read files of earlier ones. */

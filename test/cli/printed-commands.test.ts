@@ -9,8 +9,8 @@ import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
 import { readSource } from '../fixtures/source-texts.js';
 
-// Tries every command of ours that a message, README or page prints: finds it in the source, gets it from its
-// output, runs it over small models, and checks its promise.
+// Tries every command of ours that a message, README or page prints: runs it over small models, and checks
+// its promise.
 
 const paths = describeCommands(buildProgram()).map(({ path }) => path.join(' '));
 const { texts, commands, options: named } = readSource();
@@ -41,7 +41,6 @@ const session = (name: string) => {
   };
 };
 
-/** The command in a text that begins with these words, up to the closing quote or end of line, filled in. */
 const printedIn = (
   text: string,
   beginning: string,
@@ -69,7 +68,6 @@ const filled = { 'EXPERIMENT.yaml': 'study.yaml' };
 
 interface Scenario {
   readonly title: string;
-  /** The calls in the source that print the tested commands. */
   readonly calls: readonly string[];
   readonly run: () => Promise<void>;
 }
@@ -259,7 +257,6 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** Calls that are not tested here, with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
   'study/experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
@@ -331,7 +328,6 @@ describe('the source', () => {
   });
 
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
-    // Other programs, and texts that only a terminal or a docs page shows.
     const elsewhere =
       /^(cli|api\/doctor|study\/pages|core\/native|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|study\/experiment\/file\/[a-z]+-block|core\/methods\/framework\/common-settings|study\/schedulers|core\/models\/sources\/hub\/(variables|cache\/hub-cache)|study\/training\/(instructions|resume|status)|core\/plan\/export\/mergekit-)/;
     const spelt = texts.filter(

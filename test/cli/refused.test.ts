@@ -95,7 +95,6 @@ const run = async (command: string, args: readonly string[]) => cli([nameOf(comm
 /** Commands that write whole weights; if space is short, they are refused before reading any. */
 const large = ['swap', 'soup', 'revert', 'merge', 'apply', 'relayout', 'transplant', 'batch'];
 
-/** Reasons to refuse a command, each in its own folder. */
 const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]) => readonly string[]>> = {
   'a model that is not there': ({ at }, args) =>
     args.map((word) => (word === at('math-1') ? at('nowhere') : word)),
@@ -111,7 +110,6 @@ const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]
   'a value that is none': (_, args) => [...args, '--threads', '0'],
   'a disk that is full': ({ at }, args) => {
     const { bavail, bsize } = statfsSync(at('.'));
-    // Sparse bytes in each model.
     const factor = Math.ceil((bavail * bsize + 2 ** 34) / 2 ** 30);
     for (const name of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2']) enlarge(at(name), factor);
     return args;

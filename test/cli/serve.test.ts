@@ -14,7 +14,6 @@ interface Line {
 
 const token = randomBytes(15).toString('hex');
 
-/** Names a scratch directory with this process's token. */
 const nameOf = (scratch: number): string => `.layerloom-scratch-${token}${String(scratch).padStart(2, '0')}`;
 
 const start = () => {

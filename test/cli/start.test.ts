@@ -50,7 +50,6 @@ const swap = (...more: string[]) => {
   ];
 };
 
-/** Libraries that only other commands or other outputs need. */
 const seldom = /^(@huggingface|@stdlib|d3-|ml-matrix|papaparse|preact|pure-rand|undici)/;
 
 describe('the libraries that a command loads', () => {

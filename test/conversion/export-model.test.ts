@@ -36,7 +36,6 @@ const errorOf = async (work: Promise<unknown>): Promise<LayerloomError> => {
   return error as LayerloomError;
 };
 
-/** Names in the model's directory: an output or its remains. */
 const beside = (): string[] => readdirSync(root).filter((name) => name.includes('gguf'));
 
 describe('a checkpoint as GGUF', () => {

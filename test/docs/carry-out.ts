@@ -11,7 +11,6 @@ import type { Workplace } from './workplace.js';
 /** Directories and programs with which the blocks of pages run. */
 export interface Place {
   readonly workplace: Workplace;
-  /** A directory with models of full size, which can only be planned. */
   readonly fullSize: string;
   /** The command of a Python with the package; without it, Python programs are skipped. */
   readonly python?: string;
@@ -19,7 +18,6 @@ export interface Place {
 
 export const leftOut = Object.values(notRun).flat();
 
-/** Programs that pages' commands may run here; `not-run.ts` lists the others. */
 const runnable = /^(layerloom|npx layerloom|npx tsc|node|bash|cd|cp|mkdir|rm|mv|ls|cat) /;
 
 const runCommand = async (
@@ -63,7 +61,6 @@ const planFile = async (fence: Fence, file: string, directory: string, place: Pl
   await runCommand(fence.page, { line: fence.line, command, shown: [] }, directory, place);
 };
 
-/** Writes the file that a block shows, or changes the shown top-level keys in an existing one. */
 const writeYaml = async (fence: Fence, directory: string, place: Place) => {
   for (const { errors } of parseAllDocuments(fence.text)) expect(errors).toEqual([]);
   const named = fileOf(fence);
@@ -117,9 +114,8 @@ const carryOut: Readonly<
 };
 
 /**
- * Carries out the blocks of a page in order. Blocks in a group of tabs do the same in several languages: all
- * except
- * the first begin in a copy of the directory as it was before the group.
+ * Carries out a page's blocks in order. In a group of tabs all except the first begin in a copy of the
+ * directory as it was before the group.
  */
 export const carryOutPage = async (page: string, place: Place): Promise<void> => {
   const directory = place.workplace.directory(page);

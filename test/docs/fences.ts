@@ -59,11 +59,9 @@ export const fencesOf = (page: string): Fence[] => {
 export interface Command {
   readonly line: number;
   readonly command: string;
-  /** Lines below the command in a `console` block; empty for a script. */
   readonly shown: readonly string[];
 }
 
-/** Returns the commands of a `sh` block: its lines without comments, joined where `\` ends one. */
 const commandsOfScript = ({ line, text }: Fence): Command[] => {
   const commands: Command[] = [];
   let begun: { line: number; command: string } | undefined;
@@ -77,7 +75,6 @@ const commandsOfScript = ({ line, text }: Fence): Command[] => {
   return commands;
 };
 
-/** Returns the commands of a `console` block: lines that begin with `$`, each with the lines below it. */
 const commandsOfSession = ({ page, line, text }: Fence): Command[] => {
   const commands: { line: number; command: string; shown: string[] }[] = [];
   for (const [index, part] of text.trimEnd().split('\n').entries()) {

@@ -19,7 +19,6 @@ const targets = [
   ['q_proj', 'k_proj', 'v_proj', 'o_proj'],
 ];
 
-/** The sizes of Llama 3.1 8B, and of a small model with as many layers. */
 const sizes = {
   full: { hidden: 4096, inner: 14336, kv: 1024, vocabulary: 128256, heads: 32 },
   small: { hidden: 16, inner: 40, kv: 8, vocabulary: 24, heads: 4 },
@@ -80,7 +79,6 @@ const sideFiles = {
 /** Two models of each other family: `NAME-1` and `NAME-2`. */
 const others = { nllb: 'm2m-100', t5: 't5', bert: 'bert-embedding', mamba: 'mamba' };
 
-/** Writes a small base, experts in two files each, and adapters, under the names that the pages use. */
 export const writeSmallModels = (directory: string): void => {
   const shapes = shapesOf(sizes.small);
   const names = Object.keys(shapes);

@@ -5,7 +5,6 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The tests that a row names: a file, then titles or parts of titles, some with commas. */
 const namedBy = (cell: string) =>
   [...cell.matchAll(/`(?<file>test\/[^`]+)`: (?<titles>[^;]+)/g)].flatMap(({ groups = {} }) => [
     { file: groups['file'] ?? '', titles: (groups['titles'] ?? '').trim() },

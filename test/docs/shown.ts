@@ -11,10 +11,8 @@ const patternOf = (line: string): RegExp =>
   );
 
 /**
- * Returns the first shown line that the output lacks after the lines before it; undefined if it has all. A
- * line of
- * `…` stands for any lines, and `…` at the end of a line for the rest of a paragraph. All others are
- * adjacent.
+ * Returns the first shown line that the output lacks in order; undefined if it has all. A line of `…` stands
+ * for any lines, a final `…` for the rest of a paragraph.
  */
 export const lineNotPrinted = (shown: readonly string[], output: string): string | undefined => {
   const printed = stripVTControlCharacters(output)

@@ -58,9 +58,6 @@ export class Workplace {
     return directory;
   }
 
-  /**
-   * Runs a shell line in a directory, with `layerloom` and stand-ins for `lm_eval` and llama.cpp on the PATH.
-   */
   async run(command: string, directory: string): Promise<Ended> {
     const child = spawn('bash', ['-c', command], {
       cwd: directory,

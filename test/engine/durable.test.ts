@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { writePair } from '../fixtures/checkpoints.js';
 
 /**
- * The library over a file system that records, in order, which files and directories are synced, renamed and
- * removed, by the last two parts of their paths.
+ * Records, in order, which files and directories the library syncs, renames and removes, by the last two
+ * parts of their paths.
  */
 const withNotes = async () => {
   const notes: string[] = [];

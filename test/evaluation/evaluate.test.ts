@@ -244,7 +244,6 @@ describe('evaluating an experiment', () => {
     expect(record.merges).toHaveLength(4 * 4);
     for (const { name, scores } of [...record.merges, ...record.references])
       expect(Object.keys(scores ?? {}), name).toHaveLength(3);
-    // No model's tasks were run twice: one run for each number of shots.
     expect(new Set(asked(log)).size).toBe(asked(log).length);
     expect(existsSync(join(root, 'out', '.experiment.claim'))).toBe(false);
   });

@@ -32,7 +32,6 @@ const experimentOf = (
   return made;
 };
 
-/** The SHA-256 of each merge's tensors as the stand-in held them, in place or written, by name. */
 const heldIn = (log: string): Map<string, string> =>
   new Map(
     (existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []).flatMap((line) => {
@@ -73,7 +72,6 @@ describe('merges in place', () => {
     expect([outcome.failed, outcome.missing, outcome.warnings]).toEqual([[], [], []]);
     expect(outcome.inPlace?.merges).toBe(25);
     expect(outcome.inPlace?.bytes).toBeGreaterThan(0);
-    // Nothing of them is written, or left.
     expect(readdirSync(join(out, '.store', 'shards'))).toEqual([]);
     expect(existsSync(join(out, 'swahili'))).toBe(false);
     expect(scratches(out)).toEqual([]);
@@ -89,7 +87,6 @@ describe('merges in place', () => {
       if (answered.has(name)) expect(answered.get(name), name).toBe(await hashOfModel(join(written, path)));
     }
 
-    // The written merge then has its scores, and the others keep theirs.
     const chosen = 'swahili/math-1+swh-1/default';
     const { merges } = await runExperiment(file, { out, resume: true, write: [chosen] });
     expect(merges).toMatchObject([{ name: chosen, state: 'done' }]);

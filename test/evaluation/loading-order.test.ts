@@ -24,7 +24,6 @@ const model = (contents: readonly string[], form = 'llama'): ModelContents => ({
   parts: contents.map((content, place) => partOf(place, content, place === 0 ? 80 : 32)),
 });
 
-/** The paper's grid of merges (§4.2) for some pairs: embeddings, 32 layers, head. */
 const grid = (pairs: number): Map<string, ModelContents> => {
   const three = [0, 1, 2];
   const merges = new Map<string, ModelContents>();
@@ -128,7 +127,6 @@ describe('the contents of models', () => {
     );
     expect(table.differenceOf('files', 'file')).toBe(3 * 4);
     expect(table.differenceOf('file', 'files')).toBe(3 * 4);
-    // Other configurations or fewer tensors: nothing is exchanged.
     expect(table.differenceOf('files', 'config')).toBeUndefined();
     expect(table.differenceOf('files', 'layers')).toBeUndefined();
     expect(table.differenceOf('layers', 'files')).toBeUndefined();

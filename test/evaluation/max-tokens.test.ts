@@ -37,7 +37,6 @@ describe('the longest answer (max_tokens)', () => {
     expect(own).not.toHaveProperty('maxTokens');
     await set({ ...evaluate, max_tokens: 32 });
     expect(score(out, 'mgsm_direct_sw')).toBeUndefined();
-    // The perplexity has no answer, and is not scored again.
     expect((await evaluateExperiment(out, { lmEval, only })).results).toEqual({ made: 1, there: 1 });
     expect(score(out, 'mgsm_direct_sw')).toMatchObject({ maxTokens: 32 });
     expect(score(out, 'mgsm_direct_sw')?.result).not.toBe(own?.result);

@@ -100,7 +100,6 @@ describe('layerloom merge --plugin', () => {
       await mergedNumbers(join(family.root, 'out')),
       difference(tuned, own).map((x, i) => (own[i] ?? 0) + 1.5 * x),
     );
-    // Without it the method is unknown.
     expect(await layerloom(project, [...args, '--force'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('expo'),

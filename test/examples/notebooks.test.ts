@@ -32,7 +32,6 @@ const exported = ['_calls', '_public'].flatMap((name) => {
   );
 });
 
-/** GitHub's anchor of a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

@@ -20,7 +20,6 @@ describe('the languages a model is measured in', () => {
   ])('of %j', (model, languages) => {
     expect(measuredLanguages(experiment)(model)).toEqual(languages);
     expect(measuredLanguages({ ...experiment, everyLanguage: true })(model)).toEqual(all);
-    // The result is valid input for a model's languages.
     expect(measuredLanguages(experiment)({ ...model, languages })).toEqual(languages);
   });
 

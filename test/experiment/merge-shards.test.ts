@@ -24,7 +24,6 @@ describe('shards of many merges', () => {
     );
     const [one, two] = (await planBatch(merges, {})).merges.map(({ shards }) => shards);
     const same = one?.map((shard, index) => shard === two?.[index]);
-    // Embeddings, six layers (the second differs), final norm and head.
     expect(same).toEqual(one?.map((_, index) => index !== 2));
   });
 

@@ -12,9 +12,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const tensor = 'model.layers.2.mlp.down_proj.weight';
 
-/**
- * Writes a task expert with a NaN in layer 2, and a language expert; swaps copy that layer, soups average it.
- */
 const poisonedPair = () => {
   const root = temporaryDirectory();
   const { tensors, config } = llama({ layers: 4, seed: 1 });

@@ -18,8 +18,8 @@ import { stubHarness } from '../fixtures/evaluation-errors.js';
 
 vi.setConfig({ testTimeout: 600_000 });
 
-// Runs every preset of `experiment init`, and benchmarks of local data, from the file to tables and report.
-// Uses the commands that a reader would type, small models and a harness with random answers.
+// Runs every preset of `experiment init`, and benchmarks of local data, from file to report, with a reader's
+// commands, small models and random answers.
 
 const lmEval = stubHarness;
 
@@ -50,7 +50,6 @@ const walk = async (file: string, only?: readonly string[]) => {
   const { failed, scored } = await evaluateExperiment(out, { lmEval, only });
   expect(failed).toEqual([]);
   expect(scored).not.toEqual([]);
-  // A finished experiment has nothing left to do.
   const again = await planExperiment(file, { out, resume: true });
   expect([
     again.cost.bytesToWrite,
@@ -65,7 +64,6 @@ const walk = async (file: string, only?: readonly string[]) => {
   return tables.map(({ id }) => id);
 };
 
-/** The merges to score in presets with hundreds of merges. */
 const someOf: Partial<Record<PresetName, readonly string[]>> = {
   paper: ['base', 'math', 'swh', '*/default', '*/soup/*', '*/grid/b3-u0-tb0-tu?-uniform', '*/location'],
   grid: ['base', 'math', 'swh', '*/grid/b3-u0-*'],

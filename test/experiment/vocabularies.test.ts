@@ -14,7 +14,6 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const tokens = ['<unk>', 'a', 'b', 'c', 'd', 'e', 'f'];
 
-/** Pairs of experts that added no token, one token, or another one; each swapped in two ways. */
 const pairs = () => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number, added: readonly string[]) =>

@@ -113,12 +113,10 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
       ),
     );
     const inFused = await written(recipe(fused), join(root, 'fused-out'));
-    // The numbers are the same, in the same order.
     expect(bytesOf(inFused)).toEqual(bytesOf(fuseAgain(expected, options)));
     const outputs: readonly (readonly [Models, ExpertForm | undefined, Tensors])[] = [
       [fused, 'separate', expected],
       [separate, 'fused', inFused],
-      // The form of the first model.
       [{ ...fused, swh: separate.swh }, undefined, inFused],
       [{ ...separate, swh: fused.swh }, undefined, expected],
     ];

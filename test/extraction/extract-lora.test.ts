@@ -76,7 +76,6 @@ const withSpectrum = (rows: number, columns: number, values: readonly number[]):
 const q = 'model.layers.0.self_attn.q_proj.weight';
 const down = 'model.layers.1.mlp.down_proj.weight';
 
-/** A base of zeros, and an expert that differs in one matrix of known singular values. */
 const writeSpectrum = (values: readonly number[], shape: readonly [number, number] = [96, 160]) => {
   const root = temporaryDirectory();
   const elements = shape[0] * shape[1];

@@ -46,7 +46,6 @@ const isBearable = (faults) => {
   return others.every(isPassing) && others.length < fewFailures;
 };
 
-/** Codes of failures of a hub or the network. */
 const hubCodes = /^(HUB_\w+|PUSH_REFUSED)$/;
 
 /**

@@ -73,7 +73,6 @@ std::mutex mutex;
 std::string root;
 std::vector<Fault> faults;
 std::unordered_map<std::string, std::uint64_t> counts;
-/// Lines of the traced calls and of the faults that happened.
 std::string traced, fired;
 bool isTracing = false, isFrozen = false;
 int logFd = -1, traceFd = -1, firedFd = -1;

@@ -42,7 +42,6 @@ const { values } = parseArgs({
   },
 });
 
-/** Milliseconds in which a command ends. */
 const patienceMs = 30_000;
 
 const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-faults-'));

@@ -41,7 +41,6 @@ const offsets = {
 };
 const [processBytes, fileBytes] = [64, 120 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
 
-/** Most turns of a schedule. */
 const most = 50_000;
 /** Milliseconds after which a process with the turn counts as hanging. */
 const patienceMs = 120_000;

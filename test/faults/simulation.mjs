@@ -50,7 +50,6 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  * @property {Reference} reference
  */
 
-/** Milliseconds after which a command hangs. */
 const patienceMs = 30_000;
 
 /**

@@ -168,8 +168,8 @@ void jump(std::int64_t seconds) {
     all.passed[all.passedCount++] = {now, ahead + seconds};
 }
 
-/// The longest duration of a call, in milliseconds. With calls of ten seconds, the heartbeats of several
-/// claims (four calls each, after the work's) would come too late, and a takeover would be no bug.
+/// The longest call, in milliseconds: with calls of ten seconds heartbeats would come too late, and a
+/// takeover would be no bug.
 constexpr std::int64_t longest = 2'000;
 
 /// Lets time pass for all: sleepers have less left to sleep, waiters have waited longer.

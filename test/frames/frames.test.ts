@@ -38,7 +38,6 @@ describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, (
       PYTHONPATH: [join(packageRoot, 'python'), here].join(':'),
       LAYERLOOM_RESULTS: root,
       LAYERLOOM_COMMAND: JSON.stringify([process.execPath, command]),
-      // Nothing is sent anywhere.
       ...{ WANDB_MODE: 'offline', WANDB_SILENT: 'true', MLFLOW_DISABLE_TELEMETRY: 'true' },
     };
     const { status, stdout, stderr } = spawnSync(python, words, { cwd, env, encoding: 'utf8' });

@@ -16,16 +16,13 @@ declare module 'vitest' {
   }
 }
 
-/** Packages that make frames, read them, and log scores. */
 const packages = ['pandas', 'polars', 'pyarrow', 'duckdb', 'mlflow-skinny', 'sqlalchemy', 'alembic', 'wandb'];
 
-/** Cached for the next run. */
 const kept = fileURLToPath(new URL('../../node_modules/.cache/frames-tools', import.meta.url));
 
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Returns the Python that `LAYERLOOM_FRAMES_PYTHON` names, or makes an environment. */
 const prepare = (): string => {
   const given = process.env['LAYERLOOM_FRAMES_PYTHON'];
   if (given !== undefined) return given;

@@ -1,4 +1,3 @@
-"""Runs of MLflow and W&B, read back by these packages' readers, have the study's scores."""
 
 import json
 import math

@@ -1,4 +1,3 @@
-"""The HTML of studies, merges and analyses is well-formed, shows their contents, and runs nothing."""
 
 import json
 import os

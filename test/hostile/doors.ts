@@ -23,14 +23,11 @@ import {
 } from './growth.js';
 import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
 
-/** A file that strangers may have made, and commands that read it. */
 export interface Door {
   readonly name: string;
-  /** It is replaced by mutations of itself. */
   readonly file: string;
   readonly mutations: (bytes: Buffer) => Iterable<Mutation>;
   readonly growths: (bytes: Buffer) => Iterable<Growth>;
-  /** Two places of it grow together. */
   readonly pairs?: (bytes: Buffer) => Iterable<Growth>;
   readonly commands: readonly (readonly string[])[];
   /** Words that a refusal must contain to name the place. Default: the name of the file or its folder. */
@@ -59,9 +56,6 @@ const must = async (args: readonly string[]): Promise<void> => {
   if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
 };
 
-/**
- * Makes valid files of every kind with the commands that write them, and returns the doors that read them.
- */
 export const makeDoors = async (): Promise<{ readonly root: string; readonly doors: readonly Door[] }> => {
   const root = temporaryDirectory();
   const at = (...parts: string[]) => join(root, ...parts);

@@ -18,7 +18,6 @@ export interface GrowthPair {
 const sameness = (command: readonly string[]): string =>
   command.filter((_, at) => command[at - 1] !== '-o').join(' ');
 
-/** Pairs of growths of one door, and of two doors of one command. */
 export function* pairsOf(doors: readonly Door[]): Generator<GrowthPair> {
   for (const [index, door] of doors.entries()) {
     for (const growth of door.pairs?.(readDoor(door)) ?? [])
@@ -53,7 +52,6 @@ const textOf = (label: string, of: (count: number) => string): Growth => ({
   of: (count) => Buffer.from(of(count)),
 });
 
-/** Pairs that were quadratic once, and similar ones. */
 export const knownPairs = (root: string, doors: readonly Door[]): GrowthPair[] => {
   const at = (...parts: string[]) => join(root, ...parts);
   const bytesOf = (name: string): Buffer => {

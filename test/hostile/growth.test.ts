@@ -90,7 +90,6 @@ it('work on a file, and the memory asked for, grow no faster than the file, what
   }
 }, 3_600_000);
 
-/** Returns the work that grows faster than a count when two places grow with it. */
 const fasterWith = async ({ files, command }: GrowthPair, root: string): Promise<string | undefined> => {
   const valid = files.map(([file]) => (existsSync(file) ? readFileSync(file) : undefined));
   try {

@@ -3,7 +3,6 @@ import { ggufBytes, ggufModel, value as ofGguf, u64 } from '../fixtures/gguf-fil
 import { pickle, torchFile, torchTensors } from '../fixtures/torch-files.js';
 import { type Json, pathsIn, withAt } from './mutations.js';
 
-/** A file of any size: the growing part, and the file with that many more. */
 export interface Growth {
   readonly label: string;
   readonly of: (count: number) => Buffer;
@@ -49,7 +48,6 @@ const growingPlaces = (document: Json): GrowingPlace[] =>
     return [{ path, larger: (count) => grown(value, count) }];
   });
 
-/** The document grown at each of some separate places. */
 const growthAt = (document: Json, places: readonly GrowingPlace[]): Growth => ({
   label: places.map(({ path }) => (path.length === 0 ? 'the whole' : path.join('.'))).join(' and '),
   of: (count) =>
@@ -63,13 +61,11 @@ const growthAt = (document: Json, places: readonly GrowingPlace[]): Growth => ({
     ),
 });
 
-/** Each list, object and text of a JSON document grows. */
 export function* growthsOfJson(text: string): Generator<Growth> {
   const document = JSON.parse(text) as Json;
   for (const place of growingPlaces(document)) yield growthAt(document, [place]);
 }
 
-/** Each pair of places of a JSON document grows together, unless one contains the other. */
 export function* pairsOfJson(text: string): Generator<Growth> {
   const document = JSON.parse(text) as Json;
   const places = growingPlaces(document);
@@ -80,7 +76,6 @@ export function* pairsOfJson(text: string): Generator<Growth> {
         yield growthAt(document, [one, other]);
 }
 
-/** Each of the last lines of a text is repeated. */
 export function* growthsOfLines(text: string): Generator<Growth> {
   const lines = text.trimEnd().split('\n');
   for (const at of [lines.length - 1, lines.length >> 1])
@@ -93,7 +88,6 @@ export function* growthsOfLines(text: string): Generator<Growth> {
     };
 }
 
-/** The header of a safetensors file grows like a text. */
 const ofHeader = (growthsOf: (text: string) => Iterable<Growth>) =>
   function* (bytes: Buffer): Generator<Growth> {
     const end = 8 + Number(bytes.readBigUInt64LE());
@@ -104,7 +98,6 @@ const ofHeader = (growthsOf: (text: string) => Iterable<Growth>) =>
 export const growthsOfHeader = ofHeader(growthsOfJson);
 export const pairsOfHeader = ofHeader(pairsOfJson);
 
-/** So many entries, by name. */
 const named = <T>(
   count: number,
   of: () => T,
@@ -112,7 +105,6 @@ const named = <T>(
 ): Record<string, T> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [nameOf(index), of()] as const));
 
-/** Nested lists with a number in the innermost. */
 const nestedList = (depth: number): Buffer =>
   ofGguf.raw(
     9,
@@ -124,7 +116,6 @@ const nestedList = (depth: number): Buffer =>
     ]),
   );
 
-/** Growing parts of a GGUF file: keys, tensors, and elements of lists, texts and shapes. */
 export function* growthsOfGguf(): Generator<Growth> {
   const { metadata, tensors } = ggufModel();
   const withKeys = (more: (count: number) => Record<string, Buffer>) => (count: number) =>
@@ -164,7 +155,6 @@ export function* growthsOfGguf(): Generator<Growth> {
   };
 }
 
-/** Growing parts of a torch file: tensors, storages, other entries, texts, and nested lists. */
 export function* growthsOfTorch(tensors: Tensors): Generator<Growth> {
   const one = { dtype: 'F32', shape: [2], data: Buffer.alloc(8) } as const;
   const withTensors = (more: (count: number) => Tensors) => (count: number) => {

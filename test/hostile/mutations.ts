@@ -8,7 +8,6 @@ export interface Mutation {
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Values that break a reader which trusts a type, range or name. */
 const strange: readonly Json[] = [
   null,
   true,
@@ -54,7 +53,6 @@ export const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefi
   );
 };
 
-/** Texts that are no document, or a misleading one. */
 const wholeTexts = (text: string): Mutation[] => {
   const of = (label: string, bytes: string | Buffer): Mutation => ({ label, bytes: Buffer.from(bytes) });
   const middle = Math.floor(text.length / 2);
@@ -135,7 +133,6 @@ export function* ofSafetensors(bytes: Buffer): Generator<Mutation> {
   yield* ofBytes(bytes, 0);
 }
 
-/** Any file: cut, or with random bytes of its first 4096 changed. */
 export function* ofBytes(bytes: Buffer, changes = 300): Generator<Mutation> {
   for (const share of [0, 0.01, 0.1, 0.5, 0.9, 0.999])
     yield { label: `cut at ${share}`, bytes: bytes.subarray(0, Math.floor(bytes.length * share)) };

@@ -110,7 +110,6 @@ const textOf = ({ one, some, below }: Chance, { root, secrets }: Place): string 
   return one([text, text, text, `x=${text}`, `${text}+${name}@${revision}`, `${text}?${revision}`]);
 };
 
-/** Changes one of the places that others may write to. */
 const change = ({ one, some, below }: Chance, { own, secrets, elsewhere, outside }: Place): void => {
   const snapshot = join(own, 'snapshots', someCommit);
   const place = one([

@@ -5,8 +5,8 @@ import { cli } from '../fixtures/cli.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 import { type Door, makeDoors, removeOutputs } from './doors.js';
 
-// A stranger's folder may have a link instead of a file, or a recipe may name another file, such as the
-// user's secrets. Whatever replaces a file that layerloom reads, no message repeats any of it.
+// Whatever replaces a file that layerloom reads, such as a link to the user's secrets, no message repeats any
+// of it.
 
 /** Parts of a secret; no output may contain them. */
 const parts = ['Zq8vXw3Lp0', 'Rt5yNb7Kd2', 'Hj4mGc9Fs1', 'Wx6uPe2Va8'];

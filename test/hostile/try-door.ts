@@ -11,13 +11,11 @@ import type { Mutation } from './mutations.js';
 const refusals = [2, 3, 4, 5];
 const longest = 2000;
 
-/** Names below a folder, except files that a resumed batch may write. */
 const namesIn = (root: string): string[] =>
   readdirSync(root, { recursive: true })
     .map(String)
     .filter((name) => !name.startsWith('study/'));
 
-/** The fault that a command's run shows; undefined if none. */
 const faultIn = (
   { code, stdout, stderr }: Awaited<ReturnType<typeof cli>>,
   { file, told }: Door,

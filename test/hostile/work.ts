@@ -34,7 +34,6 @@ const matched: Amount = (self, [text], result, began) => {
     : (result as RegExpExecArray).index + lengthOf((result as RegExpExecArray)[0]);
 };
 
-/** Built-in functions that walk over something, invisible to block counts. */
 const walking: readonly (readonly [object, string, Amount])[] = [
   ...['includes', 'indexOf'].flatMap((name) => [
     [Array.prototype, name, searched] as const,
@@ -75,7 +74,6 @@ const countWalks = (add: (name: string, amount: number) => void): (() => void) =
 type Amounts = ReadonlyMap<string, number>;
 
 export interface Work {
-  /** Counts of blocks, and of elements and characters by built-in functions. */
   readonly steps: Amounts;
   /** Bytes allocated in JavaScript's heap, including freed ones, sampled every 16 KiB. */
   readonly bytes: Amounts;
@@ -98,9 +96,9 @@ const adder =
   };
 
 /**
- * Counts a function's work, since time is too noisy: runs of JavaScript blocks in the program and its
- * libraries, elements and characters that built-in functions walk over, and allocated memory. Does not see a
- * regular expression's work beyond its text's length; sees copies by `...` only by their memory.
+ * Counts a function's work, since time is too noisy: runs of JavaScript blocks, elements and characters that
+ * built-in functions walk over, and allocated memory. Does not see a regular expression's work beyond its
+ * text's length.
  */
 export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
   const [steps, bytes] = [new Map<string, number>(), new Map<string, number>()];

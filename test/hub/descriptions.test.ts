@@ -13,7 +13,6 @@ import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
 const first = 64 * 1024;
 
-/** A model with such tensors all over its file, and their bytes outside the header's read. */
 const quantised = async () => {
   const source = writeCheckpoint(
     join(temporaryDirectory(), 'm'),

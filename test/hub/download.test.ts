@@ -7,15 +7,12 @@ import { type Family, writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 
-// Commands with --download, run as users run them, against a local hub.
-
 interface HubOf {
   readonly family: Family;
   readonly hub: HubServer;
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A hub with a family's models as `org/base`, `org/a` and `org/b`, and a user with empty caches. */
 const hubOf = async (family: Family): Promise<HubOf> => {
   const hub = await new HubServer().start();
   onTestFinished(() => hub.close());
@@ -77,7 +74,6 @@ describe('--download', () => {
     expect(download.bytes).toBeGreaterThan(0.8 * cost.bytesToRead);
     const text = await ok([...swap, '--download', '--dry-run'], env);
     expect(text.stdout).toMatch(/to download\s+\d.* kB of 2 × \d.* kB \(\d\d %\)/);
-    // Known from the cache, without the hub.
     hub.requests.length = 0;
     expect((await ok([...swap, '--dry-run'], env)).stdout).toContain('to download');
     expect(hub.requests).toEqual([]);
@@ -154,7 +150,6 @@ describe('--download', () => {
     await ok([...swap, '-o', `${out}-new`, '--download'], env);
     expect(readFileSync(join(`${out}-new`, 'README.md'), 'utf8')).not.toContain(former);
     expect(weightsIn(`${out}-new`).equals(weightsIn(out))).toBe(false);
-    // The branch is as the hub last reported it, also without --download.
     await ok([...swap, '-o', `${out}-same`], env);
     expect(weightsIn(`${out}-same`).equals(weightsIn(`${out}-new`))).toBe(true);
     const pinned = swap.map((arg) => (arg === 'org/a' ? former : arg));

@@ -5,8 +5,6 @@ import { openModel as openCheckpoint } from '../../src/core/models/reading/read-
 import { llama, safetensors, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// A shared cache with files that another user may have put there.
-
 const small = () => llama({ layers: 2 });
 
 const other = 'f'.repeat(40);

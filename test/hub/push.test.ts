@@ -11,8 +11,6 @@ import { HubServer } from '../fixtures/hub-server.js';
 import { HubUploads, type UploadOptions } from '../fixtures/hub-uploads.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// Uploads to a local hub, by the hub's own library.
-
 const hubFor = async (options: Omit<UploadOptions, 'writers'> = {}) => {
   const hub = await new HubServer({ tokens: ['writer', 'reader'], granted: ['writer', 'reader'] }).start();
   onTestFinished(() => hub.close());

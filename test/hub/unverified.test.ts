@@ -10,8 +10,8 @@ import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 
-// A complete file is verified by its hash and becomes a link. If it is not a link, its process was killed
-// before verification, or its record was edited: it is verified before any read.
+// A complete file that is not yet a link is unverified (a killed process, an edited record): it is verified
+// before any read.
 
 const prepare = async () => {
   const family = writeFamily({ layers: 8, hidden: 128 });

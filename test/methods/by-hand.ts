@@ -17,7 +17,6 @@ const scaled = (x: Vector, by: number): number[] => x.map((v) => v * by);
 
 const added = (x: Vector, y: Vector): number[] => x.map((v, i) => v + (y[i] ?? 0));
 
-/** Indexes by falling magnitude, ties by index. */
 const order = (x: Vector): number[] =>
   [...x.keys()].sort((i, j) => Math.abs(x[j] ?? 0) - Math.abs(x[i] ?? 0) || i - j);
 
@@ -51,7 +50,6 @@ const random = (seed: string, index: number): number => {
 export const dropped = (x: Vector, density: number, seed: string): number[] =>
   x.map((v, i) => (random(seed, i) < Math.floor(density * 2 ** 32) ? v : 0));
 
-/** The rank of each element by rising magnitude, ties by index. */
 const ranks = (row: Vector): number[] => {
   const ascending = [...row.keys()].sort((a, b) => Math.abs(row[a] ?? 0) - Math.abs(row[b] ?? 0) || a - b);
   const places = row.map(() => 0);

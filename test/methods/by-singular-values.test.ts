@@ -38,10 +38,8 @@ const numbersIn = (tensors: Tensors, name: string): number[] => {
   return decode(dtype as Floating, data);
 };
 
-/** In float32, from which matrices are merged. */
 const floatsIn = (tensors: Tensors, name: string): number[] => numbersIn(tensors, name).map(Math.fround);
 
-/** The methods; the parameter that scales them; and their card's text. */
 const methods = [
   ['iso_c', 'lambda', 'Iso-C', '2502.04959'],
   ['tsv_m', 'alpha', 'TSV-Merge', '2412.00081'],

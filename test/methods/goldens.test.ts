@@ -16,7 +16,6 @@ interface Golden {
   readonly name: string;
   readonly recipe: Record<string, unknown>;
   readonly layers: number;
-  /** Bits of the merge minus those of the base, packed. */
   readonly bf16: string;
   /** Positions that a threshold leaves undecided: ties with the last kept value. */
   readonly undecided?: string;

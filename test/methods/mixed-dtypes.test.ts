@@ -9,7 +9,6 @@ import { decode, encode, type Floating } from '../fixtures/numbers.js';
 const options = { layers: 2, hidden: 16 };
 const names = ['base', 'a', 'b', 'c'] as const;
 
-/** Experts of the base in different dtypes, and the same numbers in float32. */
 const writeFamily = async (dtypes: Readonly<Record<(typeof names)[number], Floating>>) => {
   const root = temporaryDirectory();
   const stored: Record<string, string> = {};

@@ -81,7 +81,6 @@ const methods = Object.keys(everyMethod({ base: '', a: '', b: '', c: '' })).filt
 
 describe.each(methods)('%s', (name) => {
   it('refuses what is not finite in any of its inputs, with tensor and index', async () => {
-    // All three numbers in each input of all methods together.
     for (const [place, model] of usedBy(name).entries()) {
       const which = (place + methods.indexOf(name)) % numbers.length;
       const number = numbers[which] as number;

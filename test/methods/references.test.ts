@@ -39,7 +39,6 @@ const shapes = {
   'model.norm.weight': [2053],
 };
 
-/** Distance of neighbours, relative and near zero. */
 const units: Record<Floating, readonly [number, number]> = {
   F64: [2 ** -22, 0],
   F32: [2 ** -22, 0],
@@ -243,7 +242,6 @@ const merged = async (family: Family, recipe: object) => {
 
 const columnsOf = (shape: readonly number[]) => shape.at(-1) ?? 1;
 
-/** Methods whose arithmetic depends on the dtype in a special way. */
 const few = ['ties', 'breadcrumbs', 'della', 'sce', 'nearswap', 'model stock, row by row'];
 
 describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {

@@ -7,10 +7,6 @@ import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { yaml } from '../recipe/recipes.js';
 
-/**
- * Writes a recipe beside base, a, b and c, and returns the error of planning, the same for a run and its dry
- * run.
- */
 const refusal = async (text: string, { root }: Family, strict = false): Promise<LayerloomError> => {
   const file = join(root, 'merge.yaml');
   writeFileSync(file, text);

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { thresholdThatKeeps, type WeighedRows } from '../../src/core/methods/swaps/threshold-that-keeps.js';
 import { generator } from '../fixtures/numbers.js';
 
-/** Sorts all rows and takes them from the top, by definition. */
 const bySorting = (share: number, tensors: readonly WeighedRows[]): number => {
   const all = tensors.flatMap(({ vector, parameters }) =>
     Array.from(vector, (mav) => ({ mav: Number.isNaN(mav) ? Number.POSITIVE_INFINITY : mav, parameters })),

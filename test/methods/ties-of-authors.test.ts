@@ -46,9 +46,6 @@ const merged = async (models: readonly Tensors[], more: object) => {
   return Object.fromEntries(tensors.map(([name, { data }]) => [name, decode('F32', data)]));
 };
 
-/**
- * Two experts' changes of a tensor that cancel in its first and third element, and those of another tensor.
- */
 const cancelling = (others: Vector): [Numbers, Numbers] => [
   { 'model.layers.0.up.weight': [1, 2, 4, 0], 'model.norm.weight': others },
   { 'model.layers.0.up.weight': [-1, 2, -4, 0], 'model.norm.weight': others },

@@ -272,7 +272,6 @@ describe('a transplant without a pursuit', () => {
       rowOf(old, few, 'Ã'),
       meanOf('a').map(() => 0),
     ]);
-    // Rows without a token are the mean of the others.
     expect(config['vocab_size']).toBe(8);
     expect(itemAt(rows, 7)).toEqual(itemAt(rows, 6));
     for (const [column, x] of itemAt(rows, 6).entries())

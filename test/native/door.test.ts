@@ -24,7 +24,6 @@ const door: Record<
   Call
 > = createRequire(import.meta.url)(file);
 
-/** The jobs' files have 4 rows of 8 elements. */
 const columns = 8;
 const count = 4 * columns;
 
@@ -144,7 +143,6 @@ const productJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Codes of [4, 8] in blocks of 2 × 4: scales of [2, 2]. */
 const dequantiseJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -166,7 +164,6 @@ const dequantiseJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Rows [4, 8] of float32 as bytes, in heads of two rows. */
 const unpackJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -199,7 +196,6 @@ const quantiseJob = (files: Files, operation: object = {}) => ({
   ],
 });
 
-/** Rows [4, 8] that sum rows of a matrix of three. */
 const combineJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -238,7 +234,6 @@ const pursuit = (files: Files) => {
   return { atoms: rowsOf(0, 2), targets: rowsOf(2, 2), k: 2 };
 };
 
-/** Numbers for two targets with at most two atoms. */
 const pursued = () => new Float64Array(2 * (3 + 2 * 2));
 
 /** A quantised tensor with a third input of 16 bytes. */
@@ -291,7 +286,6 @@ const factorisation = (files: Files) => ({
   right: { fd: files.out, begin: 4 * 2 * 4 },
 });
 
-/** Numbers of a factorisation of rank 2. */
 const factored = () => new Float64Array(4 + 2);
 
 /** Two matrices [4, 8], and two Gram matrices [8, 8] in the same files. */
@@ -302,14 +296,12 @@ const regression = (files: Files) => ({
   to: location(files.out),
 });
 
-/** Two matrices [4, 8]; the first is the base. */
 const spectral = (files: Files) => ({
   program: programOf(files, []),
   ...{ rule: 'tsv_m', base: 0, sources: [1], scale: 1, dtype: 'F64' },
   to: location(files.out),
 });
 
-/** The first block of one file, and all of another. */
 const hashed = ({ a, b }: Files) => [
   { fd: a, begin: 0, length: 64, last: false },
   { fd: b, begin: 0, length: count * 8, last: true },
@@ -593,7 +585,6 @@ const histogramMeasure = {
   counts: new Uint32Array(256),
 } as const;
 
-/** A measure of every kind, over values 0 to 2. */
 const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly kind: Kind } } = {
   gram: { kind: 'gram', values: [0, 1, 2] },
   rowGram: { kind: 'rowGram', values: [0, 1] },

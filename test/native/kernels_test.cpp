@@ -129,7 +129,6 @@ struct Input {
     std::size_t offset;  // misalignment
 };
 
-/// Every element of Σ weight · input by the numeric contract.
 std::vector<std::uint64_t> expected(const std::vector<Input>& inputs, DType sink, std::size_t count) {
     bool wide = sink == DType::F64;
     for (const Input& input : inputs) wide = wide || input.dtype == DType::F64;
@@ -269,8 +268,8 @@ void everyUpperHalfOfAFloat32() {
 }
 
 #ifdef __x86_64__
-/// x86 flags computations with subnormals, which are a hundred times slower. Small formats have subnormals,
-/// but all are normal numbers in float32.
+/// x86 flags computations with subnormals, which are a hundred times slower; those of small formats are
+/// normal numbers in float32.
 void noSubnormalIsComputedWith() {
     for (const DType from : {DType::F16, DType::F8_E4M3, DType::F8_E5M2}) {
         Input every{from, 0.5, std::vector<std::byte>(patterns(from) * sizeOf(from)), 0};
@@ -364,7 +363,6 @@ struct TestTile {
           tile{x.data(), nonZero.data(), negative.data(), false} {}
 };
 
-/// Sums in plain loops, in the contract's order.
 void reductions() {
     std::normal_distribution<float> normal(0, 1e-5f);
     for (const std::size_t count : {0, 1, 5, 15, 16, 17, 31, 32, 33, 100, 1000, 4096}) {
@@ -954,7 +952,6 @@ VoteRule voteRule(int way, float scale) {
             scale};
 }
 
-/// Votes in plain loops, for every kind of rule.
 void votes() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-42f, 3e38f, INFINITY, NAN};
     const float weights[] = {1, 0.5f, -1.5f};
@@ -1107,7 +1104,6 @@ void consensuses() {
             }
 }
 
-/// Products in plain loops, at any place of their rows.
 void products() {
     const auto draw = [](std::size_t size, bool special) {
         std::vector<float> x(size);

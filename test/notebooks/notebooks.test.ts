@@ -15,7 +15,6 @@ const writeHarness = (directory: string): void => {
   chmodSync(join(directory, 'lm_eval'), 0o755);
 };
 
-/** Executes a notebook in a folder with only the package; returns the names of its pictures. */
 const execute = (name: string): string[] => {
   const [packages, programs, work] = [linkPackage(), temporaryDirectory(), temporaryDirectory()];
   writeHarness(programs);

@@ -9,13 +9,8 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
  */
 export const python = process.env['LAYERLOOM_NOTEBOOKS_PYTHON'];
 
-/** For the title of tests that need it. */
 export const skipped = python === undefined ? ' (skipped: LAYERLOOM_NOTEBOOKS_PYTHON names no Python)' : '';
 
-/**
- * Returns a directory with this clone's Python package in a wheel's layout: with the program in its folder
- * `engine`.
- */
 export const linkPackage = (): string => {
   const directory = temporaryDirectory();
   const [source, target] = [join(packageRoot, 'python/layerloom'), join(directory, 'layerloom')];

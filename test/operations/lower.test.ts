@@ -48,7 +48,6 @@ const recording = (shape: readonly number[]): { program: Program; calls: Call[] 
   return { program, calls };
 };
 
-/** Findings of a fake measurer: sums of each kind, and elements whose magnitudes are searched. */
 interface Findings {
   readonly gram?: readonly number[];
   readonly rowGram?: readonly number[];
@@ -290,7 +289,6 @@ describe('lowering a consensus', () => {
     sparsifier,
     rescale,
   });
-  /** The nodes between the first task vector and the vote. */
   const between = async (pruning: Pruning, findings: Findings = {}) => {
     const { calls, asked } = await lowered(of(pruning), findings);
     expect(calls[0]).toEqual(change(x));

@@ -30,7 +30,6 @@ const tensors = fc
   )
   .map((numbers) => Float32Array.from(numbers));
 
-/** Counts in two blocks, as the kernels do. */
 const countOf = (x: Uint32Array, { low, last, shift, candidates }: Window, bins: number) => {
   const counts = new Uint32Array(bins);
   const end = last + 1;

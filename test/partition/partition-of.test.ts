@@ -9,7 +9,6 @@ import { baseOf } from './bases.js';
 const llama = (layers: number, tied = false) =>
   baseOf(llamaShapes({ layers, tied }), { model_type: 'llama', tie_word_embeddings: tied });
 
-/** Which layers' q_proj a part has. */
 const layersOf = (names: readonly string[]): number[] =>
   names.flatMap((name) => {
     const layer = /layers\.(\d+)\.self_attn\.q_proj/.exec(name)?.[1];

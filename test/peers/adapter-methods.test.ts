@@ -15,7 +15,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 interface Found {
   readonly modules: number;
-  /** The least error that a rank allows, by target. */
   readonly least: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly errors: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }

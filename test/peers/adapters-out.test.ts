@@ -21,7 +21,6 @@ const run = (args: readonly string[], input = '') =>
     }).toString(),
   );
 
-/** Merges as functions of the two sides; a full-weight side is `BASE+ADAPTER`. */
 const merges: Record<
   string,
   (task: string, language: string, base: string, out: string) => Promise<unknown>

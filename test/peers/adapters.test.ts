@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { layerSwap, relayout } from '../../src/index.js';
 
-// Adds PEFT's adapters to their bases with layerloom and with PEFT.
-
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_ORACLE: oracle } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
 const script = fileURLToPath(new URL('adapters/adapters.py', import.meta.url));
@@ -23,13 +21,10 @@ interface Compared {
   readonly case: string;
   readonly adapter: string;
   readonly float32: boolean;
-  /** Tensors that one of the two lacks. */
   readonly names: readonly string[];
-  /** The share of equal elements. */
   readonly equal: number;
   /** The largest difference relative to the tensor's largest element. */
   readonly largest: number;
-  /** The same for logits, against the base with the adapter in PEFT. */
   readonly logits: number;
 }
 

@@ -48,7 +48,6 @@ const out = join(root, 'out');
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(3)} GB`;
 
-/** Disk use of files; hard links count once. */
 const diskTaken = (directory: string): number => {
   const inodes = new Map<number, number>();
   const add = (path: string) => {
@@ -229,7 +228,6 @@ describe.skipIf(!python || !oracle || !experts)(
   },
 );
 
-/** SLURM's state of a job: empty while it waits or runs. */
 const stateOf = async (job: string): Promise<string> =>
   (await run('scontrol', ['--oneliner', 'show', 'job', job]).catch(() => ({ stdout: '' }))).stdout
     .split('\n')
@@ -269,7 +267,6 @@ describe.skipIf(!slurm)('an experiment by SLURM (LAYERLOOM_SLURM)', () => {
     );
     expect([states, logs]).toEqual(['COMPLETED COMPLETED COMPLETED COMPLETED', logs]);
     const made = recordIn(submitted);
-    // The parts made everything; the last job only links it.
     expect([made.state, made.bytesWritten]).toEqual(['done', 0]);
     expect(contentsOf(submitted, isLasting)).toEqual(contentsOf(whole, isLasting));
     console.log(`jobs ${parts} and ${last}: ${states}`);

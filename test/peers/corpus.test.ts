@@ -38,7 +38,6 @@ interface Compared {
   readonly structure?: string;
   /** The dtypes of a tensor, if mergekit's merge of the unchanged recipe has another. */
   readonly dtype?: string;
-  /** True if the same tokens have other ids; rows were compared by token. */
   readonly reordered: boolean;
   readonly elements: number;
   readonly differing: number;
@@ -159,7 +158,6 @@ describe.skipIf(!hasMergekit)('recipes written by others (LAYERLOOM_PYTHON with 
   );
 });
 
-/** Messages of both programs as text, without markup and machine paths. */
 const cell = (text: string) =>
   text
     .replace(/\/\S*\/(own|same)\//g, '')

@@ -14,8 +14,6 @@ import {
   soup,
 } from '../../src/index.js';
 
-// Mixtures of transformers, and PEFT's adapters of their experts.
-
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_PEFTS = '' } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
 const script = fileURLToPath(new URL('experts/mixtures.py', import.meta.url));
@@ -38,9 +36,7 @@ const run = (args: readonly string[], pythonPath = ''): string =>
 interface Compared {
   readonly ours: string;
   readonly names: readonly string[];
-  /** The largest difference of weights relative to the tensor's largest element. */
   readonly largest: number;
-  /** The same of logits. */
   readonly logits: number;
 }
 

@@ -29,7 +29,6 @@ const run = (...args: readonly string[]): string =>
 
 interface Case {
   readonly address: string;
-  /** A file with the tensors that loaders make; null if they refuse. */
   readonly expected: string | null;
   /** True for a folder of a model and an adapter. */
   readonly ways?: boolean;

@@ -70,7 +70,6 @@ const randomFile = (): Buffer => {
     entries.unshift(
       `"__metadata__":${one(['{"format":"pt"}', '{}', 'null', '{"a":1}', '[]', '""', '{"a":"b","a":"c"}', '{"a":null}'])}`,
     );
-  // The data are in another order than the header.
   if (below(4) === 0) entries.reverse();
   const text = `${one([...Array.from({ length: 30 }, () => ''), ' ', '\n', '\ufeff'])}{${entries.join(one([',', ',', ', ', ',\n']))}}${one([...Array.from({ length: 30 }, () => ''), ' ', '    ', '\n', '\0', 'x', ','])}`;
   const data = Buffer.from(Array.from({ length: position + (below(20) === 0 ? 1 : 0) }, () => below(256)));

@@ -18,7 +18,6 @@ const {
   TMPDIR: temporary = '/tmp',
 } = process.env;
 const merges = Number(process.env['LAYERLOOM_KEPT_MERGES'] ?? 6);
-/** Models whose memory is measured. */
 const held = Number(process.env['LAYERLOOM_KEPT_MODELS'] ?? 0);
 
 const has = (command: string, name: string): boolean =>

@@ -40,7 +40,6 @@ interface Made {
   readonly name: string;
   readonly error?: string;
   readonly hasTokenizer: boolean;
-  /** The number of layers of each stack, by its path in the model. */
   readonly stacks: Readonly<Record<string, number>>;
 }
 
@@ -58,7 +57,6 @@ interface Outcome {
   readonly failed?: string;
 }
 
-/** Orders of the layers of two models: repeated, dropped, moved, and mixed. */
 const ordersOf = (layers: number, a: string, b: string): Readonly<Record<string, Order>> => {
   const range = (from: number, end: number, of = a): Order =>
     Array.from({ length: end - from }, (_, index) => [of, from + index] as const);
@@ -85,8 +83,8 @@ const stacked = (order: Order, stack: string | undefined): RecipeInput =>
   }) as unknown as RecipeInput;
 
 /**
- * Families whose files name stacks differently from their classes, or have two with one name: such a stack is
- * refused by its name.
+ * Families whose files and classes name stacks differently, or with one name for two: such a stack is refused
+ * by name.
  */
 const otherwiseNamed = new Set([
   ...['cosmos3_omni', 'encoder-decoder', 'granite_speech', 'granite_speech_plus', 'pi0', 'pix2struct'],
@@ -94,8 +92,8 @@ const otherwiseNamed = new Set([
 ]);
 
 /**
- * Families whose experts or wrapped modules PEFT 0.21 does not find by their names in files: it loads such
- * adapters incompletely.
+ * Families whose modules PEFT 0.21 does not find by their names in files: it loads such adapters
+ * incompletely.
  */
 const notByPeft = new Set(['jamba', 'mistral_large4', 'nemotron-h']);
 

@@ -34,9 +34,7 @@ const lines = <Line>(command: string, work: string): readonly Line[] =>
 interface Compared {
   readonly name: string;
   readonly tensors: number;
-  /** Names that one of both lacks. */
   readonly names: readonly string[];
-  /** Names of tensors whose dtype, shape or bits differ. */
   readonly differing: readonly string[];
   /** Keys of `config.json` that differ: theirs, ours. */
   readonly config: Readonly<Record<string, readonly unknown[]>>;

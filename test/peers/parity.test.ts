@@ -52,7 +52,6 @@ interface Comparison {
   readonly worst: { tensor: string; ulp: number } | null;
 }
 
-/** Figures of each section, in measuring order. */
 const table = new Map<string, { head: string[]; rows: string[][] }>();
 
 const record = (section: string, figures: Record<string, string | number>) => {

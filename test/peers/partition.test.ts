@@ -22,7 +22,6 @@ interface Found {
   readonly grads: readonly string[];
   readonly stepped: readonly string[];
   readonly trainer: readonly string[];
-  /** Modules with a LoRA. */
   readonly modules: readonly string[];
 }
 

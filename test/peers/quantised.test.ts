@@ -31,9 +31,7 @@ const run = <T>(args: readonly string[]): T[] =>
 interface Checked {
   readonly case: string;
   readonly out: string;
-  /** `config.json` says that it is quantised. */
   readonly quantised: boolean;
-  /** True if it has the original model's tensors. */
   readonly names: boolean;
   readonly elements: number;
   /** Unequal elements, or tensors of values; and elements further off than a neighbour in bfloat16. */
@@ -49,7 +47,6 @@ interface Loaded {
   readonly unexpected: readonly string[];
 }
 
-/** Finds a package that need not be importable. */
 const lies = (name: string): boolean =>
   python !== '' &&
   spawnSync(python, ['-c', `import importlib.util as u, sys; sys.exit(u.find_spec('${name}') is None)`])

@@ -59,7 +59,6 @@ describe.skipIf(!python)("checkpoints of transformers' Trainer (LAYERLOOM_PYTHON
         const out = join(root, `${schedule}-${parameter}-${window}-${until}`);
         await soup({ models: [run], schedule, ...settings, window, until }, { out });
         checks.push({ out, schedule, parameter, steps: stepsOf(window, until) });
-        // Nothing of the trainer's.
         const kept = readdirSync(out).filter((name) => /optim|sched|rng|trainer|training/.test(name));
         expect(kept).toEqual([]);
       }

@@ -28,7 +28,6 @@ class Fp8LinearMethod(UnquantizedLinearMethod):
 
 
 class Linear(torch.nn.Module):
-    """Rows of several tensors, stacked."""
 
     def __init__(self, inputs, *outputs):
         super().__init__()

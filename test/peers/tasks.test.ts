@@ -155,7 +155,6 @@ describe.skipIf(!hasHarness)(
       await comparePrompts(mgsm ?? '', ['bn', 'en', 'ja', 'sw', 'te'], [11, 29, 39, 9, 33, 8, 8, 5], 50);
     });
 
-    /** Runs a model with empty answers on these rows of each task, and returns results and rows by task. */
     const runHarness = async (tasks: readonly string[], data: string, rows: readonly number[]) => {
       const folder = temporaryDirectory();
       const { includePaths, environment } = await prepareTasks(tasks, { data }, join(folder, 'tasks'));

@@ -30,9 +30,7 @@ const canRun =
 interface Case {
   readonly pair: string;
   readonly source: TokenizerRequest['source'];
-  /** Index of `base_model`. */
   readonly base?: number;
-  /** As mergekit spells it, models by index. */
   readonly tokens?: Readonly<Record<string, { source?: unknown; force?: boolean }>>;
   readonly pad?: number;
 }
@@ -111,7 +109,6 @@ const checkpointAt = async (path: string, name: string): Promise<CheckpointIndex
   warnings: [],
 });
 
-/** Merges the vocabularies of a pair, writes the tokenizer files, and returns the order for mergekit. */
 const orderOf = async (work: string, index: number, { pair, source, base, tokens = {}, pad }: Case) => {
   const names = readdirSync(join(work, 'models', pair)).sort();
   const checkpoints = await Promise.all(

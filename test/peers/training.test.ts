@@ -59,7 +59,6 @@ const workplace = async (python: string) => {
 
 type Workplace = Awaited<ReturnType<typeof workplace>>;
 
-/** Every preset, full and LoRA, in every way that the trainer has. */
 const everyRun = async ({ at, init }: Workplace, trainer: Trainer) => {
   const runs: { out: string; run: TrainingRun }[] = [];
   for (const preset of trainingPresets)

@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/lookup.js';
 import { merge } from '../../src/index.js';
 
-// Whole merges of models with different vocabularies, element by element. tokenizers.test.ts compares more
-// cases of tokens alone.
+// Whole merges of models with different vocabularies, element by element; tokens alone: tokenizers.test.ts.
 
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts, LAYERLOOM_MGSM: mgsm } = process.env;
 const { LAYERLOOM_VOCABULARIES_ONLY: only = '', LAYERLOOM_VOCABULARIES_TABLE: table } = process.env;

@@ -29,7 +29,6 @@ const full = 16;
 /** The loss of a float32 decomposition of a whole matrix: its least singular values. */
 const nearly = 2e-3;
 
-/** TIES by its paper for each matrix, in float64: trim, elect by the sum, mean of agreeing changes. */
 const tiesOf = (changes: readonly (readonly number[])[], density: number): number[] => {
   const length = changes[0]?.length ?? 0;
   const trimmed = changes.map((change) => {

@@ -14,7 +14,6 @@ import { average, readTensors } from '../fixtures/merged.js';
 import { expertAdapter, fusedMixture, mixtureConfig } from '../fixtures/mixtures.js';
 import { writePlans } from '../fixtures/plans.js';
 
-/** Makes a plan once, and gives each caller a copy, as another program may have it. */
 const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) => Promise<MergePlan>) => {
   const made = new Map<string, Promise<string>>();
   return async (...args: A): Promise<MergePlan> => {
@@ -25,7 +24,6 @@ const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) 
   };
 };
 
-/** A plan of one of `everyMethod`'s recipes over three tensors: in two shards, or one with `size`. */
 const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer') => {
   const models = writeFamilyOf({
     'layers.0.a.weight': [6, 4],

@@ -40,7 +40,6 @@ const write = (directory: string, files: Readonly<Record<string, string | Uint8A
   }
 };
 
-/** Writes a model with two Dense modules, and returns its tensors by their names in plans. */
 const sentences = (directory: string, seed: number): Tensors => {
   const own = fill(shapes, 'F32', seed);
   writeCheckpoint(directory, { tensors: own, config: { ...config } });

@@ -16,8 +16,8 @@ const index = JSON.stringify(`${treeRoot}dist/index.js`);
 const few = ['slerp', 'nuslerp-rows', 'ties', 'dare_ties', 'della', 'model_stock', 'sce', 'nested'];
 
 /**
- * Writes models. Returns a program that merges them by every method, swaps, averages, analyzes and compares,
- * into folders of a directory; and the number of folders.
+ * Writes models. Returns a program that merges, averages, analyzes and compares them into a directory's
+ * folders, and the number of folders.
  */
 const writeProgram = (
   isEmulated: boolean,

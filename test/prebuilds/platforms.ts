@@ -7,19 +7,14 @@ import { instructionSetsOfLinux } from '../fixtures/processor.js';
 
 export const treeRoot = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A target of `npm run prebuild`, and the commands that run its programs and its Node here. */
 export interface Platform {
   readonly name: string;
   readonly addon: string;
-  /** Instruction sets that its addon must report here, best first. */
   readonly instructionSets: readonly string[];
-  /** The command before a program of the target. */
   readonly runner: readonly string[];
-  /** The command before Node's arguments. */
   readonly node: readonly string[];
   /** True if the processor is emulated, some fifty times slower. */
   readonly isEmulated: boolean;
-  /** Why programs and Node cannot run here. */
   readonly missing: { readonly program?: string; readonly node?: string };
 }
 

@@ -37,7 +37,6 @@ const hashesOf = (directory: string): Record<string, string> =>
 
 type Run = (words: readonly string[], directories: readonly string[]) => string;
 
-/** Swaps by a command and then by npm's, to the same path; returns the files of both. */
 const swapByBoth = (
   command: Run,
   [task = '', language = '']: readonly string[],

@@ -22,8 +22,6 @@ import {
   schemeNames,
 } from '../fixtures/quantised.js';
 
-// Merges of quantised checkpoints, against test/fixtures/quantised.ts.
-
 interface Written {
   readonly config: Readonly<Record<string, unknown>>;
   readonly tensors: ReadonlyMap<string, { readonly dtype: string; readonly data: Uint8Array }>;
@@ -43,7 +41,6 @@ const read = async (directory: string): Promise<Written> => {
   };
 };
 
-/** Made once, since all tests of a scheme use the same. */
 const fixtures = new Map<SchemeName, readonly QuantisedFixture[]>();
 
 const experts = (scheme: SchemeName) => {

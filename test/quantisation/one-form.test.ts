@@ -29,7 +29,6 @@ const configOf = (directory: string) =>
     readonly quantization_config?: Settings;
   };
 
-/** That list after swapping layers 0 and 4 into another model. */
 const swappedList = async (
   task: { plain: RegExp; list?: readonly string[] },
   language: { plain: RegExp; list?: readonly string[] },
@@ -130,9 +129,6 @@ describe('a swap by copies', () => {
 });
 
 describe('a swap of models of GPTQ, which has no list', () => {
-  /**
-   * Two experts with different settings but equal storage, the second with modules that are not quantised.
-   */
   const swapped = async (plain: RegExp, settings: object) => {
     const root = temporaryDirectory();
     const made = [quantisedLlama('GPTQ of 4 bits in any order', { seed: 1 })];

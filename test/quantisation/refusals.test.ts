@@ -33,7 +33,6 @@ const floats = (shape: readonly number[], value = 1): TensorFixture => {
   return { dtype: 'F32', shape, data: encode('F32', Array(count).fill(value) as number[]) };
 };
 
-/** A mixture whose expert matrices are I8 with a scale for each row. */
 const quantisedMixture = (): CheckpointFixture => {
   const tensors = Object.entries(separateMixture()).flatMap(([name, tensor]) => {
     if (!name.includes('.experts.')) return [[name, tensor] as const];

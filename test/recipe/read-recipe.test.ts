@@ -271,7 +271,6 @@ describe('a place in a recipe', () => {
   });
 });
 
-/** Recipes of both dialects, with about one value in a hundred of a wrong kind. */
 const { recipe: recipes } = fc.letrec((tie) => {
   const wrong = fc.constantFrom<unknown>('merge.yaml', '*', -1, true, null, '', [], {}, [[1]], {
     value: 1,

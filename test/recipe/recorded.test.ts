@@ -14,8 +14,6 @@ import { type MergeOptions, merge, planMerge, readRecipe, recipeOf } from '../..
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 
-// Merges from an output's files: its layerloom.json, and the card beside it.
-
 const mergedPair = async (options: Partial<MergeOptions> = {}) => {
   const family = writeFamily({ layers: 2 });
   const { a, b, root } = family;

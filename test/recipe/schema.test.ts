@@ -37,7 +37,6 @@ const sourcesOf = (folder: string, ending: string): string[] =>
     .filter((name) => name.endsWith(ending))
     .map((name) => readFileSync(new URL(`${folder}/${name}`, root), 'utf8'));
 
-/** YAML in the fences of the documentation, and in the templates of tests. */
 const texts = [
   ...sourcesOf('docs', '.md').flatMap((page) => [...page.matchAll(/```yaml\n(.*?)```/gs)]),
   ...sourcesOf('test/recipe', '.test.ts').flatMap((test) => [...test.matchAll(/yaml`\n?([^`$]*)`/gs)]),

@@ -78,7 +78,6 @@ describe('the data of a report', () => {
       if (role !== 'merge' || variant === 'default')
         for (const { answers } of results) expect(answers).toHaveLength(10);
     }
-    // At most the best and the worst merge of each language.
     expect(
       soups.filter(({ results }) => results.some(({ answers }) => answers !== null)).length,
     ).toBeLessThanOrEqual(4);

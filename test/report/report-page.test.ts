@@ -162,7 +162,6 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     expect(await page.locator('#tables details:not([open])').count()).toBe(0);
     expect(await page.locator('.controls:visible').count()).toBe(0);
-    // The screen shows the first 60 rows of a table, paper shows all.
     const rows = page.locator('#tables tbody').filter({ has: page.locator('tr:nth-child(61)') });
     expect(await rows.count()).toBeGreaterThan(0);
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));

@@ -140,10 +140,8 @@ describe('pictures of scores', () => {
       .map(({ results }) => [...results.values()][0]?.metrics[exactMatch] ?? Number.NaN);
     const line = lines.find(([, row, , column]) => row === variant && column === 'mean');
     expect(Number(line?.[5])).toBeCloseTo((100 * right.reduce((sum, value) => sum + value, 0)) / 9, 9);
-    // The merge that was made wrong throughout.
     expect(valuesOf('regressions-of-merges', 'merge')).toContain(0);
 
-    // Heat maps of experts as the page opens, by title.
     const opened = new Set(
       ['math-1', 'swh-1'].flatMap((name) => valuesOf(`experts/${name}/as-opened`)).map(sixDecimals),
     );

@@ -26,7 +26,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const lmEval = stubHarness;
 
-/** An experiment of four merges and five references in two tasks, and a training of its base. */
 const study = async () => {
   const { root, file, out } = writeExperiment(
     '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',
@@ -84,7 +83,6 @@ describe('a watched study', () => {
       merges: { done: 4, failed: 0, total: 4, isWorking: false, secondsLeft: 0 },
       scores: { done: 4, failed: 2, total: 18, running: [] },
     });
-    // Six models with both tasks, 1.5 s each.
     expect(states[0]?.scores?.secondsLeft).toBeCloseTo(6 * 1.5, 6);
     expect(states[0]?.errors.map(({ what }) => what).sort()).toEqual([
       'swahili/math-1+swh-2/default, mgsm_direct_sw',
@@ -267,7 +265,6 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
   });
 });
 
-/** A state with every part, long names, and markup in them. */
 const hostileState = (): StudyState => ({
   title: 'a-study-with-a-long-name-<img src=x>',
   directory: `/very/${'long/'.repeat(40)}path`,

@@ -127,18 +127,14 @@ describe('two one-sided tests', () => {
 });
 
 interface Design {
-  /** Experts of each kind. */
   readonly experts: number;
-  /** Language experts, where they are fewer. */
   readonly languages?: number;
   readonly problems: number;
-  /** Standard deviations of experts' effects on the difference, in points. */
   readonly effects: number;
   /** Share of problems on which both sides give the same answer by the same luck. */
   readonly alike: number;
 }
 
-/** Simulates a grid of pairs whose true difference over all experts and problems is the margin. */
 const study = (
   { experts, languages: fewer = experts, problems, effects, alike }: Design,
   margin: number,
@@ -183,7 +179,6 @@ const study = (
 
 const studies = 600;
 
-/** How many studies of 100 claim equivalence. */
 const claims = (make: (seed: number) => PairedScores, margin: number): number => {
   let count = 0;
   for (let seed = 1; seed <= studies; seed += 1)

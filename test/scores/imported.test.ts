@@ -81,7 +81,6 @@ const table6 = {
   japanese: '38.7 38.5 39.2 41.6',
 };
 
-/** The same files in the shape of the printed tables: one column for each group of models. */
 const wideFiles = (): string[] => {
   const directory = temporaryDirectory();
   const write = (name: string, lines: readonly string[]): string => {

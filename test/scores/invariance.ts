@@ -30,7 +30,6 @@ const shuffled = <T>(items: readonly T[], random: Random): T[] => {
   return items.map(() => rest.splice(Math.floor(random() * rest.length), 1)[0] as T);
 };
 
-/** Kinds of scores: right or wrong, shares of a problem, or log-likelihoods of bytes. */
 const metrics = {
   right: { metric: exactMatch, higherIsBetter: true },
   parts: { metric: 'f1,none', higherIsBetter: true },
@@ -65,7 +64,6 @@ const resultOf = (
   return constructedResult({ model, task, scores, ...metrics[kind], value });
 };
 
-/** The configurations of a study: method and settings, by the name of the variant. */
 const variants: Readonly<Record<string, Pick<ScoredModel, 'method' | 'configuration'>>> = {
   default: { method: 'layer_swap', configuration: { bottom: 5, top: 2, weights: [1, 1] } },
   'grid/b3-u0': { method: 'layer_swap', configuration: { bottom: 3, top: 0, weights: [1, 1] } },
@@ -175,8 +173,7 @@ const withModels = (experiment: ScoredExperiment, models: readonly ScoredModel[]
 });
 
 /**
- * Reorders problems: in files, and which problem has which scores, alike for all models and for the tasks,
- * which are translations of each other.
+ * Reorders problems in files, and which problem has which scores, alike for all models and translated tasks.
  */
 const otherRows = ({ experiment, random }: Study): ScoredExperiment => {
   const [first] = experiment.models.flatMap(({ results }) => [...results.values()]);
@@ -311,9 +308,7 @@ const withLanguage = ({ experiment, random }: Study): Told => {
 
 export interface Told {
   readonly experiment: ScoredExperiment;
-  /** Reads the names of the first telling. */
   readonly read?: (text: string) => string;
-  /** True for rows and columns that the original lacks. */
   readonly isMore?: (id: string) => boolean;
   /** True to omit figures over all languages, and texts that count them. */
   readonly isOneLanguage?: boolean;
@@ -327,7 +322,6 @@ export const tellings: Readonly<Record<string, (study: Study) => Told>> = {
   'another language': withLanguage,
 };
 
-/** Figures that are over all languages. */
 const overLanguages = /^(mean|all)$|^mean\/|\/mean$|\/all languages$/;
 
 /** All that tables and the report say about an experiment, by names instead of positions. */

@@ -5,9 +5,6 @@ import { chooseOnHalf } from '../../src/study/scores/choose-on-half.js';
 import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/paired.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
-/**
- * Two results of 250 problems, with these numbers solved by both, only by the first and only by the second.
- */
 const pair = (both: number, onlyA: number, onlyB: number): [EvaluationResult, EvaluationResult] => {
   const of = (from: number, to: number, shared: number) =>
     Array.from({ length: 250 }, (_, at) => ((at >= from && at < to) || at >= 250 - shared ? 1 : 0));

@@ -33,7 +33,6 @@ export const randomOf = (seed: number): Random => {
   return () => uniformFloat64(generator);
 };
 
-/** Points above the landscape's level, by the number of steps from the optimum. */
 export type Shape = (steps: number, random: Random) => number;
 
 /** Shapes whose optimum is 8 points above all except its neighbours. */
@@ -52,15 +51,13 @@ export const shapes = {
 
 export interface SyntheticLandscape extends Landscape {
   readonly scores: readonly number[];
-  /** Problem-evaluations so far, including the comparison's. */
   readonly used: () => number;
 }
 
 /**
- * Draws a landscape of 250 problems with its optimum at a random place and its level between 20 and 40 %. A
- * configuration solves a problem with the probability of its score, so its score on all has the binomial
- * noise of 250 problems. `shared` is the probability that the problem's difficulty decides, which all
- * configurations share, instead of chance.
+ * Draws a landscape of 250 problems with a random optimum and a level of 20 to 40 %. A configuration solves a
+ * problem with the probability of its score (binomial noise). `shared` is the probability that the problem's
+ * difficulty, common to all configurations, decides instead of chance.
  */
 export const landscapeOf = (
   space: SearchSpace,

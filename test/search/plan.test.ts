@@ -68,7 +68,6 @@ describe('a planned search', { timeout: 120_000 }, () => {
     });
     const { score, asked } = noting();
     const searched = await searchExperiment(file, { ...options, out, score });
-    // The first step's questions are known by name, later ones only by number.
     const [first] = asked;
     expect(first?.merges).toEqual(plan.first.map((name) => `swahili/math-1+swh-1/${name}`));
     expect(plan.cost.merges).toBe(plan.first.length);

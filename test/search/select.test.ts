@@ -8,7 +8,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { constructedResult, exactMatch } from '../fixtures/scored.js';
 
-/** Four checkpoints: b nearly equals a, the best; d is the worst and the farthest. */
 const candidates = [
   { name: 'a', scores: { mgsm: 4 } },
   { name: 'b', scores: { mgsm: 3 } },

@@ -20,7 +20,6 @@ const lacks = Object.entries({ python, base, mgsm })
   .filter(([, path]) => !existsSync(path))
   .map(([name]) => (name === 'mgsm' ? 'LAYERLOOM_MGSM' : `LAYERLOOM_STUDY_${name.toUpperCase()}`));
 
-/** Benchmarks as options of `experiment init`. */
 const measured = `--benchmarks mgsm,perplexity --data ${mgsm} --limit ${scored} --max-tokens 24`;
 
 /** A reader's edits for two cores: Swahili alone, no shots, and all models in one precision. */
@@ -99,7 +98,6 @@ slices:
   - sources: [{model: ${base}, layer_range: [24, 30]}]
 `;
 
-/** The paper's comparisons, each with one configuration. */
 const cutMerges = `merges:
   - {name: default, method: layer_swap}
   - {name: soup, method: soup}

@@ -11,9 +11,7 @@ export interface Ended {
   readonly text: string;
 }
 
-/** A study's directory, in which commands run in sequence, and some are killed at random moments. */
 export class Walk {
-  /** Seconds of each command, including killed ones. */
   readonly times: string[] = [];
   kills = 0;
   readonly #directory: string;

@@ -155,7 +155,6 @@ const allForms = (family: Family): Record<string, Form> => ({
 
 const names = Object.keys(allForms({ root: '', base: 'base', a: 'a', b: 'b', c: 'c', tensors: {} as never }));
 
-/** Merges a form, and returns its family, its output and the plan's parts that decide every byte. */
 const mergeForm = async (name: string) => {
   const family = writeModels();
   const form = allForms(family)[name] as Form;
@@ -196,9 +195,7 @@ describe('a merge done again', () => {
       ...Object.values(everyMethod(family)),
       ...Object.values(ourForms(family)),
     ] as RecipeInput[];
-    // The omitted methods have their own tests: test/methods/mixture.test.ts (dense models of known
-    // architectures), fisher.test.ts and regmean.test.ts (a file for each model), and transplant.test.ts
-    // (models with tokenizers).
+    // The omitted methods have their own tests: mixture, fisher, regmean and transplant in test/methods.
     const all = [...methods.keys()].filter(
       (name) => !['mixture', 'fisher', 'regmean', 'transplant'].includes(name),
     );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { coverageOf, type Design, type Figure } from '../scores/intervals/studies.js';
 
-// docs/tables.md has the table of all cells, printed by `npm run bench:coverage`. Default: the cells of 3 × 3
-// pairs without effects of experts and with the paper's.
+// docs/tables.md has all cells (`npm run bench:coverage`). Default: 3 × 3 pairs, without effects of experts
+// and with the paper's.
 const asked = process.env['LAYERLOOM_STUDIES'];
 const studies = Number(asked ?? 60);
 

@@ -14,9 +14,9 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
-// A process chooses its instruction set when it loads the addon, so each set has a process that makes all the
-// merges. Starting a thread takes longer than such a merge: only this test tries seven threads, another tries
-// three, and merges with equal numbers of threads follow each other to share them.
+// A process chooses its instruction set when it loads the addon, so each set has one process for all merges.
+// Starting threads is slow: only this test tries seven, and merges with equal numbers of threads follow each
+// other to share them.
 const program = (models: readonly string[], out: string) => `
   import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};
@@ -31,10 +31,6 @@ const program = (models: readonly string[], out: string) => `
       }
 `;
 
-/**
- * Runs a program on every instruction set; it writes directories `ISA-…,NAME`. Returns the number of
- * different contents for each name.
- */
 const contents = async (
   root: string,
   programOf: (out: string, isBest: boolean) => string,
@@ -181,7 +177,6 @@ it('every instruction set, thread count and slice size averages by importances a
   );
 }, 240_000);
 
-/** Returns the number of different contents of each method's merge of a base and its experts. */
 const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));

@@ -33,7 +33,6 @@ interface Expert {
   readonly tensors: Tensors;
 }
 
-/** Writes a run of one side, adds a checkpoint as its training would, and returns its README's commands. */
 const trained = async (
   { root, base }: Family,
   side: Expert['side'],
@@ -48,7 +47,6 @@ const trained = async (
   return { out, checkpoint, commands: commandsIn(readFileSync(join(out, 'README.md'), 'utf8')) };
 };
 
-/** The base with only a partition part's tensors trained, as with freezing. */
 const partlyTrained = (base: Tensors, names: readonly string[], seed: number): Tensors => {
   const whole = fineTune(base, seed);
   return Object.fromEntries(

@@ -95,7 +95,6 @@ describe('what the paper does not state', () => {
   });
 });
 
-/** Presets whose data Table 3 has. */
 const presetsWithData = trainingPresets.filter((preset) => !preset.startsWith('own-'));
 
 describe('the data', () => {

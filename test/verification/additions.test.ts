@@ -23,7 +23,6 @@ import { generator } from '../fixtures/numbers.js';
 
 const shape = { layers: 2, hidden: 16 };
 
-/** An output whose record has the SHA-256 of each file; tests change copies of it. */
 const written = async (): Promise<string> => {
   const root = temporaryDirectory();
   const [task, language] = [1, 2].map((seed) =>

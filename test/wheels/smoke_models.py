@@ -29,7 +29,6 @@ def write_expert(directory: str, value: float, layers: int = 3, elements: int = 
 
 
 def values_of(directory: str) -> list[float]:
-    """The one value of each tensor."""
     values: dict[str, float] = {}
     for file in Path(directory).glob("*.safetensors"):
         content = file.read_bytes()

@@ -175,7 +175,6 @@ class Calls(Workplace):
                     layerloom.soup(["large-a", "large-b"], out="merged", force=True)
             self.assertEqual(raised.exception.details, {"exit_code": -9})
             killer.join()
-            # It finds the killed run's staging directory, and removes it.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 layerloom.soup(["a", "b"], out="merged", force=True)

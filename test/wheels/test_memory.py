@@ -35,7 +35,6 @@ from workplace import REPEATS, Workplace, processes, scratches, until
 needs_numpy = unittest.skipUnless(find_spec("numpy") and find_spec("ml_dtypes"), "needs numpy and ml_dtypes")
 needs_torch = unittest.skipUnless(find_spec("torch") and find_spec("transformers"), "needs torch and transformers")
 
-# Endless calls in a separate Python, which first prints its engine's process id.
 MERGING = """
 import layerloom
 from layerloom import _engine
@@ -61,7 +60,6 @@ def bytes_of(checkpoint: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def merged_to(out: str) -> dict[str, bytes]:
-    """The bytes of each tensor of a checkpoint on disk, read by a command that copies it."""
     return bytes_of(layerloom.relayout(out))
 
 

@@ -29,7 +29,6 @@ class Notebook(unittest.TestCase):
         self.directory.cleanup()
 
     def run_cell(self, code: str, interrupt_at: str | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Returns the reply to a cell, and its outputs; interrupts it once it has printed a text."""
         outputs: list[dict[str, Any]] = []
 
         def receive(message: dict[str, Any]) -> None:

@@ -24,13 +24,11 @@ import { notebook } from './wheels.js';
 const { reason, wheels, libraries, pythons, tools } = inject('wheels');
 const smoke = fileURLToPath(new URL('smoke.py', import.meta.url));
 
-/** A Python with torch and transformers. */
 const torch = process.env['LAYERLOOM_PYTHON'];
 
 /** From this machine: by name, without a network. */
 const found = ['--no-index', '--find-links', wheels, '--find-links', libraries];
 
-/** Environments, which several tests use. */
 const kept = mkdtempSync(join(tmpdir(), 'layerloom-environments-'));
 afterAll(() => rmSync(kept, { recursive: true }));
 
@@ -67,7 +65,6 @@ const install = (python: string, others: readonly string[] = []): string => {
   return bin;
 };
 
-/** Adds what makes arrays to an environment. */
 const installArrays = (bin: string) =>
   done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'numpy', 'ml_dtypes']);
 

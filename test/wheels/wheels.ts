@@ -11,11 +11,8 @@ export interface WheelsContext {
   /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
   readonly wheels: string;
-  /** Further packages that pip must find. */
   readonly libraries: string;
-  /** Commands of Python. */
   readonly pythons: readonly string[];
-  /** The directory of the tools. */
   readonly tools: string;
 }
 
@@ -39,7 +36,6 @@ const tools = [
   'uv==0.13.9',
 ];
 
-/** Packages for tests in a notebook's kernel beside layerloom. */
 export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'tqdm==4.*'];
 
 const run = (file: string, words: readonly string[]): string =>

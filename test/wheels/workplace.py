@@ -20,7 +20,6 @@ COMMAND = str(Path(sys.executable).with_name("layerloom"))
 
 
 def processes() -> set[int]:
-    """Engines that live, of any parent."""
     found: set[int] = set()
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -32,7 +31,6 @@ def processes() -> set[int]:
 
 
 def scratches(engines: Iterable[int]) -> list[str]:
-    """Existing directories that engines made for calls."""
     pids = set(engines)
     found: list[str] = []
     for place in {"/dev/shm", tempfile.gettempdir()}:

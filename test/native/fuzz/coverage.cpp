@@ -77,7 +77,6 @@ struct File {
     std::size_t bytes;
 };
 
-/// Two files, a short one, and an output for each instruction set.
 struct Files {
     std::array<File, 3> inputs;
     std::array<int, 2> outputs;
@@ -104,7 +103,6 @@ class Maker {
   public:
     Maker(const std::uint8_t* data, std::size_t size) : data_(data, size) {}
 
-    /// Fills the files: some repeated bytes, of finite or any numbers.
     void fill() {
         std::vector<std::uint8_t> bytes = data_.ConsumeBytes<std::uint8_t>(below(256) + 1);
         if (bytes.empty()) bytes.push_back(0x3C);
@@ -181,7 +179,6 @@ class Maker {
         return made;
     }
 
-    /// A program with one matrix for each of `count` values.
     Program matrices(std::uint64_t rows, std::uint64_t columns, std::uint64_t count) {
         Program made{};
         made.columns = columns;
@@ -190,7 +187,6 @@ class Maker {
         return made;
     }
 
-    /// A value that is no whole source.
     ValueId valueOf(const Program& of) {
         const auto all = static_cast<std::uint64_t>(of.sources.size() + of.nodes.size());
         return static_cast<ValueId>(about(all == 0 ? 0 : below(all)));
@@ -317,7 +313,6 @@ class Maker {
         return of == 0 ? 0 : (number + of - 1) / of;
     }
 
-    /// Bytes of so many matrices of codes.
     static std::uint64_t bytesOf(const Codes& codes, std::uint64_t matrices) {
         const bool isDown = codes.order == Codes::Order::Down;
         const std::uint64_t rows = isDown ? ceiling(codes.rows, codes.inWord()) : codes.rows;

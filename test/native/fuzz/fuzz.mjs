@@ -45,7 +45,6 @@ const { values: options } = parseArgs({
 });
 const seed = Number(options.seed);
 
-/** Share of the calls that are right. */
 const right = 0.4;
 const outcomes = [
   'done',
@@ -61,7 +60,6 @@ const outcomes = [
 const openFiles = (directory) => {
   const random = new Random(seed, -1);
   const inputs = [65_536, 65_536, 4099].map((size, index) => {
-    // Bytes of float32 near 1, of any bits, or with many zeros, so that magnitudes tie.
     const bytes = Buffer.from(
       random.list(size, (at) =>
         index === 0 && at % 4 === 3 ? 0x3f : index === 2 && at % 8 < 4 ? 0 : random.below(256),

@@ -44,7 +44,6 @@ const oddNumbers = [
   ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
 ];
 
-/** Names of kinds, dtypes and rows, and meaningless ones. */
 const names = [
   ...['copy', 'same', 'compute', 'linear', 'rowLinear', 'keep', 'dropRanked', 'vote', 'importance', 'select'],
   ...['assemble', 'fillRows', 'columnSums', 'rows'],
@@ -72,7 +71,6 @@ const detached = () => {
   return array;
 };
 
-/** Values of every type except the expected one. */
 const oddValues = [
   () => undefined,
   () => null,

@@ -17,7 +17,6 @@ small = dict(vocab_size=96, hidden_size=64, intermediate_size=96, num_hidden_lay
 llama = LlamaConfig(**small, tie_word_embeddings=False)
 attention, mlp = ['q_proj', 'k_proj', 'v_proj', 'o_proj'], ['gate_proj', 'up_proj', 'down_proj']
 
-# Configuration, dtype, and the two adapters.
 cases = {
     'llama-exact': (llama, torch.bfloat16, [
         dict(r=4, lora_alpha=8, target_modules=attention + mlp),

@@ -20,7 +20,6 @@ def stored(directory):
 
 
 def stacks_of(model):
-    """Lists of modules of one class that are no part of another list: the stacks of layers."""
     lists = {path: module for path, module in model.named_modules() if isinstance(module, nn.ModuleList)}
     stacks = {path: of for path, of in lists.items()
               if len(of) > 1 and re.search(r'(^|\.)(layers?|h|\w*blocks?)$', path) and not re.search(r'\.\d+\.', path)}

@@ -102,7 +102,6 @@ def kind_of(model_type):
 
 
 def types():
-    """The families with a text model in transformers, by `model_type`."""
     return [one for one in CONFIG_MAPPING.keys() if kind_of(one) is not None]
 
 

@@ -142,8 +142,8 @@ def chained(sources, stack, order):
         output_of(model, **given)
         for hook in hooks:
             hook.remove()
-    # Arguments besides the hidden states come from the first model. A layer that does not run, such as
-    # cross-attention without pictures, runs nowhere.
+    # Arguments besides the hidden states come from the first model. Skips a layer that it does not run, such
+    # as cross-attention without pictures.
     home = next(iter(sources))
     sequence = [(sources[directory].get_submodule(stack)[number], *captured[home, number])
                 for directory, number in order if (home, number) in captured]

@@ -27,7 +27,6 @@ vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, interm
 
 diffused = dict(num_layers=3, attention_head_dim=8, num_attention_heads=2, in_channels=4)
 
-# By fixture name: model_type, model class, further configuration.
 families = {
     'llama': ('llama', 'CausalLM', dict(tie_word_embeddings=False)),
     'llama-tied': ('llama', 'CausalLM', dict(tie_word_embeddings=True)),

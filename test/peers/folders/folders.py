@@ -41,7 +41,6 @@ def llava():
     return transformers.LlavaConfig(text_config=text, vision_config=vision, image_token_index=3)
 
 
-# Class, configuration, and the prefix of the base model's parameters.
 FAMILIES = {
     "llama": ("LlamaForCausalLM", lambda: transformers.LlamaConfig(**WIDE), "model."),
     "qwen2": ("Qwen2ForCausalLM", lambda: transformers.Qwen2Config(**WIDE), "model."),
@@ -113,7 +112,6 @@ def untied_head(state, family):
 
 
 class Folder:
-    """A folder: its ingredients, its files, and the addresses that name something in it."""
 
     def __init__(self, root, index, seed, shared):
         self.random = random.Random(seed)

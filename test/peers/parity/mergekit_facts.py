@@ -19,8 +19,6 @@ models = {}
 
 
 def write(name, change=None, large=False):
-    """A model: the base's numbers, changed by `change(name, tensor)`; a large one has an embedding of more
-    than a million elements."""
     random = torch.Generator().manual_seed(1)
     shapes = {EMBEDDING: [70_000 if large else VOCABULARY, HIDDEN], NORM: [HIDDEN],
               **{f'model.layers.{layer}.{key}': shape for layer in range(LAYERS) for key, shape in LAYER.items()}}

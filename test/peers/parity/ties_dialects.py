@@ -34,7 +34,6 @@ def own_signs(trimmed):
 
 
 def paper(trimmed, majority):
-    """A merged tensor, and which of its elements have changes that cancel."""
     own = own_signs(trimmed)
     elected = np.where(own == 0, majority, own)
     chosen = np.where(elected > 0, trimmed > 0, trimmed < 0)

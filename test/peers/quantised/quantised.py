@@ -83,8 +83,6 @@ def soup(base, a, b):
 
 
 def ties(base, a, b, density=0.4):
-    """Trims each change to its largest magnitudes, elects signs by the sum, and averages those that agree
-    (arXiv 2306.01708)."""
     changes = []
     for expert in (a, b):
         change = (expert - base).astype(np.float32)
@@ -103,7 +101,6 @@ def ties(base, a, b, density=0.4):
 
 
 def slerp(base, a, b, t=0.3):
-    """The two terms, in float64."""
     x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     cosine = np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1, 1)
     if abs(cosine) > 0.9995:
@@ -118,7 +115,6 @@ def layer_of(name):
 
 
 def swap(name, layers, a, b):
-    """A layer of the language's expert below and above, a transition layer beside each, halves elsewhere."""
     layer = layer_of(name)
     if layer is None or layer in (1, layers - 2):
         return a * np.float32(0.5) + b * np.float32(0.5)

@@ -20,7 +20,6 @@ from safetensors.torch import load_file
 
 
 def grams_in(path):
-    """Returns the Gram matrices by the names of all weights that have one."""
     tensors = load_file(path)
     with safe_open(path, "pt") as file:
         shared = json.loads(file.metadata()["shared"])

@@ -50,7 +50,6 @@ def first_difference(a, b):
 
 
 def run_ours(vocabulary, tensors):
-    """The rows as layerloom describes them."""
     results = []
     for index, model in enumerate(vocabulary["models"]):
         rows = torch.zeros(vocabulary["rows"], tensors[0].shape[1])

@@ -124,7 +124,6 @@ vocab.update(zip(moved, ids))
 write("reordered/a", plain, count)
 write("reordered/b", shuffled, count)
 
-# Two vocabularies that were trained apart.
 write("two-bpe/a", *trained(["en", "sw"], 1500), small_config)
 bengali, bengali_count = trained(["bn", "te"], 2000)
 bengali["added_tokens"].append({"id": bengali_count, **token("<pad>")})
@@ -139,7 +138,6 @@ write("unigram/b", with_pad, english_count + 1, small_config)
 write("two-unigram/a", english, english_count, small_config)
 write("two-unigram/b", *trained(["ja"], 1200, "Unigram"), small_config)
 
-# BPE against Unigram.
 write("two-kinds/a", *trained(["en"], 900), small_config)
 write("two-kinds/b", english, english_count, small_config)
 
@@ -193,7 +191,6 @@ with_tools["added_tokens"] += [
 written_by_4("of-transformers-4/a", base, base_count)
 written_by_4("of-transformers-4/b", with_tools, base_count + 2, ["<tool>"])
 
-# GPT-2's files alone.
 for name, added in (("a", []), ("b", ["<pad>", "<tool>"])):
     directory = out / "gpt2-files" / name
     directory.mkdir(parents=True)
@@ -208,7 +205,6 @@ for name, added in (("a", []), ("b", ["<pad>", "<tool>"])):
         )
     write_config(directory, base_count + len(added))
 
-# A model without a tokenizer.
 write("no-tokenizer/a", plain, count)
 (out / "no-tokenizer/b").mkdir()
 write_config(out / "no-tokenizer/b", count)

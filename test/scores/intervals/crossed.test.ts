@@ -48,7 +48,6 @@ const meanSquares = (y: readonly (readonly (readonly number[])[])[]) => {
   };
 };
 
-/** Arguments of `crossedSpread`: means by problem, by row and problem, and by column and problem. */
 const marginsOf = (y: readonly (readonly (readonly number[])[])[]) => {
   const byProblem = (models: readonly (readonly number[])[]) =>
     meanOfModels(models.map((scores) => Float64Array.from(scores)));

@@ -24,9 +24,6 @@ import { constructedResult, exactMatch, scoredModel, seeded } from '../../fixtur
  */
 const sizes = { task: 2.4, language: 1.6, both: 1, taskExpert: 4.7, languageExpert: 1.9 } as const;
 
-/**
- * Standard deviations of how differently experts respond to two configurations, half of their own effects.
- */
 const ofConfiguration = { task: 1.2, language: 0.8, both: 0.5 } as const;
 
 /**
@@ -41,11 +38,9 @@ const configurations = 9;
 const resampling = { resamples: 500, seed: 1 } as const;
 
 export interface Design {
-  /** Mean score of merges: 0.32 is that of Swahili's default swap. */
   readonly level: number;
   readonly experts: number;
   readonly problems: number;
-  /** Effects of experts, relative to the paper's. */
   readonly effects: number;
 }
 
@@ -138,13 +133,11 @@ interface Simulated {
 interface World extends Place {
   readonly design: Design;
   readonly random: Random;
-  /** Difficulty of each problem, for all, each task expert and each language expert. */
   readonly problems: readonly number[];
   readonly ofTask: readonly (readonly number[])[];
   readonly ofLanguage: readonly (readonly number[])[];
   readonly tasks: readonly number[];
   readonly languages: readonly number[];
-  /** By pair, task expert by task expert. */
   readonly both: readonly number[];
 }
 
@@ -172,9 +165,6 @@ const answer = (world: World, logit: number, ofProblem: (problem: number) => num
     world.random.uniform() < logistic(logit + hardness + ofProblem(problem)) ? 1 : 0,
   );
 
-/**
- * Simulates the merges of one configuration. `differs`: its own response to experts, relative to the usual.
- */
 const merges = (world: World, name: string, differs = 0): Simulated[] => {
   const { experts, problems, effects } = world.design;
   const { random } = world;
@@ -202,7 +192,6 @@ const merges = (world: World, name: string, differs = 0): Simulated[] => {
   );
 };
 
-/** Simulates the experts, whose own effects are larger than those on merges, around the same level. */
 const expertsOf = (world: World): Simulated[] => {
   const make = (
     role: 'task' | 'language',
@@ -230,7 +219,6 @@ const expertsOf = (world: World): Simulated[] => {
   ];
 };
 
-/** The mean score of a configuration's merges over all experts and problems. */
 const populationTruth = ({ effects, level }: Design, differs = 0): number => {
   const { start, point } = placeOf(level);
   const variance =
@@ -268,7 +256,6 @@ const compared = (comparison: PairedComparison, truth: number): Outcome | undefi
 const bestOf = <T>(items: readonly T[], score: (item: T) => number): T =>
   items.reduce((best, item) => (score(item) > score(best) ? item : best));
 
-/** Simulates a study, and computes the figure's interval with the library. */
 export const study = (figure: Figure, design: Design, seed: number): Outcome | undefined => {
   const world = worldOf(design, seed);
   const isPopulation = design.experts > 1;
