@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Small models by transformers, and GGUF files as the gguf package dequantises them.
 
-gguf.py make BASE DIR          models of six families in DIR, with the tokenizer of the checkpoint BASE, or
-one of sentencepiece
-gguf.py values FILE DIR        compares a checkpoint in float32 with the values of a GGUF file, bit for bit
-gguf.py same CHECKPOINT DIR    compares a checkpoint in float32 with the one it was converted from, widened
+gguf.py make BASE DIR          makes models of six families in DIR, with BASE's tokenizer, or one of sentencepiece.
+gguf.py values FILE DIR        compares a checkpoint in float32 with the values of a GGUF file, bit for bit.
+gguf.py same CHECKPOINT DIR    compares a checkpoint in float32 with the one it was converted from, widened.
 """
 
 import json

@@ -2,11 +2,11 @@
 """Loads task files in lm-evaluation-harness, on requests of `tasks.test.ts` from standard input; answers in
 JSON.
 
-load     {files}                       each task with made-up rows: its prompt, metrics and filters
-prompts  {files, data, numbers, rows}  SHA-256 of the first prompts of each prepared task, and of the
-harness's own task of
-                                       that name with MGSM from `data`, whose exemplars have `numbers` as answers
-answers  {file, target, responses}     each response through the task's filters: the answer, and if it is the target
+load     {files}                       each task with made-up rows: its prompt, metrics and filters.
+prompts  {files, data, numbers, rows}  SHA-256 of the first prompts of each prepared task;
+                                       and of the harness's own task with MGSM from `data`,
+                                       whose exemplars have `numbers` as answers.
+answers  {file, target, responses}     each response through the task's filters: the answer, and if it is the target.
 """
 import csv
 import hashlib

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs collected recipes in mergekit, and compares its merges with layerloom's. Prints JSON by name.
 
-mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    for each recipe, in WORK/NAME: small random models under the names
-                                                     that it uses, mergekit's merge in `peer`, and if it accepts the
-                                                     recipe, `mergekit.json`, which a later run reads
-mergekit_corpus.py compare WORK NAME...              WORK/NAME/peer with WORK/NAME/ours
+mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    makes WORK/NAME for each recipe: small random models,
+                                                     mergekit's merge in `peer`;
+                                                     and `mergekit.json` if it accepts the recipe.
+mergekit_corpus.py compare WORK NAME...              compares WORK/NAME/peer with WORK/NAME/ours.
 
 With --own-tokens before the command, all models except bases have two more tokens than their base.
 

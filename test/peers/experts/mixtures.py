@@ -1,15 +1,17 @@
 """Mixtures of experts by transformers, and adapters of them by PEFT, for experts.test.ts.
 
-  mixtures.py make DIR [LAYOUT]     DIR/CASE/base (separate experts if transformers writes them so), DIR/CASE/fused (as
-                                    transformers holds it), adapters DIR/CASE/ADAPTER and the base merged with each by
-                                    merge_and_unload: DIR/CASE/ADAPTER-merged. With LAYOUT only adapters of the parameters
-                                    of experts, of square matrices too, named ADAPTER-LAYOUT: for other versions of PEFT
-  mixtures.py compare FIRST SECOND …   compares pairs of models, one JSON object a line: missing names, the largest
-                                    difference relative to the tensor's largest element, and the same for logits
-  mixtures.py variant FROM TO FUSED SEED   an expert of a model: its weights with small changes, with separate experts as
-                                    transformers writes it and fused as it holds it
-  mixtures.py apply BASE ADAPTER TO   a base merged with an adapter by PEFT
-  mixtures.py mean FIRST SECOND TO  the mean of two models
+  mixtures.py make DIR [LAYOUT]            makes DIR/CASE/base (separate experts if transformers writes them so);
+                                           DIR/CASE/fused (as transformers holds it);
+                                           adapters DIR/CASE/ADAPTER; and DIR/CASE/ADAPTER-merged by PEFT.
+                                           With LAYOUT only adapters ADAPTER-LAYOUT of the experts' parameters,
+                                           of square matrices too: for other versions of PEFT.
+  mixtures.py compare FIRST SECOND …       compares pairs of models, one JSON object a line: missing names,
+                                           the largest difference of weights, relative to the tensor's largest;
+                                           and that of logits.
+  mixtures.py variant FROM TO FUSED SEED   makes an expert of a model with small changes:
+                                           as transformers writes it, and fused as it holds it.
+  mixtures.py apply BASE ADAPTER TO        merges a base with an adapter by PEFT.
+  mixtures.py mean FIRST SECOND TO         makes the mean of two models.
 """
 import json, os, sys, warnings
 

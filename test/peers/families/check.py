@@ -1,10 +1,10 @@
 """Merges of families by layerloom, compared with NumPy and loaded by the library that made the models.
 
-  check.py make DIR [NAME...]     DIR/NAME/base, /a and /b of each family of models.py; prints its stacks of
-  layers as JSON, a line each
-  check.py compare DIR NAME=STACK...    DIR/NAME/swap-STACK, /revert-STACK and /soup: every tensor by
-  independent code, then
-                                  loaded without a missing or unexpected key, with the weights of PyTorch's own merge
+  check.py make DIR [NAME...]          makes DIR/NAME/base, /a and /b of each family of models.py;
+                                       prints its stacks of layers as JSON, a line each.
+  check.py compare DIR NAME=STACK...   compares every tensor of DIR/NAME/swap-STACK, /revert-STACK and /soup;
+                                       then loads them without a missing or unexpected key,
+                                       with the weights of PyTorch's own merge.
 """
 import importlib.util, json, os, re, sys
 import numpy as np

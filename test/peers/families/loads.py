@@ -1,14 +1,13 @@
-"""transformers as the oracle of layerloom's outputs: none has a missing or extra tensor, or one of another
-shape.
+"""transformers as the oracle of layerloom's outputs: no tensor is missing, extra, or of another shape.
 
-  loads.py make DIR [NAME...]   DIR/NAME/a and /b of every family (every.py); prints its stacks of layers as
-  JSON, a line each
-  loads.py check JOBS           a line of JSON for each job of the file JOBS, which has one a line:
-      {"out": DIR, "like": DIR}                          an output that must load as the model `like` does
-      {"out", "stack", "order": [[DIR, LAYER], …]}       and whose layers are these, in this order, to the
-      bit; its logits are those of
-                                                         these layer objects in this order
-      {"out", "adapter": true, "like"}                   an adapter, loaded by PEFT upon the model `like`
+  loads.py make DIR [NAME...]   makes DIR/NAME/a and /b of every family (every.py);
+                                prints its stacks of layers as JSON, a line each.
+  loads.py check JOBS           prints a line of JSON for each line of the file JOBS:
+
+      {"out": DIR, "like": DIR}                      an output that must load as the model `like` does;
+      {"out", "stack", "order": [[DIR, LAYER], …]}   its layers are these, in this order, to the bit;
+                                                     its logits are those of these layer objects;
+      {"out", "adapter": true, "like"}               an adapter, loaded by PEFT upon the model `like`.
 """
 import json, os, re, sys, traceback
 import torch

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """Fisher merging by fusion-bench, and importances by an independent formula.
 
-fisher.py models DIR              saves small Llamas, DIR/a, DIR/b and DIR/c, with a tokenizer of words, and rows of each
-fisher.py merge JSON              merges `models` by `importances` with fusion-bench's
-`merging_with_fisher_weights`, with the
-                                  `scales` and `eps` given, and prints for `out` how many elements differ, and by how much
-fisher.py head DIR IMPORTANCES    compares the importances of lm_head with (p − y)hᵀ, squared and averaged
-over rows by NumPy,
-                                  and those of the other tensors with gradients of transformers' own loss
+fisher.py models DIR              saves small Llamas, DIR/a, DIR/b and DIR/c, with a tokenizer of words, and rows of each.
+fisher.py merge JSON              merges `models` by `importances` with fusion-bench's `merging_with_fisher_weights`;
+                                  prints how many elements of `out` differ, and by how much.
+fisher.py head DIR IMPORTANCES    compares importances of lm_head with (p − y)hᵀ, squared and averaged by NumPy;
+                                  and those of the other tensors with gradients of transformers' own loss.
 """
 
 import json

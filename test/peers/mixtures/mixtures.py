@@ -1,9 +1,9 @@
 """Dense models, recipes of mergekit-moe, and its mixtures beside layerloom's.
 
-    make DIR          models and recipes, and mergekit-moe's mixtures in DIR/theirs
-    gates DIR         the routers of each recipe with prompts, by layerloom_gates, and their file in the recipe
-    compare DIR       one line of JSON for each recipe: names, bits and configuration of DIR/ours against DIR/theirs
-    logits DIR        one line for each mixture with a model in transformers: its results
+    make DIR          makes models and recipes, and mergekit-moe's mixtures in DIR/theirs.
+    gates DIR         makes the routers of each recipe with prompts, by layerloom_gates.
+    compare DIR       prints a line of JSON for each recipe: DIR/ours against DIR/theirs.
+    logits DIR        prints a line for each mixture with a model in transformers: its results.
 """
 
 import json

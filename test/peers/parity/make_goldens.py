@@ -9,11 +9,11 @@ for bit:
 
 with tensors numbered in the order of SHAPES, elements in row-major order, and models base 0, a 1, b 2, c 3.
 
-    norms (one dimension)   base = 160 + draw(0, tensor, element, 0) mod 64,   in units of 2^-7
-    others                  base = draw(0, tensor, element, 0) mod 401 − 200,  in units of 2^-11 (embeddings
-    and layer 0) or 2^-16
-    experts                 base + change, where draw(model, tensor, element, 1) mod 10 ≥ 3 (else the base's own number)
-                            change = draw(model, tensor, element, 2) mod 81 − 40, of norms mod 7 − 3
+    norms (one dimension)   base = 160 + draw(0, tensor, element, 0) mod 64,   in units of 2^-7;
+    others                  base = draw(0, tensor, element, 0) mod 401 − 200,
+                            in units of 2^-11 (embeddings and layer 0) or 2^-16;
+    experts                 base + change if draw(model, tensor, element, 1) mod 10 ≥ 3, else base;
+                            change = draw(model, tensor, element, 2) mod 81 − 40, of norms mod 7 − 3.
 
 Every number is an integer below 2^8 times a power of two, so exact in bfloat16. Few magnitudes of changes
 make many ties. Outputs are the bits of bfloat16 numbers minus those of the base's tensor (modulo 2^16; minus

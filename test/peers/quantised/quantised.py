@@ -1,11 +1,11 @@
 """Quantised models by the libraries that define their schemes, for quantised.test.ts.
 
-  quantised.py make DIR SCHEME [MODEL...]   DIR/CASE/{base,a,b}: tiny models of random shapes, or the models
-  given, quantised;
-                                            and DIR/CASE/{base,a,b}-f32, dequantised by the scheme's own code
-  quantised.py check DIR                    compares every DIR/CASE/OUT with these: `values-X` bit for bit, merges with
-                                            an independent computation in float32; one JSON object a line
-  quantised.py load DIR                     loads every OUT by transformers
+  quantised.py make DIR SCHEME [MODEL...]   makes DIR/CASE/{base,a,b}: quantised tiny or given models;
+                                            and DIR/CASE/{base,a,b}-f32, dequantised by the scheme's own code.
+  quantised.py check DIR                    compares every DIR/CASE/OUT with these: `values-X` bit for bit,
+                                            merges with an independent computation in float32;
+                                            one JSON object a line.
+  quantised.py load DIR                     loads every OUT by transformers.
 """
 import json, os, random, sys
 

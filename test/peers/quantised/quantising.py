@@ -1,8 +1,8 @@
 """Quantises values with the libraries that define the schemes, to compare with layerloom's quantised outputs.
 
-    quantising.py codes SCHEME OUT VALUES      codes and scales of OUT, against those of the float32 model VALUES
-    quantising.py kept SCHEME BASE MODEL JSON  the rest of a change, against `layerloom diff --quantize-report --json`
-    quantising.py load OUT VALUES              OUT in transformers, against the logits of the float32 model VALUES
+    quantising.py codes SCHEME OUT VALUES      codes and scales of OUT, against those of the float32 model VALUES.
+    quantising.py kept SCHEME BASE MODEL JSON  the rest of a change, against `layerloom diff --quantize-report --json`.
+    quantising.py load OUT VALUES              OUT in transformers, against the logits of the float32 model VALUES.
 
 Each prints one line of JSON.
 """

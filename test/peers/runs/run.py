@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A run of transformers' Trainer, and averages of its checkpoints by NumPy.
 
-run.py train|train-lora DIR          trains a small Llama, or an adapter of it; DIR/run has six checkpoints
-run.py check RUN JSON                compares every tensor of each `out` with the average of the checkpoints `steps` by a
-                                     `schedule` and its `parameter`, and loads the first
-run.py check-adapter RUN OUT STEPS   compares the changes of an adapter with the mean of those of checkpoints
+run.py train|train-lora DIR          trains a small Llama, or an adapter of it; DIR/run has six checkpoints.
+run.py check RUN JSON                compares every tensor of each `out` with the average of `steps` by a `schedule`;
+                                     loads the first `out`.
+run.py check-adapter RUN OUT STEPS   compares the changes of an adapter with the mean of those of checkpoints.
 """
 
 import argparse

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Iso-C and TSV-Merge by fusion-bench, in float64.
 
-singular_values.py models ROOT   writes small random models ROOT/base, a, b and c in float32: tall, wide and
-square matrices,
-                       one of them in three dimensions, embeddings and norms
-singular_values.py merge JSON    merges `models` over `base` with fusion-bench's function of `method`, times `scale`, and
-                       prints how far `out` is from that
+singular_values.py models ROOT   writes small random models ROOT/base, a, b and c in float32:
+                                 tall, wide and square matrices, three dimensions, embeddings and norms.
+singular_values.py merge JSON    merges `models` over `base` with fusion-bench's function of `method`,
+                                 times `scale`; prints how far `out` is from that.
 """
 
 import contextlib
