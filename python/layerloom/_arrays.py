@@ -51,7 +51,6 @@ def write_all(file: BinaryIO, content: memoryview) -> None:
 
 
 def numpy_over(name: str, content: Any, tensor: Tensor) -> Any:
-    """Makes a NumPy array over the bytes of a tensor."""
     numpy = imported("numpy", f"{name}: NumPy arrays")
     dtype = dtype_of(name, tensor)
     is_extra = dtype.startswith(("bfloat", "float8"))
@@ -60,7 +59,6 @@ def numpy_over(name: str, content: Any, tensor: Tensor) -> Any:
 
 
 def torch_over(name: str, content: Any, tensor: Tensor) -> Any:
-    """Makes a torch tensor over the bytes of a tensor."""
     torch = imported("torch", f"{name}: tensors of torch")
     dtype = getattr(torch, dtype_of(name, tensor), None)
     if dtype is None:

@@ -57,7 +57,6 @@ def text_of(value: float | StrPath) -> str:
 
 
 def several(value: One | Sequence[One] | None) -> list[Word]:
-    """The texts of an argument with one or several values."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike, Held)) or number_of(value) is not None:
@@ -85,7 +84,6 @@ def option(long: str, value: bool | One | Sequence[One] | None) -> list[Word]:
 
 
 def each(long: str, value: One | Sequence[One] | None) -> list[Word]:
-    """The words of a repeatable option."""
     return [prefixed(f"{long}=", word) for word in several(value)]
 
 
@@ -124,12 +122,10 @@ def words_of(
 
 
 def texts_of(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    """The words of a call; writes its models in memory now."""
     return [word.text(scratch) if isinstance(word, Held) else word for word in words]
 
 
 def into(directory: str, texts: Sequence[str]) -> list[str]:
-    """The words of a command that writes a checkpoint, with its output's path."""
     return [texts[0], f"--out={output_in(directory)}", *texts[1:]]
 
 
@@ -182,13 +178,11 @@ def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
 
 
 def call(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
-    """Runs a command like `wait`, with models in memory."""
     with Scratch() as scratch:
         return wait(texts_of(words, scratch), progress)
 
 
 def call_in_memory(words: Sequence[Word], progress: Progress) -> Merged:
-    """Runs a command that writes a checkpoint, and returns the checkpoint."""
     with Scratch() as scratch:
         texts = texts_of(words, scratch)
         directory = scratch.directory(0)

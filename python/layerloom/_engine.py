@@ -28,7 +28,6 @@ Listener = Callable[[dict[str, Any]], None]
 
 
 class Call:
-    """A call to the engine."""
 
     def __init__(self, engine: "Engine", number: int, listener: Listener) -> None:
         self.engine = engine
@@ -163,7 +162,6 @@ running: Engine | None = None
 
 
 def ask(words: Sequence[str], listener: Listener) -> Call:
-    """Asks the engine for a command."""
     return send("call", {"words": list(words), "directory": os.getcwd(), "environment": environment()}, listener)
 
 
@@ -173,7 +171,7 @@ def ask_scratch(size: int, beside: str, name: str) -> Call:
 
 
 def send(kind: str, request: dict[str, Any], listener: Listener) -> Call:
-    """Sends a request, and starts an engine if there is none."""
+    """Sends a request; starts an engine if necessary."""
     global running
     with starting:
         while True:

@@ -166,7 +166,6 @@ class Merged(Mapping[str, Any]):
 
 
 def names_of(directory: str) -> list[str]:
-    """Names of all files, including those in folders, in order."""
     return sorted(
         os.path.relpath(os.path.join(folder, name), directory)
         for folder, _, names in os.walk(directory)

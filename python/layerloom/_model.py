@@ -138,15 +138,13 @@ def plain(value: Any) -> Any:
 
 
 def items_of(value: Any) -> Sequence[Any] | None:
-    """The items of an ordered value that can be read repeatedly: a list, a tuple, an array; None for anything
-    else."""
+    """The items of an ordered value that can be read repeatedly (a list, a tuple, an array), else None."""
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return cast("Sequence[Any]", value)
     return cast("Sequence[Any]", value.tolist()) if hasattr(value, "tolist") and getattr(value, "shape", ()) != () else None
 
 
 def in_memory(value: object) -> bool:
-    """True for a model whose tensors are in this process."""
     if isinstance(value, (Model, Merged)):
         return True
     if isinstance(value, Mapping):
@@ -211,7 +209,6 @@ def write_json(path: str, value: Any) -> None:
 
 
 def link_files(files: str, directory: str) -> None:
-    """Links another directory's files beside the weights."""
     for entry in os.scandir(files):
         # An adapter's settings belong to the weights beside them.
         if entry.is_file() and not entry.name.endswith(WEIGHTS) and entry.name != "adapter_config.json":
@@ -219,7 +216,6 @@ def link_files(files: str, directory: str) -> None:
 
 
 def text_of_recipe(recipe: Mapping[str, Any], scratch: Scratch) -> str:
-    """Spells a recipe as the engine takes it instead of a file; models in memory become paths."""
     return text_of(recipe, lambda model: path_of(model, f"model-{len(scratch.models) + 1}", scratch))
 
 

@@ -19,19 +19,16 @@ FACTOR = re.compile(
 
 
 def unwrapped(module: Any) -> Any:
-    """The module inside the wrappers of `torch.compile` and data parallelism."""
     while type(module).__name__ in HOLDERS:
         module = getattr(module, HOLDERS[type(module).__name__])
     return module
 
 
 def base_of(module: Any) -> Any:
-    """The transformers model inside a PEFT model; else the module itself."""
     return unwrapped(module.get_base_model()) if hasattr(module, "get_base_model") else module
 
 
 def has_adapters(module: Any) -> bool:
-    """True for a PEFT model, and for a transformers model with added adapters."""
     settings = getattr(module, "peft_config", None)
     return isinstance(settings, Mapping) and len(cast("Mapping[str, Any]", settings)) > 0
 

@@ -17,7 +17,6 @@ class Tensor(NamedTuple):
 
 
 class Dtype(NamedTuple):
-    """A dtype whose elements are whole bytes."""
 
     size: int
     name: str

@@ -73,7 +73,6 @@ def expect(weights, there, fingerprint, agree):
 
 
 def forget():
-    """Drops the model: the next one is loaded whole."""
     global _kept
     _kept = None
     gc.collect()
@@ -109,7 +108,6 @@ class ExchangingLM(HFLM):
 
 
 def _exchanged(pretrained, weights, places):
-    """Loads the tensors that differ into the kept model."""
     global _kept
     # A failure half-way leaves a mix of two checkpoints, which must not be reused.
     own, _kept = _kept, None
@@ -179,7 +177,6 @@ def _places_of(model, weights):
 
 @torch.no_grad()
 def load(weights, places):
-    """Copies tensors from their files."""
     with ExitStack() as stack:
         maps = {}
         for each in weights:

@@ -6,8 +6,8 @@ calls `load` in each worker, with its model and named tensors. A request is the 
 worker writes its answer to a file, since SGLang returns none. `parts.py` describes checkpoints and answers.
 
 Tensors go through the model's `load_weights` into the memory that captured graphs use: fused, sharded and
-padded ones come out as at the start. The first load is of everything: it shows which parts of which
-parameters each tensor is copied to. These parts are then hashed. The model may compute with nothing else, so
+padded ones come out as at the start. The first load is of everything: it shows where each
+tensor is copied to. Then these places are hashed. The model may compute with nothing else, so
 its form is checked: no quantised layers, no parameters without a tensor, no derived tensors, and nothing that
 the end of SGLang's update rewrites.
 

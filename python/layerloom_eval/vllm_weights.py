@@ -8,7 +8,8 @@ answers.
 Tensors go through vLLM's own reloading, module by module (`vllm.model_executor.model_loader.reload`), and so
 through the model's `load_weights`. Fused, sharded and padded weights come out as at the start, in the memory
 that captured graphs use. A module is loaded whole, since a reload begins with uninitialised memory. The first
-load is of everything: it shows which parts of which parameters each tensor is copied to.
+load is of everything: it shows where
+each tensor is copied to.
 
 After each load the server reports its contents. A linear module's product with a unit vector is a column of
 its weights, whatever their form (packed on CPUs). Other parameters are read directly.

@@ -90,8 +90,7 @@ class SimultaneousMixin:
 
     Pass `partition` and `part_datasets` (side to rows, tokenized) by name; all else goes to the trainer,
     whose train_dataset this replaces. Every batch belongs to one side. The other side's gradients are dropped
-    before clipping, so that AdamW leaves those parameters unchanged to the bit. One schedule of learning
-    rates runs over all steps; `part_learning_rates` sets the peak of each part.
+    before clipping, so that AdamW leaves those parameters unchanged to the bit. A single schedule of learning rates runs over all steps; `part_learning_rates` sets the peak of each part.
 
     Several processes (`torchrun`), one on each device, train a step's rows of one part together. The model is
     either whole in each (DDP), or sharded when it is loaded (FSDP 2, `load_sharded`). Raises ValueError for a

@@ -35,7 +35,6 @@ others = {"overlap.json", "top-overlap.json", "proposals.json"}
 
 
 def experts_in(directory: str) -> list[str] | None:
-    """The expert files of an analysis in a directory, or None without an analysis."""
     page = os.path.join(directory, "index.html")
     try:
         found = record.search(read_bytes(page))

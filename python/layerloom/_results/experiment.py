@@ -61,7 +61,6 @@ class Experiment:
 
     @cached_property
     def settings(self) -> dict[str, Kind]:
-        """Columns of the merges' settings, in the merges' order."""
         values: dict[str, list[object]] = {}
         for _, settings, _ in self.models:
             for name, value in settings.items():
@@ -118,7 +117,6 @@ class Experiment:
         return table
 
     def scored(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], str, Value, Value]]:
-        """Models with a task, their score's record in it, and its result."""
         for columns, settings, entry in self.models:
             scores = entry.get("scores")
             for task, score in () if scores is None else scores.items():
@@ -128,7 +126,6 @@ class Experiment:
         return self.read(name_of(score), self.results)
 
     def read(self, name: str, kept: dict[str, Value] | None = None) -> Value:
-        """Reads a result file by name; many models may share it."""
         found = None if kept is None else kept.get(name)
         if found is None:
             file = os.path.join(self.directory, "evaluations", name)
@@ -188,7 +185,6 @@ class Experiment:
         return table
 
     def samples_of(self, name: str, result: Value) -> Iterator[dict[str, Any]]:
-        """Each problem of a result with each of its scores, by metric and filter."""
         texts = result.get("texts")
         known = None if texts is None else self.read(os.path.basename(texts.text()), self.texts)
         for problem in self.read(f"{name.removesuffix('.json')}.problems.json"):
@@ -236,13 +232,11 @@ def name_of(score: Value) -> str:
 
 
 def column_of(key: str) -> str:
-    """A setting's column: its name in snake case, distinct from the fixed columns."""
     name = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", key)
     return f"configuration_{name}" if name in fixed else name
 
 
 def setting(value: Value) -> Any:
-    """A setting as a column's value; composite values become text."""
     found = value.value
     if found is None or isinstance(found, bool):
         return found

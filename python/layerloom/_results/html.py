@@ -45,6 +45,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> 
 
 
 def colours_of(roles: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The colour of each model by name; roles identify the base."""
     some = cycle(EXPERTS)
     return {name: BASE if role == "base" else next(some) for name, role in roles}

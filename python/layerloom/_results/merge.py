@@ -14,7 +14,6 @@ read_failed = fault_of("READ_FAILED", separator=" cannot be read:")
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a run of layers."""
 
     layers: tuple[int, int] | None
     """The first and the last layer; None for the tensors outside the layers."""
@@ -107,7 +106,6 @@ LONGEST = 56
 
 
 def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, str]], ink: str) -> str:
-    """Draws layers as bars, layer 0 at the bottom; a mixed layer shows all its models' colours."""
     colours = colours_of(inputs)
     step = max(4, min(14, 320 // max(1, layers)))
     # A run of one layer still has room for its words.

@@ -65,5 +65,4 @@ def tracker(name: str) -> Any:
 
 
 def plain_key(name: str) -> str:
-    """A key that every tracker takes."""
     return re.sub(r"[^\w./ -]", "_", name, flags=re.ASCII)

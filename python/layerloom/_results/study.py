@@ -28,7 +28,7 @@ TableName: TypeAlias = Literal["merges", "references", "scores", "samples", "ana
 class Study(Generic[Frame]):
     """Results of experiments and analyses. Each table is read once, on first use.
 
-    Its tables are data frames: `merges`, `references`, `scores`, `samples`, `analyses`. In a notebook it
+    The tables are data frames: `merges`, `references`, `scores`, `samples`, `analyses`. In a notebook it
     shows a summary.
     """
 
@@ -138,7 +138,6 @@ columns_of = {
 
 
 class Tables(dict[str, Table]):
-    """Tables of several experiments by name, made on request."""
 
     def __init__(self, experiments: list[Experiment], found: list[Analysis]) -> None:
         super().__init__()

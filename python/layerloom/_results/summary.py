@@ -69,7 +69,6 @@ def scores_of(experiment: Experiment) -> str:
 
 
 def strip(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Scores as marks on a line from the lowest to the highest."""
     values = [row["value"] for row in rows]
     low, high = min(values), max(values)
     # Merges below, since they are many.

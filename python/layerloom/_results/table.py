@@ -23,7 +23,6 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def add(self, row: Mapping[str, object]) -> None:
-        """Adds a row; missing values become None."""
         for name, values in self.columns.items():
             values.append(row.get(name))
 
@@ -67,7 +66,6 @@ def converted(values: Iterable[Any], kind: Kind) -> list[Any]:
 
 
 def spelt(value: Any) -> str:
-    """A setting as the command line takes it: `true`, `2`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

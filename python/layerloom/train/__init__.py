@@ -1,6 +1,6 @@
 """Modular training by a partition of a model's parameters.
 
-These are the modules of `layerloom_train`; `layerloom train init` copies them into a run's directory under
+The modules are those of `layerloom_train`, which `layerloom train init` copies into a run's directory under
 that name.
 """
 

@@ -67,12 +67,11 @@ class Inputs:
     """A matrix for the inputs that one or several linear layers get in each forward pass."""
 
     layers: dict[str, torch.nn.Linear] = field(default_factory=dict)
-    # : Calls of the first layer in a forward pass; 0 if the probe did not reach it, as for some experts.
+    #: Calls of the first layer in a forward pass; 0 if the probe did not reach it, as for some experts.
     calls: int = 0
 
     @property
     def name(self) -> str:
-        """The name of the first layer's weight."""
         return next(iter(self.layers))
 
     @property

@@ -41,7 +41,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
-    """Writes a safetensors file atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         save_file(tensors, partial, metadata)
@@ -51,7 +50,6 @@ def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]
 
 
 def distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns each tensor once, in order."""
     return list({id(tensor): tensor for tensor in tensors}.values())
 
 
