@@ -30,7 +30,7 @@ class Merged(Mapping[str, Any]):
     """
 
     result: dict[str, Any]
-    """What the command prints with `--json`."""
+    """The output of the command with `--json`."""
 
     def __init__(self, directory: str, result: dict[str, Any]) -> None:
         """Maps the files of a directory, which may then be removed."""

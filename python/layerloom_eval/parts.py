@@ -27,7 +27,7 @@ _HELD_BY = {torch.bfloat16: (torch.float32,), torch.float16: (torch.float32,), t
 """Types that hold every value of a type."""
 
 SAMPLES, SAMPLE_ELEMENTS = 8, 1024
-"""Of what stayed: runs of elements at equal distances, and the elements of one."""
+"""Samples of unchanged tensors: the number of evenly spaced runs, and the elements of each."""
 
 
 class CannotExchange(Exception):

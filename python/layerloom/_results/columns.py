@@ -13,7 +13,7 @@ model_columns: dict[str, Kind] = {
     "entry": "text",
     "variant": "text",
 }
-"""Of a model, in the tables of scores and samples."""
+"""Columns of a model in the tables of scores and samples."""
 
 merge_columns: dict[str, Kind] = {
     "study": "text",

@@ -16,9 +16,9 @@ read_failed = fault_of("READ_FAILED", separator=" cannot be read:")
 class Origin:
 
     layers: tuple[int, int] | None
-    """The first and the last layer; None for the tensors outside the layers."""
+    """The first and the last layer, or None for the tensors outside the layers."""
     words: tuple[str, ...]
-    """Its formulas, that of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
+    """Formulas, that of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
 
 
 class Merge:

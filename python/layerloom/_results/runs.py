@@ -18,7 +18,7 @@ class Run:
     model: str
     role: str
     parameters: dict[str, Any]
-    """Its experts, method and settings, as the frame of scores has them."""
+    """Experts, method and settings, as in the frame of scores."""
     scores: dict[str, float] = field(default_factory=dict[str, float])
     """By `TASK/METRIC/FILTER`; standard errors by `TASK/METRIC_stderr/FILTER`."""
     id: str = ""

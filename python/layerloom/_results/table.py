@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "texts"]
-"""What a column holds besides None; `texts` are lists."""
+"""The kind of a column's values besides None; `texts` are lists."""
 
 Frames: TypeAlias = Literal["pandas", "polars", "arrow"]
 

@@ -12,6 +12,6 @@ tasks = Path(directory, "tasks")
 """Tasks of lm_eval: `lm_eval --include_path` takes this directory."""
 
 program = Path(directory, "python", "layerloom_eval")
-"""What `layerloom evaluate` starts in the harness's Python."""
+"""The program that `layerloom evaluate` starts in the harness's Python."""
 
 __all__ = ["program", "tasks"]
