@@ -85,8 +85,8 @@ const someCall = ({ one }, of) => {
 const seen = [...changing, 'send'];
 
 /**
- * Parameters of wrong answers: the status, or milliseconds. @type {Readonly<Record<string, readonly
- * number[]>>}
+ * Parameters of wrong answers: the status, or milliseconds.
+ * @type {Readonly<Record<string, readonly number[]>>}
  */
 const numbers = { busy: [429, 500, 502, 503, 504], refused: [401, 403, 404], delay: [1, 5, 10] };
 
@@ -186,8 +186,12 @@ const walkOf = (calls, death) => {
 };
 
 /**
- * From some point on, all calls of these kinds fail. @param {Dice} dice @param {readonly Call[]} of @param
- * {readonly string[]} kinds @param {number} number @returns {Fault[]}
+ * From some point on, all calls of these kinds fail.
+ * @param {Dice} dice
+ * @param {readonly Call[]} of
+ * @param {readonly string[]} kinds
+ * @param {number} number
+ * @returns {Fault[]}
  */
 const onwards = ({ below }, of, kinds, number) => {
   const concerned = of.filter(({ kind }) => kinds.includes(kind));

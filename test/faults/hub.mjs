@@ -38,7 +38,6 @@ export const withoutCaches = (tree) =>
 
 /**
  * Compiles and imports the server's TypeScript modules.
- *
  * @param {string} folder for the compiled modules
  * @returns {Promise<typeof import('../fixtures/hub-server.js') & typeof
  * import('../fixtures/hub-uploads.js')>}
@@ -97,8 +96,9 @@ const caught = (response, send) => {
 const half = (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2));
 
 /**
- * Changes the numbers of the range in an answer's headers. @param {Made} made @param {(begin: number, end:
- * number, total: number) => [number, number, number]} other
+ * Changes the numbers of the range in an answer's headers.
+ * @param {Made} made
+ * @param {(begin: number, end: number, total: number) => [number, number, number]} other
  */
 const withRange = ({ headers }, other) => {
   const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(String(headers['content-range'] ?? ''));
@@ -108,8 +108,8 @@ const withRange = ({ headers }, other) => {
 };
 
 /**
- * Changes of answers that are sent whole, by the fault's action. @type {Readonly<Record<string, (made: Made)
- * => void>>}
+ * Changes of answers that are sent whole, by the fault's action.
+ * @type {Readonly<Record<string, (made: Made) => void>>}
  */
 const changes = {
   // Well formed, with half of the requested bytes.
@@ -129,8 +129,8 @@ const changes = {
 };
 
 /**
- * Ways to end an answer's connection, by the fault's action. @type {Readonly<Record<string, (response:
- * ServerResponse, made: Made) => void>>}
+ * Ways to end an answer's connection, by the fault's action.
+ * @type {Readonly<Record<string, (response: ServerResponse, made: Made) => void>>}
  */
 const ends = {
   // The request is carried out, but its answer is lost.
@@ -379,8 +379,9 @@ export const filesToPush = (directory) =>
   );
 
 /**
- * Compares the bytes of two sets of files. @param {ReadonlyMap<string, Buffer>} one @param
- * {ReadonlyMap<string, Buffer>} other
+ * Compares the bytes of two sets of files.
+ * @param {ReadonlyMap<string, Buffer>} one
+ * @param {ReadonlyMap<string, Buffer>} other
  */
 const isSame = (one, other) =>
   one.size === other.size && [...one].every(([name, bytes]) => other.get(name)?.equals(bytes));

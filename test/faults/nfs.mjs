@@ -69,8 +69,10 @@ const weightsOf = (directory, name) =>
 /** @typedef {{ code: number | null; said: string }} End */
 
 /**
- * Runs a command on a host, and kills it unless `killedAfter` is 0. @param {number} host @param {readonly
- * string[]} words @param {number} [killedAfter]
+ * Runs a command on a host, and kills it unless `killedAfter` is 0.
+ * @param {number} host
+ * @param {readonly string[]} words
+ * @param {number} [killedAfter]
  */
 const run = (host, words, killedAfter = 0) =>
   /** @type {Promise<End>} */ (

@@ -99,8 +99,8 @@ const right = async (words) => {
 };
 
 /**
- * Compiled code varies between runs, and a command that cannot write it stays silent. @param
- * {ReturnType<typeof treeOf>} tree
+ * Compiled code varies between runs, and a command that cannot write it stays silent.
+ * @param {ReturnType<typeof treeOf>} tree
  */
 const withoutCache = (tree) =>
   withoutCaches(new Map([...tree].filter(([name]) => !name.startsWith('cache/'))));

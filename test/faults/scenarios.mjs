@@ -100,8 +100,9 @@ const writeStudies = (place) => {
 };
 
 /**
- * Leaves shards that nobody needs any more, and shards that all will need. @param {Place} place @param
- * {RunCommand} run
+ * Leaves shards that nobody needs any more, and shards that all will need.
+ * @param {Place} place
+ * @param {RunCommand} run
  */
 const leaveShards = async (place, run) => {
   writeStudies(place);

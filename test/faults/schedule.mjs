@@ -436,8 +436,10 @@ const shardsOf = (tree) =>
   [...tree.keys()].filter((path) => /^store\/shards\/.*\.safetensors$/.test(path)).length;
 
 /**
- * Checks that no more shards were computed than the store gained. @param {readonly Ended[]} ends @param
- * {Tree} before @param {Tree} found
+ * Checks that no more shards were computed than the store gained.
+ * @param {readonly Ended[]} ends
+ * @param {Tree} before
+ * @param {Tree} found
  */
 const computedTwice = (ends, before, found) => {
   const computed = ends

@@ -387,8 +387,9 @@ export class Simulation {
   }
 
   /**
-   * Checks that the cache alone makes the same output, without a request. @param {Workload} workload @param
-   * {Reference} reference
+   * Checks that the cache alone makes the same output, without a request.
+   * @param {Workload} workload
+   * @param {Reference} reference
    */
   async #wrongOffline({ hub, wholes = [] }, reference) {
     if (hub?.offline === undefined) return [];

@@ -196,8 +196,9 @@ const layeredOnHub = ({ inputs }) => ({
 });
 
 /**
- * A push of a merge to an empty repository. @param {string} name @returns {(place: Place) =>
- * ReturnType<NonNullable<OfHub['push']>>}
+ * A push of a merge to an empty repository.
+ * @param {string} name
+ * @returns {(place: Place) => ReturnType<NonNullable<OfHub['push']>>}
  */
 const pushedFirst =
   (name) =>
@@ -449,8 +450,8 @@ const all = {
 export const workloads = all;
 
 /**
- * Workloads in separate processes: also the start of a command, which caches its compiled code. @type
- * {Readonly<Record<string, Workload>>}
+ * Workloads in separate processes: also the start of a command, which caches its compiled code.
+ * @type {Readonly<Record<string, Workload>>}
  */
 export const processWorkloads = {
   ...all,

@@ -31,8 +31,11 @@ const widthOf = (/** @type {string} */ dtype) => widths[dtype] ?? 0;
 const control = () => new BigInt64Array(new SharedArrayBuffer(24));
 
 /**
- * `bytes` of a file, from byte `first` of a tensor. @param {Random} random @param {Files} files @param
- * {number} first @param {number} bytes
+ * `bytes` of a file, from byte `first` of a tensor.
+ * @param {Random} random
+ * @param {Files} files
+ * @param {number} first
+ * @param {number} bytes
  */
 const locationOf = (random, files, first, bytes) => {
   const { fd, bytes: whole } = random.pick(
@@ -95,8 +98,10 @@ const numberOf = (/** @type {Random} */ random) =>
 const rowsOf = (random) => (random.chance(0.5) ? 'input' : 'output');
 
 /**
- * Rows of either source, of any dtype, sliced anywhere. @param {Random} random @param {Files} files @returns
- * {Call}
+ * Rows of either source, of any dtype, sliced anywhere.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const select = (random, files) => {
   const [columns, dtype, rows] = [random.from(1, 20), random.pick(dtypes), rowsOf(random)];
@@ -134,8 +139,10 @@ const runsOf = (random, rows, what) => {
 const runAt = (runs, row) => runs.find(([to = 0, , count = 0]) => to <= row && row < to + count);
 
 /**
- * Reordered rows of several sources, sliced anywhere. @param {Random} random @param {Files} files @returns
- * {Call}
+ * Reordered rows of several sources, sliced anywhere.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const assemble = (random, files) => {
   const [width, dtype, rows] = [random.from(1, 20), random.pick(dtypes), random.from(1, 60)];
@@ -174,8 +181,10 @@ const assemble = (random, files) => {
 };
 
 /**
- * Σ weights·inputs over float32, by docs/numbers.md. @param {Random} random @param {Files} files @returns
- * {Call}
+ * Σ weights·inputs over float32, by docs/numbers.md.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const linear = (random, files) => {
   const slice = { count: Math.floor(sizeOf(random) / 4), first: random.below(100) };
@@ -273,9 +282,10 @@ const tables = {
 };
 
 /**
- * Codes of matrices, and a function that decodes the number at a row (over all matrices) and column. @param
- * {Random} random @param {readonly string[]} kinds @param {{ matrices: number, rows: number, width: number }}
- * of
+ * Codes of matrices, and a function that decodes the number at a row (over all matrices) and column.
+ * @param {Random} random
+ * @param {readonly string[]} kinds
+ * @param {{ matrices: number, rows: number, width: number }} of
  */
 const codesOf = (random, kinds, { matrices, rows, width }) => {
   const codes = random.pick(kinds);
@@ -491,8 +501,10 @@ const largestOf = (/** @type {readonly number[]} */ block) =>
   block.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
 /**
- * A matrix to quantise, sliced between rows of blocks. @param {Random} random @param {Files} files @returns
- * {Call}
+ * A matrix to quantise, sliced between rows of blocks.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const quantise = (random, files) => {
   const scheme = /** @type {'int8' | 'int4' | 'mxfp4'} */ (random.pick(['int8', 'int4', 'mxfp4']));
@@ -904,8 +916,10 @@ const measure = (random, files) => {
 };
 
 /**
- * Only alone in its call. Compares the bits of two values of one dtype, or of a value and itself. @param
- * {Random} random @param {Files} files @returns {Call}
+ * Only alone in its call. Compares the bits of two values of one dtype, or of a value and itself.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const difference = (random, files) => {
   const { program, dtypes: known } = programOf(random, files);
@@ -1020,8 +1034,10 @@ const combineRows = (random, files) => {
 };
 
 /**
- * A few targets and atoms with any numbers, or no rows. @param {Random} random @param {Files} files @returns
- * {Call}
+ * A few targets and atoms with any numbers, or no rows.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
  */
 const pursue = (random, files) => {
   const [width, dtype] = [random.from(1, 300), random.pick(dtypes)];
@@ -1091,8 +1107,10 @@ const all = [
 ];
 
 /**
- * @param {Random} random @param {Files} files @param {boolean} hashes true if the addon hashes here @returns
- * {Call}
+ * @param {Random} random
+ * @param {Files} files
+ * @param {boolean} hashes true if the addon hashes here
+ * @returns {Call}
  */
 export const callOf = (random, files, hashes) => {
   if (random.chance(0.01)) return random.pick([lock, exchange])(random, files);

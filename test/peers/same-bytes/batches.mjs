@@ -40,8 +40,10 @@ const experimentOf = ({ base, a, b, c, layered }, more) => {
 };
 
 /**
- * The keys of each merge's shards. @param {string} out @param {readonly { path: string }[]} merges @returns
- * {Record<string, string>}
+ * The keys of each merge's shards.
+ * @param {string} out
+ * @param {readonly { path: string }[]} merges
+ * @returns {Record<string, string>}
  */
 const keysIn = (out, merges) =>
   Object.fromEntries(

@@ -13,8 +13,10 @@ export const refusalsOf = ({ merge, analyze, runExperiment, openCheckpoint }, { 
     return join(root, name);
   };
   /**
-   * A merge from an object, which may be invalid. @param {Record<string, unknown>} recipe @param
-   * {Record<string, unknown>} [options] @returns {(out: string) => Promise<unknown>}
+   * A merge from an object, which may be invalid.
+   * @param {Record<string, unknown>} recipe
+   * @param {Record<string, unknown>} [options]
+   * @returns {(out: string) => Promise<unknown>}
    */
   const object = (recipe, options) => (out) =>
     merge(/** @type {import('../../../src/index.js').RecipeInput} */ (/** @type {unknown} */ (recipe)), {
